@@ -1,0 +1,82 @@
+"""Sums, products, quotients and powers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .comparison import eq
+from .core import elementwise
+from .domain import NONZERO, POSITIVE, REAL
+from .elementary import log
+from .lane import Instruction, Math, Via
+from .selection import where
+
+
+def _chain_mul(x: Any, y: Any) -> Any:
+    with np.errstate(all="ignore"):
+        z = np.multiply(x, y)
+    return np.where(np.equal(x, 0), z.dtype.type(0), z)[()] if not np.isfinite(z).all() else z
+
+
+add = elementwise(
+    "add", operator.add, lambda g: g, lambda g: g,
+    numpy=(np.add,), symbol="add", lane=Instruction("fadd"), domain=(REAL, REAL),
+    doc="Sum, elementwise: z = x + y.",
+)
+
+sub = elementwise(
+    "sub", operator.sub, lambda g: g, lambda g: neg(g),
+    numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), domain=(REAL, REAL),
+    doc="Difference, elementwise: z = x − y.",
+)
+
+mul = elementwise(
+    "mul", operator.mul, lambda y: y, lambda x: x,
+    numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), domain=(REAL, REAL),
+    doc="Product, elementwise: z = x y.",
+)
+
+div = elementwise(
+    "div", operator.truediv, lambda y: 1.0 / y, lambda y, z: -z / y,
+    numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), domain=(REAL, NONZERO),
+    doc="Quotient, elementwise: z = x / y.",
+)
+
+neg = elementwise(
+    "neg", operator.neg, lambda g: neg(g),
+    numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), domain=(REAL,),
+    doc="Negative, elementwise: z = −x.",
+)
+
+pow = elementwise(
+    "pow", operator.pow,
+    lambda x, y: where(eq(y, 0.0), 0.0, y * x ** (y - 1.0)),
+    lambda x, z: where(eq(x, 0.0), 0.0, z * log(x)),
+    numpy=(np.power, np.float_power), symbol="pow", lane=Math("pow"), domain=(POSITIVE, REAL),
+    doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, also at x = 0.",
+)
+
+square = elementwise(
+    "square", np.square, lambda x: 2.0 * x,
+    node="PowBackward0", lane=Via(lambda x: x * x), domain=(REAL,),
+    doc="Square, elementwise: z = x².",
+)
+
+reciprocal = elementwise(
+    "reciprocal", np.reciprocal, lambda z: -z * z,
+    lane=Via(lambda x: 1.0 / x), domain=(NONZERO,),
+    doc="Reciprocal, elementwise: z = 1 / x.",
+)
+
+chain_mul = elementwise(
+    "chain_mul", _chain_mul, lambda y: y, lambda x: x,
+    node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)), domain=(NONZERO, REAL),
+    doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
+
+    What does not influence the output has no influence, also where the partial is infinite or
+    nan: this is what keeps ``where(c, f(x), x)`` clean of the branch that was not taken.
+    """,
+)

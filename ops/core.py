@@ -1,0 +1,243 @@
+"""What an op is, how one is declared, and the registry that everything else is derived from.
+
+An op is declared once.  Its rules are ordinary functions written in ops; **the names of their
+arguments say what they need**, and that is how the list knows what to save:
+
+==============  =====================================================================
+argument        what arrives
+==============  =====================================================================
+``x``, ``y``    the value of that operand (the operand names of the op's own signature)
+``z``           the value of the result
+``g``           the adjoint of the result (in a vjp)
+``x_shape``     the shape of operand ``x``, without keeping its value alive; ``x_dtype`` its dtype
+``xs``, ``i``   in a variadic op: the tuple of all operand values, the operand's position
+anything else   the op's parameter of that name
+==============  =====================================================================
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["REGISTRY", "Op", "composite", "elementwise", "general", "linear", "plain"]
+
+REGISTRY: dict[str, Op] = {}
+"""Every op by name, in the order of declaration; ``op.code`` is its position."""
+
+
+class Rule:
+    """One derivative rule with respect to one operand, and the names of the values it reads."""
+
+    __slots__ = ("call", "is_partial", "names")
+
+    def __init__(self, call: Callable[..., Any], is_partial: bool):
+        self.call = call
+        self.names = tuple(inspect.signature(call).parameters)
+        self.is_partial = is_partial and "g" not in self.names
+
+    def __call__(self, env: dict[str, Any]) -> Any:
+        return self.call(**{name: env[name] for name in self.names})
+
+
+class Op:
+    """A primitive operation: its forward function, its rules, and what is known about it.
+
+    Attributes:
+        name: unique name, also that of the public function.
+        kind: ``"elementwise"``, ``"linear"``, ``"general"``, ``"plain"`` (no derivative) or
+            ``"composite"`` (made of other ops, which record themselves).
+        forward: evaluates the op on NumPy arrays.
+        operands: names of the array arguments; a variadic op has one, ``"xs"``.
+        params: names of the other arguments, with their defaults.
+        rules: per operand, its `Rule`, or None where the op is constant in that operand.
+        lane: how a SIMD kernel computes the op (see `ops.lane`), or None.
+        numpy: the NumPy functions that the op answers for.
+        symbol: the Python operator it implements, such as ``"mul"`` for ``__mul__``.
+        domain: per operand, the `ops.domain.Interval` where it is smooth (elementwise ops).
+        cases: ``cases(rng)`` yields ``(operands, params)`` for the property tests (other ops).
+        code: the op's position in the registry, the opcode of its records.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        forward: Callable[..., Any],
+        rules: Sequence[Callable[..., Any] | None] = (),
+        *,
+        jvp: Callable[..., Any] | None = None,
+        numpy: Sequence[Callable[..., Any]] = (),
+        symbol: str | None = None,
+        node: str | Callable[..., str] | None = None,
+        lane: Any = None,
+        domain: Any = None,
+        cases: Callable[..., Any] | None = None,
+        doc: str | None = None,
+        outputs: int = 1,
+    ):
+        self.name = self.__name__ = self.__qualname__ = name
+        self.kind = kind
+        self.forward = forward
+        self.operands, self.params = _signature(forward)
+        self.variadic = self.operands == ("xs",)
+        self.rules = tuple(r and Rule(r, kind == "elementwise") for r in rules)
+        self.jvp_rule = jvp
+        self.numpy = (forward, *numpy) if isinstance(forward, np.ufunc) else tuple(numpy)
+        self.symbol = symbol
+        self.node = node
+        self.lane = lane
+        self.domain = domain
+        self.cases = cases
+        self.outputs = outputs
+        self.__doc__ = doc or inspect.getdoc(forward)
+        self.__module__ = "ops"
+        if name in REGISTRY:
+            raise ValueError(f"an op named {name!r} is declared already; choose another name")
+        self.code = len(REGISTRY)
+        REGISTRY[name] = self
+
+    @property
+    def arity(self) -> int:
+        return -1 if self.variadic else len(self.operands)
+
+    @property
+    def differentiable(self) -> bool:
+        return any(self.rules)
+
+    def rule(self, i: int) -> Rule | None:
+        """The rule with respect to operand ``i``."""
+        return self.rules[0 if self.variadic else i] if self.rules else None
+
+    def needs(self, wanted: Sequence[int]) -> set[str]:
+        """Names of the values that the vjps of the `wanted` operands read."""
+        rules = [self.rule(i) for i in wanted]
+        return {name for rule in rules if rule for name in rule.names}
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        """Apply the op: whoever traces one of the operands decides, else NumPy does."""
+        if self.kind == "composite":
+            return self.forward(*operands, **params)
+        for operand in operands:
+            bind = getattr(type(operand), "__bind__", None)
+            if bind is not None:
+                return bind(self, operands, params)
+        return self.forward(*operands, **params)
+
+    def environment(self, operands: Sequence[Any], z: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The names a rule may ask for, bound to values (`vjp` and `jvp` add their own)."""
+        env = {"z": z, **self.params, **params}
+        if self.variadic:
+            env["xs"] = tuple(operands)
+        else:
+            env.update(zip(self.operands, operands))
+        return env
+
+    def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
+        """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype."""
+        rule = self.rule(i)
+        if rule is None:
+            return None
+        name = "x" if self.variadic else self.operands[i]
+        env = {"i": i, **env, "g": g, f"{name}_shape": shape, f"{name}_dtype": dtype}
+        if self.kind != "elementwise":
+            return rule(env)
+        bar = REGISTRY["chain_mul"](g, rule(env)) if rule.is_partial else rule(env)
+        return bar if np.shape(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+
+    def jvp(self, operands: Sequence[Any], tangents: Sequence[Any], z: Any, params: dict[str, Any]) -> Any:
+        """Directional derivative of the result along `tangents` (None where there is none)."""
+        if self.kind == "linear":
+            rows = [t if t is not None else np.zeros_like(x) for x, t in zip(operands, tangents)]
+            linear_in = [self.rule(i) is not None for i in range(len(operands))]
+            return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
+        env = self.environment(operands, z, params)
+        if self.jvp_rule is not None:
+            names = inspect.signature(self.jvp_rule).parameters
+            if self.variadic:
+                env["x_dots"] = tuple(tangents)
+            else:
+                env.update({f"{n}_dot": t for n, t in zip(self.operands, tangents)})
+            return self.jvp_rule(**{n: env[n] for n in names})
+        return self._sum_of_parts(operands, tangents, env, params)
+
+    def _sum_of_parts(self, operands, tangents, env, params):  # type: ignore[no-untyped-def]
+        """Σᵢ ∂z/∂xᵢ ẋᵢ: elementwise through the rules, multilinear by putting ẋᵢ in place of xᵢ."""
+        total = None
+        for i, t in enumerate(tangents):
+            rule = self.rule(i)
+            if t is None or rule is None:
+                continue
+            if self.kind == "elementwise":
+                part = REGISTRY["chain_mul"](t, rule(env)) if rule.is_partial else rule({**env, "g": t, "i": i})
+            else:
+                part = self(*(t if k == i else x for k, x in enumerate(operands)), **params)
+            total = part if total is None else total + part
+        return total
+
+    def node_name(self, params: dict[str, Any]) -> str:
+        """Name of the op's node in the graph, as PyTorch spells it: ``MulBackward0``."""
+        if callable(self.node):
+            env = {**self.params, **params}
+            return self.node(**{n: env[n] for n in inspect.signature(self.node).parameters})
+        return self.node or "".join(p.capitalize() for p in self.name.split("_")) + "Backward0"
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+def _signature(forward: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Operand names (positional, without default) and parameters (the rest) of a forward."""
+    if isinstance(forward, np.ufunc):
+        return ("x", "y")[: forward.nin], {}
+    if getattr(forward, "__module__", None) == operator.add.__module__:
+        return ("x", "y")[: len(inspect.signature(forward).parameters)], {}
+    operands, params = [], {}
+    for name, p in inspect.signature(forward).parameters.items():
+        if p.kind is p.VAR_POSITIONAL:
+            operands.append("xs")
+        elif p.kind is p.KEYWORD_ONLY:
+            params[name] = None if p.default is p.empty else p.default
+        else:
+            operands.append(name)
+    return tuple(operands), params
+
+
+def elementwise(name: str, forward: Callable[..., Any], *rules: Callable[..., Any] | None, **facts: Any) -> Op:
+    """Declare an op that works element by element and broadcasts.
+
+    Each rule is a partial derivative ∂z/∂xᵢ, a function of the operands and ``z``; a rule that
+    takes ``g`` returns the finished product instead (``where`` must not multiply by zero).
+    VJP, JVP, broadcasting, kernels and what must be saved follow from the partials.
+    """
+    return Op(name, "elementwise", forward, rules, **facts)
+
+
+def linear(name: str, forward: Callable[..., Any], *transposes: Callable[..., Any] | None, **facts: Any) -> Op:
+    """Declare an op that is jointly linear in the operands that have a transpose.
+
+    A transpose takes ``g`` and returns the adjoint of its operand; the JVP is the op itself.
+    """
+    return Op(name, "linear", forward, transposes, **facts)
+
+
+def general(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any] | None, **facts: Any) -> Op:
+    """Declare an op by its vjps and a ``jvp`` (left out for an op that is linear in each operand)."""
+    return Op(name, "general", forward, vjps, **facts)
+
+
+def composite(name: str, forward: Callable[..., Any], **facts: Any) -> Op:
+    """Declare a function that is made of other ops and needs no rule of its own."""
+    return Op(name, "composite", forward, (), **facts)
+
+
+def plain(name: str, forward: Callable[..., Any], **facts: Any) -> Op:
+    """Declare an op without derivative: comparisons, logic, argmax, integer arithmetic."""
+    return Op(name, "plain", forward, (), **facts)

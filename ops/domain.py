@@ -1,0 +1,31 @@
+"""Where an elementwise op is smooth: what the property tests sample, declared beside the op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers in [low, high] that keep `margin` away from the points in `avoid`."""
+
+    low: float = -3.0
+    high: float = 3.0
+    avoid: tuple[float, ...] = field(default=())
+    margin: float = 0.05
+
+    def fit(self, values: np.ndarray) -> np.ndarray:
+        """Map numbers from [0, 1] into the interval, moved away from `avoid`."""
+        x = self.low + np.asarray(values) * (self.high - self.low)
+        for point in self.avoid:
+            near = np.abs(x - point) < self.margin
+            x = np.where(near, point + np.where(x < point, -self.margin, self.margin), x)
+        return x
+
+
+REAL = Interval()
+POSITIVE = Interval(0.1, 4.0)
+NONZERO = Interval(avoid=(0.0,), margin=0.1)
+UNIT = Interval(-0.95, 0.95)

@@ -1,0 +1,93 @@
+"""Exponentials, logarithms, trigonometry and their kin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .comparison import ge
+from .core import elementwise
+from .domain import POSITIVE, REAL, UNIT, Interval
+from .lane import Intrinsic, Math, Via
+from .selection import where
+
+exp = elementwise("exp", np.exp, lambda z: z, lane=Math("exp"), domain=(REAL,), doc="Exponential: z = eˣ.")
+
+expm1 = elementwise(
+    "expm1", np.expm1, lambda z: z + 1.0, lane=Math("expm1"), domain=(REAL,),
+    doc="z = eˣ − 1, accurate near 0.",
+)
+
+log = elementwise("log", np.log, lambda x: 1.0 / x, lane=Math("log"), domain=(POSITIVE,), doc="Natural logarithm.")
+
+log1p = elementwise(
+    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), lane=Math("log1p"), domain=(Interval(-0.9, 4.0),),
+    doc="z = log(1 + x), accurate near 0.",
+)
+
+log2 = elementwise(
+    "log2", np.log2, lambda x: 1.4426950408889634 / x, lane=Math("log2"), domain=(POSITIVE,),
+    doc="Logarithm to base 2.",
+)
+
+log10 = elementwise(
+    "log10", np.log10, lambda x: 0.4342944819032518 / x, lane=Math("log10"), domain=(POSITIVE,),
+    doc="Logarithm to base 10.",
+)
+
+sqrt = elementwise(
+    "sqrt", np.sqrt, lambda z: 0.5 / z, lane=Intrinsic("sqrt"), domain=(POSITIVE,),
+    doc="Square root.  The gradient at 0 is inf.",
+)
+
+rsqrt = elementwise(
+    "rsqrt", lambda x: 1.0 / np.sqrt(x), lambda x, z: -0.5 * z / x,
+    lane=Via(lambda x: 1.0 / sqrt(x)), domain=(POSITIVE,),
+    doc="Reciprocal square root: z = x^(−1/2).",
+)
+
+sin = elementwise("sin", np.sin, lambda x: cos(x), lane=Math("sin"), domain=(REAL,), doc="Sine.")
+
+cos = elementwise("cos", np.cos, lambda x: -sin(x), lane=Math("cos"), domain=(REAL,), doc="Cosine.")
+
+tan = elementwise(
+    "tan", np.tan, lambda z: 1.0 + z * z, lane=Math("tan"), domain=(Interval(-1.3, 1.3),), doc="Tangent.",
+)
+
+asin = elementwise(
+    "asin", np.arcsin, lambda x: 1.0 / sqrt((1.0 - x) * (1.0 + x)), lane=Math("asin"), domain=(UNIT,),
+    doc="Inverse sine, in [−π/2, π/2].",
+)
+
+acos = elementwise(
+    "acos", np.arccos, lambda x: -1.0 / sqrt((1.0 - x) * (1.0 + x)), lane=Math("acos"), domain=(UNIT,),
+    doc="Inverse cosine, in [0, π].",
+)
+
+atan = elementwise(
+    "atan", np.arctan, lambda x: 1.0 / (1.0 + x * x), lane=Math("atan"), domain=(REAL,),
+    doc="Inverse tangent, in [−π/2, π/2].",
+)
+
+sinh = elementwise("sinh", np.sinh, lambda x: cosh(x), lane=Math("sinh"), domain=(REAL,), doc="Hyperbolic sine.")
+
+cosh = elementwise("cosh", np.cosh, lambda x: sinh(x), lane=Math("cosh"), domain=(REAL,), doc="Hyperbolic cosine.")
+
+tanh = elementwise(
+    "tanh", np.tanh, lambda z: 1.0 - z * z, lane=Math("tanh"), domain=(REAL,), doc="Hyperbolic tangent.",
+)
+
+
+def _sigmoid(x):  # type: ignore[no-untyped-def]
+    tail = np.exp(-np.absolute(x))
+    return np.where(np.greater_equal(x, 0), 1.0, tail)[()].astype(tail.dtype) / (1.0 + tail)
+
+
+def _sigmoid_lane(x):  # type: ignore[no-untyped-def]
+    tail = exp(-abs(x))
+    return where(ge(x, 0.0), 1.0, tail) / (1.0 + tail)
+
+
+sigmoid = elementwise(
+    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), lane=Via(_sigmoid_lane), domain=(REAL,),
+    doc="Logistic function: z = 1 / (1 + e⁻ˣ), without overflow and accurate in both tails.",
+)

@@ -1,0 +1,89 @@
+"""Choices and kinks: where, maximum, clamp, abs, and rounding; their values at ties are PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .comparison import eq, ge, gt, isnan, le, logical_and, logical_or, lt
+from .core import elementwise
+from .domain import NONZERO, REAL, Interval
+from .lane import Intrinsic, Select, Via
+
+where = elementwise(
+    "where", lambda condition, x, y: np.where(condition, x, y)[()],
+    None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
+    numpy=(np.where,), lane=Select(), domain=(Interval(-1.0, 1.0, avoid=(0.0,)), REAL, REAL),
+    doc="""Choice, elementwise: z = x where the condition holds, else y.
+
+    The branch that was not taken gets an exact zero, also where its own value or partial is nan.
+    """,
+)
+
+abs = elementwise(
+    "abs", np.absolute, lambda x: sign(x), symbol="abs", numpy=(np.fabs,), lane=Intrinsic("fabs"), domain=(NONZERO,),
+    doc="Absolute value.  The gradient at 0 is 0.",
+)
+
+sign = elementwise(
+    "sign", np.sign, lambda: 0.0, lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, x))),
+    domain=(NONZERO,), doc="Sign: −1, 0 or 1.  Its gradient is 0 everywhere.",
+)
+
+relu = elementwise(
+    "relu", lambda x: np.maximum(x, 0), lambda z: where(gt(z, 0.0), 1.0, 0.0),
+    lane=Via(lambda x: where(le(x, 0.0), 0.0, x)), domain=(NONZERO,),
+    doc="Positive part: z = max(x, 0).  The gradient at 0 is 0.",
+)
+
+maximum = elementwise(
+    "maximum", np.maximum,
+    lambda x, y: where(gt(x, y), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda x, y: where(gt(y, x), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(gt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
+    doc="Larger of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
+)
+
+minimum = elementwise(
+    "minimum", np.minimum,
+    lambda x, y: where(lt(x, y), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda x, y: where(lt(y, x), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(lt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
+    doc="Smaller of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
+)
+
+clamp = elementwise(
+    "clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    lambda x, low, high: where(logical_and(ge(x, low), le(x, high)), 1.0, 0.0),
+    lambda x, low, high: where(logical_and(lt(x, low), lt(low, high)), 1.0, 0.0),
+    lambda x, low, high: where(logical_or(gt(x, high), ge(low, high)), 1.0, 0.0),
+    numpy=(np.clip,), domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
+    doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
+)
+
+floor = elementwise(
+    "floor", np.floor, lambda: 0.0, lane=Intrinsic("floor"), domain=(Interval(avoid=tuple(range(-3, 4))),),
+    doc="Largest integer that is not greater.  The gradient is 0 everywhere.",
+)
+
+ceil = elementwise(
+    "ceil", np.ceil, lambda: 0.0, lane=Intrinsic("ceil"), domain=(Interval(avoid=tuple(range(-3, 4))),),
+    doc="Smallest integer that is not less.  The gradient is 0 everywhere.",
+)
+
+trunc = elementwise(
+    "trunc", np.trunc, lambda: 0.0, numpy=(np.fix,), lane=Intrinsic("trunc"),
+    domain=(Interval(avoid=tuple(range(-3, 4))),),
+    doc="Integer part, towards zero.  The gradient is 0 everywhere.",
+)
+
+round = elementwise(
+    "round", lambda x, *, decimals=0: np.round(x, decimals), lambda: 0.0,
+    numpy=(np.round, np.around), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
+    doc="Nearest number with that many decimals, halves to even.  The gradient is 0 everywhere.",
+)
+
+rint = elementwise(
+    "rint", np.rint, lambda: 0.0, node="RoundBackward0", lane=Intrinsic("nearbyint"),
+    domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
+    doc="Nearest integer, halves to even.  The gradient is 0 everywhere.",
+)

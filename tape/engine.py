@@ -1,0 +1,83 @@
+"""Running a backward: which lists to sweep, what happens to the leaves, what is released after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import sweep_python
+from .propagate import key
+from .record import wrap
+from .tensor import Tensor
+from .wengert import current, list_of
+
+
+def differentiate(
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Any],
+    targets: Sequence[Tensor] | None,
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+) -> dict[int, Any]:
+    """Adjoints by `key`: of every leaf that the outputs depend on, or of the targets alone.
+
+    The adjoints are arrays, or tensors with a history of their own if `create_graph`.
+    """
+    wanted = None if targets is None else {key(node_of(t)) for t in targets}
+    adjoints: dict[int, Any] = {}
+    for output, g in zip(outputs, gradients):
+        g = g if create_graph else g._data
+        _add(adjoints, key(node_of(output)), g)
+    recorder = current()
+    recording, where = recorder.recording, recorder.where
+    recorder.recording = create_graph
+    try:
+        with np.errstate(all="ignore"):
+            return _sweep_lists(adjoints, wanted, retain_graph, create_graph)
+    finally:
+        recorder.recording, recorder.where = recording, where
+
+
+def node_of(tensor: Tensor) -> Any:
+    """What a row would hold for this tensor as an operand."""
+    return tensor if tensor._node is True else tensor._node
+
+
+def _sweep_lists(adjoints: dict[int, Any], wanted: set[int] | None, retain: bool, create_graph: bool) -> dict[int, Any]:
+    """Sweep list after list until only leaves and targets are left.
+
+    Rules are linear in the adjoint, so a list that is reached again later through another
+    thread's list may be swept again from there, and the parts add up.
+    """
+    found: dict[int, Any] = {}
+    consumed = []
+    while adjoints:
+        k = next(iter(adjoints))
+        if k < 0:
+            _add(found, k, adjoints.pop(k))
+            continue
+        wengert = list_of(k)
+        roots = {h: adjoints.pop(h) for h in list(adjoints) if h > 0 and wengert.owns(h)}
+        wengert.busy += 1
+        try:
+            reached, positions = sweep(wengert, roots, wanted, create_graph)
+        finally:
+            wengert.busy -= 1
+        consumed.append((wengert, positions))
+        for k, g in reached.items():
+            _add(found if k < 0 or (wanted is not None and k in wanted) else adjoints, k, g)
+    if not retain:
+        for wengert, positions in consumed:
+            wengert.release(positions)
+    return found
+
+
+def sweep(wengert, roots, wanted, create_graph):  # type: ignore[no-untyped-def]
+    return sweep_python.sweep(wengert, roots, wanted, create_graph)
+
+
+def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:
+    adjoints[k] = adjoints[k] + g if k in adjoints else g

@@ -1,0 +1,55 @@
+"""Where in the user's program something was recorded, kept as a code object and an offset.
+
+Reading a frame's code and instruction offset costs some 50 ns; working out the line from them is
+left until somebody asks.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from itertools import islice
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+LIBRARY = tuple(
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), room) + os.sep for room in ("tape", "ops")
+)
+
+
+class Location(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def text(self) -> str:
+        """The source line, or an empty string where it cannot be read."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        text = f": {self.text}" if self.text else ""
+        return f"{self.file}:{self.line} in {self.function}{text}"
+
+
+def locate(code: CodeType, lasti: int) -> Location:
+    """The line of an instruction offset."""
+    line = next(islice(code.co_positions(), lasti // 2, None), (None,))[0]
+    return Location(code.co_filename, line or code.co_firstlineno, code.co_name)
+
+
+def in_library(code: CodeType) -> bool:
+    """Whether some code belongs to this library rather than to its user."""
+    return code.co_filename.startswith(LIBRARY)
+
+
+def user_frame(frame: FrameType | None) -> tuple[CodeType, int]:
+    """Code and instruction offset of the nearest caller outside the library and NumPy's dispatch."""
+    if frame is None:
+        frame = sys._getframe(1)
+    while frame.f_back is not None and in_library(frame.f_code):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti

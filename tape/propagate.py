@@ -1,0 +1,113 @@
+"""One record's part in a reverse sweep: its rules, run on plain arrays or, recording, on tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY, Op
+
+from .location import locate
+from .record import wrap
+from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, X, XV, Y, YV, ZV
+from .spec import Spec
+from .tensor import Tensor
+from .wengert import list_of
+
+OPS = list(REGISTRY.values())
+
+
+def op_of(row: list[Any]) -> Op:
+    """The op of a record."""
+    code = row[OP]
+    while code >= len(OPS):
+        OPS.extend(list(REGISTRY.values())[len(OPS) :])
+    return OPS[code]
+
+
+def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    """Operands, operand values and parameters of a record."""
+    params = row[PARAMS]
+    number = params if type(params) is float else None
+    if type(row[X]) is tuple:
+        refs, values = row[X], row[XV]
+    elif op.arity == 1:
+        refs, values = (row[X],), (row[XV],)
+    else:
+        refs = row[X], row[Y]
+        values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
+    named = {} if params is None or number is not None else dict(zip(op.params, params))
+    return refs, values, named
+
+
+def spec_of_operand(ref: Any) -> Spec | None:
+    """Shape and dtype of an operand; None for an op with several results."""
+    if isinstance(ref, Tensor):
+        return ref._spec
+    wengert = list_of(ref)
+    return wengert.rows[wengert.locate(ref) * WIDTH + SPEC]  # type: ignore[no-any-return]
+
+
+def released(row: list[Any]) -> bool:
+    """Whether a value that the rules need was dropped by an earlier backward."""
+    op = op_of(row)
+    refs, values, _ = arguments(row, op)
+    needs = op.needs([i for i, ref in enumerate(refs) if ref is not None])
+    if "z" in needs and row[ZV] is None:
+        return True
+    if values is None or op.variadic:
+        return bool(needs & {"xs", *op.operands}) and row[XV] is None
+    return any(name in needs and value is None for name, value in zip(op.operands, values))
+
+
+def check_not_released(rows: Iterable[list[Any]]) -> None:
+    """Raise if a backward has run through one of these records before and dropped its values."""
+    for row in rows:
+        if released(row):
+            raise released_error(row)
+
+
+def released_error(row: list[Any]) -> RuntimeError:
+    """The error for a second backward through the same record."""
+    return RuntimeError(
+        "Trying to backward through the graph a second time: the values that "
+        f"{op_of(row).name} needs were released by the first backward.\n"
+        f"  recorded at {locate(row[CODE], row[LASTI])}\n"
+        "Call the first backward with retain_graph=True if you need to run it twice, or compute the output again."
+    )
+
+
+def contributions(row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool) -> Iterable[tuple[Any, Any]]:
+    """What a record adds to the adjoints of its operands: pairs of operand and contribution."""
+    op = op_of(row)
+    refs, values, params = arguments(row, op)
+    z = row[ZV]
+    if record:
+        values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
+        if z is not None and op.outputs == 1:
+            z = wrap(z, row[HANDLE], row[SPEC])
+    env = op.environment(values, z, params)
+    for i, ref in enumerate(refs):
+        if ref is None or not wanted(ref):
+            continue
+        spec = spec_of_operand(ref)
+        bar = op.vjp(i, g, env, spec.shape if spec else (), spec.dtype if spec else None)
+        if bar is None:
+            continue
+        if spec is not None and bar.dtype != spec.dtype:
+            bar = REGISTRY["cast"](bar, dtype=spec.dtype)
+        yield ref, bar
+
+
+def _rebuild(ref: Any, value: Any) -> Any:
+    """An operand as a tensor with its place in the history."""
+    if value is None or ref is None:
+        return value
+    return ref if isinstance(ref, Tensor) else wrap(value, ref)
+
+
+def key(ref: Any) -> int:
+    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
+    return -id(ref) if isinstance(ref, Tensor) else ref

@@ -1,0 +1,72 @@
+"""Specs: the shape and dtype of a value, interned so that equal specs are the same object.
+
+Two tensors with the same spec need no broadcasting and no promotion; one identity test tells.
+A spec's `index` is its row in `TABLE`, where the jitted passes read its size and kind.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+FLOAT64, FLOAT32, OTHER = 0, 1, 2
+KINDS = {np.dtype(np.float64): FLOAT64, np.dtype(np.float32): FLOAT32}
+
+
+class Spec:
+    """Shape and dtype of an array; get one from `spec_of` or `spec`."""
+
+    __slots__ = ("dtype", "index", "inexact", "nbytes", "ndim", "shape", "size")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], index: int):
+        self.shape = shape
+        self.dtype = dtype
+        self.ndim = len(shape)
+        self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+        self.inexact = dtype.kind in "fc"
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+class _Table:
+    """Rows (size, kind) of all specs, grown by doubling; rows never move once handed out."""
+
+    def __init__(self) -> None:
+        self.rows = np.zeros((64, 2), dtype=np.int64)
+        self.lock = threading.Lock()
+        self.interned: dict[tuple[tuple[int, ...], np.dtype[Any]], Spec] = {}
+
+    def add(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:
+        with self.lock:
+            found = self.interned.get(key)
+            if found is not None:
+                return found
+            index = len(self.interned)
+            if index == len(self.rows):
+                self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+            made = Spec(*key, index)
+            self.rows[index] = made.size, KINDS.get(made.dtype, OTHER)
+            return self.interned.setdefault(key, made)
+
+
+TABLE = _Table()
+
+
+def spec(shape: tuple[int, ...], dtype: np.dtype[Any], _interned: Any = TABLE.interned) -> Spec:
+    """The spec of that shape and dtype."""
+    key = (shape, dtype)
+    try:
+        return _interned[key]  # type: ignore[no-any-return]
+    except KeyError:
+        return TABLE.add(key)
+
+
+def spec_of(value: Any) -> Spec:
+    """The spec of an array or NumPy scalar."""
+    return spec(value.shape, value.dtype)

@@ -1,0 +1,203 @@
+"""The Wengert list: one flat list of fields per thread, a row of `WIDTH` fields per record.
+
+A record is appended by a single ``extend``, so it is there whole or not at all.  Its number, the
+*handle*, is one int object shared by the row and by the tensor that the record made:
+
+* handles ascend, so the list is topologically sorted by construction;
+* a handle that only rows still hold belongs to no living tensor, and the record can be reclaimed
+  once no living record needs it.  Reference counts say so; nothing else keeps track.
+
+An operand is written as the handle of the record that made it, as the leaf tensor itself, or as
+None where no gradient flows.  So a list never holds an intermediate tensor, and leaves belong to
+no list and may be shared between threads.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import threading
+import weakref
+from _thread import get_ident
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+from . import liveness
+from .location import Location, locate
+from .row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV
+
+THREAD_SHIFT = 40
+ROWS_BETWEEN_SCANS = 1 << 14
+BYTES_BETWEEN_SCANS = 1 << 28
+
+
+class WengertList:
+    """The records of one thread, and the thread's recording state.
+
+    Attributes:
+        rows: the flat list of fields.
+        extend: ``rows.extend``, bound once.
+        next: gives the next handle.
+        recording: whether gradients are on in this thread.
+        where: code and offset that stand for the user's line while library code records, or None.
+        limit: the handle at which the next scan for dead records is due.
+        busy: number of sweeps under way; rows are not moved or dropped meanwhile.
+        hooks: by handle, what is called when a record's adjoint is complete.
+    """
+
+    __slots__ = (
+        "__weakref__", "_bytes", "_bytes_limit", "_prefix", "_shift", "busy", "extend", "hooks",
+        "limit", "next", "number", "recording", "rows", "where",
+    )  # fmt: skip
+
+    def __init__(self, number: int):
+        self.number = number
+        self.rows: list[Any] = []
+        self.extend = self.rows.extend
+        self.next = itertools.count(number << THREAD_SHIFT).__next__
+        self.recording = True
+        self.where: tuple[CodeType, int] | None = None
+        self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
+        self.busy = 0
+        self.hooks: dict[int, Any] = {}
+        self._prefix = 0
+        self._shift = number << THREAD_SHIFT
+        self._bytes = 0
+        self._bytes_limit = BYTES_BETWEEN_SCANS
+
+    def __len__(self) -> int:
+        return len(self.rows) // WIDTH
+
+    @property
+    def layout(self) -> tuple[int, int]:
+        """Rows before the dense part, and handle minus position within it."""
+        return self._prefix, self._shift
+
+    def locate(self, handle: int) -> int:
+        """Position of a record: by arithmetic where no row was dropped since, else by bisection."""
+        rows = self.rows
+        position = handle - self._shift
+        if not (0 <= position < len(self) and rows[position * WIDTH] == handle):
+            position = bisect.bisect_left(range(len(self)), handle, key=lambda p: rows[p * WIDTH])
+            if position == len(self) or rows[position * WIDTH] != handle:
+                raise RuntimeError(f"record {handle} is not on its list: this is a bug in tape, please report it")
+        return position
+
+    def owns(self, ref: Any) -> bool:
+        """Whether an operand is a record of this list, rather than a leaf or another list's record."""
+        return type(ref) is int and ref >> THREAD_SHIFT == self.number
+
+    def row(self, position: int) -> list[Any]:
+        """The fields of one record."""
+        return self.rows[position * WIDTH : (position + 1) * WIDTH]
+
+    def location(self, position: int) -> Location:
+        """The user's line that made a record."""
+        start = position * WIDTH
+        return locate(self.rows[start + CODE], self.rows[start + LASTI])
+
+    def account(self, nbytes: int) -> None:
+        """Count memory that records may hold, so that large arrays bring the next scan forward."""
+        self._bytes += nbytes
+        if self._bytes > self._bytes_limit:
+            self.scan()
+
+    def release(self, positions: Sequence[int]) -> None:
+        """Drop the saved values of some records, after the sweep that consumed them."""
+        rows = self.rows
+        for start, stop in _runs(positions):
+            for field in (XV, YV, ZV):
+                rows[start * WIDTH + field : stop * WIDTH : WIDTH] = [None] * (stop - start)
+        if rows and rows[-WIDTH + HANDLE] > self.limit:
+            self.scan()
+
+    def scan(self) -> None:
+        """Reclaim the records that no living tensor can reach."""
+        rows, last = self.rows, self.rows[-WIDTH + HANDLE] if self.rows else self._shift
+        self.limit = last + ROWS_BETWEEN_SCANS
+        self._bytes = 0
+        if self.busy:
+            return
+        keep, held = liveness.scan(self)
+        kept = int(keep.sum())
+        if kept < len(keep):
+            mask = memoryview(keep.repeat(WIDTH).view("i1"))
+            rows[: len(mask)] = itertools.compress(rows[: len(mask)], mask)
+            self._shift = last + 1 - kept
+            self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
+        self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
+        self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
+
+    def _holds(self, handle: int) -> bool:
+        try:
+            self.locate(handle)
+        except RuntimeError:
+            return False
+        return True
+
+
+def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ascending or descending positions as half-open runs of neighbours."""
+    start = stop = None
+    for p in positions:
+        if stop is not None and p == stop:
+            stop += 1
+        elif start is not None and p == start - 1:
+            start = p
+        else:
+            if start is not None:
+                yield start, stop
+            start, stop = p, p + 1
+    if start is not None:
+        yield start, stop
+
+
+LISTS: dict[int, WengertList] = {}
+"""The list of each living thread, by thread identifier."""
+
+_by_number: dict[int, WengertList] = {}
+_numbers = itertools.count(1)
+_thread = threading.local()
+
+
+class _Owner:
+    """Held by its thread alone: when the thread ends, so does the owner."""
+
+
+def current() -> WengertList:
+    """The list of this thread."""
+    try:
+        return LISTS[get_ident()]
+    except KeyError:
+        return _start()
+
+
+def list_of(handle: int) -> WengertList:
+    """The list that a record is on; its thread may have ended."""
+    return _by_number[handle >> THREAD_SHIFT]
+
+
+def _start() -> WengertList:
+    ident = get_ident()
+    made = LISTS[ident] = WengertList(next(_numbers))
+    _drop_orphans()
+    _by_number[made.number] = made
+    _thread.owner = owner = _Owner()
+    weakref.finalize(owner, _end, ident, made).atexit = False
+    return made
+
+
+def _end(ident: int, ended: WengertList) -> None:
+    if LISTS.get(ident) is ended:
+        del LISTS[ident]
+
+
+def _drop_orphans() -> None:
+    """Forget the lists of ended threads from which no living tensor can reach a record."""
+    threads = set(map(id, list(LISTS.values())))
+    for number, orphan in list(_by_number.items()):
+        if id(orphan) not in threads:
+            orphan.scan()
+            if not orphan.rows:
+                del _by_number[number]
