@@ -1,0 +1,145 @@
+"""The command ``gradcheck``: is the gradient of the function in this file right?
+
+Exit status: 0 every gradient is right; 1 a gradient is wrong; 2 the command was misused or the
+function cannot be run or checked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .check import check
+from .errors import GradcheckError, Unfit
+from .inputs import BadInput, Reader
+from .model import Failed, load, module_of, pick
+from .plan import Plan, plan
+from .report import Report
+from .second import second_order
+from .show import Progress, show
+
+RIGHT, WRONG, UNUSABLE = 0, 1, 2
+
+EPILOG = """\b
+An input is a name and a value:
+  w=(3,)          random normal numbers of that shape (see --seed)
+  b=0.5           a number
+  x=[1, 2.5]      an array; nested lists have rows
+  t=0:1:11        11 numbers from 0 to 1, both included
+  X=data.npz[X]   an array from a .npz; also x.npy, and
+  y=data.csv[a]   a column of a .csv ([a,b] two columns, none: all)
+Arguments of the function that have a default may be left out.
+\b
+Exit status: 0 right, 1 wrong gradient, 2 bad usage or a function
+that cannot be run.
+\b
+Example:
+  gradcheck model.py:loss --input 'w=(3,)' --input 'X=data.npz[X]' \\
+            --input b=0.5 --wrt w,b
+"""
+
+
+@click.command(name="gradcheck", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("target", metavar="FILE.py:FUNCTION | MODULE:FUNCTION")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An argument of the function; see below.")
+@click.option(
+    "--wrt", metavar="NAME,…", help="Arguments to check. Default: every float --input that is not read from a file."
+)
+@click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2 checks second derivatives too.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Dtype of the float inputs. Default: as given.")
+@click.option("--eps", type=click.FloatRange(min=0, min_open=True), help="Step of the difference. Default: per element.")
+@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance. Default: per element.")
+@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance. Default: 1e-6; 2e-5 in float32.")
+@click.option("--gradient", metavar="FUNCTION", help="Check this function of the file, a gradient by hand, instead of tape's.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on standard output.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print inputs, steps, uncertainties and timing.")
+def main(target: str, as_json: bool, verbose: bool, **options: Any) -> None:
+    """Check the gradient of a function, written in NumPy or in tape, against differences."""
+    start = time.perf_counter()
+    outcome: dict[str, Any] = {"version": 1, "function": target, "status": UNUSABLE, "error": None}
+    reports: list[Report] = []
+    chosen: Plan | None = None
+    try:
+        with redirect_stdout(sys.stderr):
+            chosen = _prepare(target, options)
+            reports = _run(chosen, options)
+        outcome["status"] = _status(reports)
+    except GradcheckError as error:
+        outcome["status"] = UNUSABLE if isinstance(error, Unfit) else WRONG
+        outcome["error"] = str(error)
+    except (Failed, BadInput, ValueError) as error:
+        outcome["error"] = str(error)
+    except Exception as error:  # the user asked about a gradient; our traceback would not answer
+        outcome["error"] = f"the gradient of {target} cannot be computed: {type(error).__name__}: {error}"
+    outcome["seconds"] = time.perf_counter() - start
+    if as_json:
+        _print_json(outcome, chosen, reports)
+    else:
+        show(outcome, chosen, reports, verbose=verbose)
+    raise SystemExit(outcome["status"])
+
+
+def _prepare(target: str, options: dict[str, Any]) -> Plan:
+    """Load the function and read its inputs."""
+    func, folder = load(target)
+    gradient = options["gradient"]
+    by_hand = None if gradient is None else pick(module_of(func), gradient, target.rpartition(":")[0])
+    if by_hand is not None and options["order"] == 2:
+        raise BadInput("--gradient and --order 2 exclude each other: a gradient by hand is checked once")
+    dtype = None if options["dtype"] is None else np.dtype(options["dtype"])
+    reader = Reader(options["seed"], dtype, (Path.cwd(), folder))
+    wrt = None if options["wrt"] is None else [name.strip() for name in options["wrt"].split(",")]
+    return plan(func, [reader.read(text) for text in options["inputs"]], wrt, reader, by_hand)
+
+
+def _run(chosen: Plan, options: dict[str, Any]) -> list[Report]:
+    """First and, where asked, second order."""
+    tolerances = {name: options[name] for name in ("eps", "atol", "rtol")}
+    wrt = [chosen.names.index(name) for name in chosen.wrt]
+    with Progress() as progress:
+        reports = [
+            check(
+                chosen.func, chosen.values, wrt=wrt, names=chosen.names, gradient=chosen.gradient,
+                progress=progress, **tolerances,
+            )
+        ]  # fmt: skip
+        if options["order"] == 2:
+            second = second_order(chosen.func, chosen.values, wrt, chosen.names, seed=options["seed"])
+            reports.append(
+                check(
+                    second.func, second.arguments, wrt=second.wrt, names=second.names, progress=progress, **tolerances
+                )
+            )
+    return reports
+
+
+def _status(reports: Sequence[Report]) -> int:
+    if all(report.ok for report in reports):
+        return RIGHT
+    return WRONG if any(report.wrong for report in reports) else UNUSABLE
+
+
+def _print_json(outcome: dict[str, Any], chosen: Plan | None, reports: Sequence[Report]) -> None:
+    """The schema: version, function, status, ok, error, seconds, seed-independent inputs, orders."""
+    outcome["ok"] = outcome["status"] == RIGHT
+    outcome["inputs"] = [] if chosen is None else chosen.described()
+    outcome["orders"] = [{"order": order, **report.as_dict()} for order, report in enumerate(reports, 1)]
+    click.echo(json.dumps(_strict(outcome), indent=2))
+
+
+def _strict(x: Any) -> Any:
+    """Numbers that JSON has no word for become null."""
+    if isinstance(x, dict):
+        return {k: _strict(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [_strict(v) for v in x]
+    return None if isinstance(x, float) and not np.isfinite(x) else x

@@ -1,0 +1,199 @@
+"""The gradient under check against differences, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .numeric import Estimate, central, plain_step, settle
+from .report import RIGHT, UNSETTLED, WRONG, Comparison
+from .subject import Array, Subject
+
+CONFIDENCE = 8.0
+"""How many times its own estimated error a numerical derivative is allowed to be off."""
+
+PATIENCE = 12
+"""After so many wrong elements of one input, further doubts are no longer looked into."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Tolerances of a check; None means that they follow from the dtype and are chosen per element.
+
+    The default relative tolerance is 10⁻⁶ for float64 and 2·10⁻⁵ for float32.  The default
+    absolute tolerance has no fixed size, since inputs of 10⁻⁸ and 10⁸ share one check: it is what
+    rounding leaves of the gradient itself, and the error of the difference at this element.
+    """
+
+    eps: float | None = None
+    atol: float | None = None
+    rtol: float | None = None
+
+    def relative(self, precision: float) -> float:
+        """The relative tolerance where numbers have that precision."""
+        return max(1e-6, 170 * precision) if self.rtol is None else self.rtol
+
+
+@dataclass
+class Settled:
+    """Per output element along one input element: the two derivatives and the verdict."""
+
+    error: Array
+    tolerance: Array
+    uncertainty: Array
+    numeric: Array
+    step: Array
+    method: Array
+    examined: bool = True
+
+    @property
+    def ratio(self) -> Array:
+        """Error over tolerance; just above 1 where there is no difference to compare with."""
+        with np.errstate(all="ignore"):
+            ratio = np.where(self.error == 0, 0.0, np.where(np.isnan(self.error), np.inf, self.error / self.tolerance))
+        return np.where(np.isnan(self.numeric), np.nextafter(1.0, 2.0), ratio)
+
+
+def compare(
+    subject: Subject,
+    point: Sequence[Array],
+    blocks: Sequence[Array],
+    precision: Array,
+    noise: Callable[[], Sequence[Array]],
+    tolerances: Tolerances,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Iterator[Comparison]:
+    """Compare the blocks of a Jacobian with differences of the function.
+
+    Args:
+        point: values of the checked inputs, in the precision that differences are taken in.
+        blocks: per input, the derivatives (output elements, input elements).
+        precision: per output element, the precision of the gradient.
+        noise: gives, per input, how much the gradient under check trembles by rounding alone.
+        progress: called with the number of elements done.
+    """
+    rough = np.array([np.finfo(d).eps for s, d in zip(subject.shapes, subject.dtypes) for _ in range(int(np.prod(s)))])
+    rough = np.maximum(rough, max((np.finfo(x.dtype).eps for x in point), default=0.0))
+    done = 0
+    for k, (x, block) in enumerate(zip(point, blocks)):
+        columns, failures = [], 0
+        for e in range(x.size):
+            allowed = _Allowance(tolerances, precision, noise, k, e)
+            line = _Element(subject, point, k, e)
+            column = _examine(line, block[:, e], rough, allowed, failures < PATIENCE)
+            failures += bool(column.examined and np.any(column.ratio > 1))
+            columns.append(column)
+            done += 1
+            progress(done)
+        yield from _summaries(subject, k, x, block, columns)
+
+
+class _Element:
+    """The function along one element of one input, the others held still."""
+
+    def __init__(self, subject: Subject, point: Sequence[Array], k: int, e: int):
+        self.subject, self.point, self.k, self.e = subject, list(point), k, e
+        self.x = point[k].reshape(-1)[e]
+        self.size = sum(int(np.prod(s)) for s in subject.shapes)
+        size = np.max(np.abs(point[k]))
+        self.scale = float(size) if np.isfinite(size) and size > 0 else 1.0
+
+    def moved(self, value: object, dtype: np.dtype | None = None) -> list[Array]:  # type: ignore[type-arg]
+        point = list(self.point)
+        point[self.k] = x = np.array(point[self.k], dtype=dtype)
+        x.reshape(-1)[self.e] = value
+        return point
+
+    def __call__(self, value: object) -> Array:
+        """The outputs, nan where the function raises: a step may leave its domain, or its patience."""
+        try:
+            with np.errstate(all="ignore"):
+                found = self.subject.flat(self.moved(value))
+        except Exception:
+            found = np.full(self.size, np.nan)
+        return found if len(found) == self.size else np.full(self.size, np.nan)
+
+    def at_complex(self, value: object) -> Array:
+        return self.subject.complex_flat(self.moved(value, np.dtype(np.complex128)))
+
+
+@dataclass(frozen=True)
+class _Allowance:
+    """The tolerance at one element of one input."""
+
+    tolerances: Tolerances
+    precision: Array
+    noise: Callable[[], Sequence[Array]]
+    k: int
+    e: int
+
+    def first(self, numeric: Array) -> Array:
+        """What the plain difference must agree within to be believed at once."""
+        relative = np.array([self.tolerances.relative(p) for p in self.precision.tolist()])
+        with np.errstate(all="ignore"):
+            return (self.tolerances.atol or 0.0) + relative * np.abs(numeric)
+
+    def last(self, found: Estimate) -> Array:
+        """What the settled derivative must agree within: the errors of both sides are allowed for."""
+        return self.first(found.value) + CONFIDENCE * (found.error + self.noise()[self.k][:, self.e])
+
+
+def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
+    """Compare along one input element: by the plain difference first, and closely where it disagrees."""
+    h = allowed.tolerances.eps or plain_step(float(line.x), line.scale, float(np.max(rough, initial=0.0)))
+    with np.errstate(all="ignore"):
+        first = central(line, line.x, h, rough)
+        error, tolerance = np.abs(analytic - first.value), allowed.first(first.value)
+        doubtful = ~(error <= tolerance)
+    n = len(analytic)
+    plain = Settled(
+        error, tolerance, first.rounding, first.value, np.full(n, first.step), np.full(n, "central", dtype=object)
+    )
+    if not np.any(doubtful):
+        return plain
+    if not patient:
+        plain.examined = False
+        return plain
+    found = settle(line, line.x, line.scale, rough, line.at_complex)
+    with np.errstate(all="ignore"):
+        outside = np.maximum(np.maximum(found.low - analytic, analytic - found.high), 0.0)
+        closely = Settled(outside, allowed.last(found), found.error, found.value, found.step, found.method)
+    for name in ("error", "tolerance", "uncertainty", "numeric", "step", "method"):
+        getattr(plain, name)[doubtful] = getattr(closely, name)[doubtful]
+    return plain
+
+
+def _summaries(subject: Subject, k: int, x: Array, block: Array, columns: list[Settled]) -> Iterator[Comparison]:
+    """One comparison per output, from the columns of one input."""
+    start = 0
+    for name, shape in zip(subject.output_names, subject.shapes):
+        size = int(np.prod(shape))
+        rows = slice(start, start + size)
+        start += size
+        yield _summary(subject.names[subject.wrt[k]], name, x.shape, shape, block[rows], columns, rows)
+
+
+def _summary(
+    input: str, output: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...],
+    block: Array, columns: list[Settled], rows: slice,
+) -> Comparison:  # fmt: skip
+    if block.size == 0:
+        nothing = dict.fromkeys(("analytic", "numeric", "error", "tolerance", "uncertainty", "step"), 0.0)
+        return Comparison(
+            input, output, input_shape, output_shape, 0, 0, None, None, method="central", verdict=RIGHT, **nothing
+        )
+    ratios = np.array([c.ratio[rows] if c.examined else np.full(len(block), -1.0) for c in columns])
+    e, o = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
+    worst = {f: getattr(columns[e], f)[rows][o] for f in ("numeric", "error", "tolerance", "uncertainty", "step")}
+    verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(worst["numeric"]) else WRONG
+    return Comparison(
+        input, output, input_shape, output_shape, block.size, int(np.sum(ratios > 1)),
+        _index(int(e), input_shape), _index(int(o), output_shape), float(block[o, e]),
+        method=str(columns[e].method[rows][o]), verdict=verdict, complete=all(c.examined for c in columns), **{f: float(v) for f, v in worst.items()},
+    )  # fmt: skip
+
+
+def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(k) for k in np.unravel_index(position, shape)) if shape else ()

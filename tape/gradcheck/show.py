@@ -1,0 +1,136 @@
+"""The report as a table that a person can read, and progress while it is made."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import rich.progress
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..location import Location
+from .plan import Plan
+from .report import UNSETTLED, Comparison, Report, brackets
+
+PATIENCE = 1.0
+COLOURS = {"right": "green", "wrong": "bold red", "unsettled": "yellow"}
+
+
+class Progress:
+    """A bar on standard error that appears when the work takes longer than a second."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.bar: rich.progress.Progress | None = None
+        self.task: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Say that so many of all elements are done."""
+        if self.bar is None:
+            if time.monotonic() - self.start < PATIENCE:
+                return
+            console = Console(file=sys.__stderr__, stderr=True)
+            self.bar = rich.progress.Progress(console=console, transient=True)
+            self.task = self.bar.add_task("checking")
+            self.bar.start()
+        self.bar.update(self.task, completed=done, total=total)
+
+
+def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], *, verbose: bool) -> None:
+    """Print the outcome of the command: errors on standard error, everything else on standard output."""
+    if outcome["error"] is not None:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]gradcheck:[/] {escape(outcome['error'])}", highlight=False)
+        return
+    assert plan is not None
+    out = Console(soft_wrap=True, highlight=False)
+    if verbose:
+        _show_inputs(out, plan)
+    for order, report in enumerate(reports, 1):
+        title = escape(outcome["function"]) + ("" if order == 1 else ", second derivatives")
+        out.print(_table(title, plan, report), soft_wrap=False, crop=False)
+        _show_findings(out, report)
+        if verbose:
+            _show_details(out, report)
+    total = sum(c.checked for report in reports for c in report.comparisons)
+    bad = [c for report in reports for c in report.comparisons if not c.ok]
+    verdict = "[green]right[/]" if outcome["status"] == 0 else "[bold red]wrong[/]" if outcome["status"] == 1 else "[yellow]unsettled[/]"
+    calls = sum(report.evaluations for report in reports)
+    tail = "" if not bad else f" ({', '.join(f'{c.count} d {c.output} / d {c.input}' for c in bad)})"
+    out.print(f"{verdict}: {total} derivatives, {calls} calls, {outcome['seconds']:.2f} s{escape(tail)}")
+
+
+def _table(title: str, plan: Plan, report: Report) -> Table:
+    table = Table(title=title, title_justify="left")
+    several = len({c.output for c in report.comparisons}) > 1
+    ours = "tape" if plan.gradient is None else plan.gradient.__name__
+    heads = (*(("output",) if several else ()), "input", "shape", "worst at", ours, "difference", "error/tol", "")
+    for head in heads:
+        table.add_column(escape(head), justify="right" if head in (ours, "difference", "error/tol") else "left", no_wrap=True)
+    for c in report.comparisons:
+        cells = (*((c.output,) if several else ()), c.input, str(tuple(c.input_shape)), _where(c), *_numbers(c))
+        table.add_row(*map(escape, cells), f"[{COLOURS[c.verdict]}]{c.verdict}[/]")
+    return table
+
+
+def _where(c: Comparison) -> str:
+    if c.input_index is None:
+        return "empty"
+    inner = brackets(c.input_index)
+    return inner if not c.output_index else f"{inner} of out{brackets(c.output_index)}".strip()
+
+
+def _numbers(c: Comparison) -> tuple[str, str, str]:
+    if c.input_index is None:
+        return "", "", ""
+    ratio = "" if c.verdict == UNSETTLED else f"{c.ratio:.2g}"
+    return f"{c.analytic:.8g}", f"{c.numeric:.8g}", ratio
+
+
+def _show_findings(out: Console, report: Report) -> None:
+    """What is wrong, and the user's lines that it comes from."""
+    for fault in report.faults:
+        out.print(f"[bold red]•[/] {escape(fault)}")
+    for c in report.comparisons:
+        if c.verdict == UNSETTLED:
+            out.print(f"[yellow]•[/] {escape(str(c))}")
+    for s in report.suspects:
+        out.print(f"[bold red]•[/] {_line(s.where)}")
+        out.print(
+            f"    here the rule of [bold]{escape(s.op)}[/] with respect to {escape(s.operand)} gives {s.analytic:.8g}, "
+            f"but differences of {escape(s.op)} itself give {s.numeric:.8g}"
+        )
+    if report.lines:
+        out.print("No op is wrong by itself; the gradient went through these lines:")
+        for where in report.lines:
+            out.print(f"    {_line(where)}")
+
+
+def _line(where: Location) -> str:
+    text = f"\n      {escape(where.text)}" if where.text else ""
+    return f"{escape(where.file)}:{where.line} in {escape(where.function)}{text}"
+
+
+def _show_inputs(out: Console, plan: Plan) -> None:
+    for row in plan.described():
+        shape = "" if row["shape"] is None else f" {tuple(row['shape'])}"
+        out.print(f"{escape(row['name'])}: {row['dtype']}{escape(shape)}{', checked' if row['checked'] else ''}")
+
+
+def _show_details(out: Console, report: Report) -> None:
+    for c in report.comparisons:
+        if c.input_index is not None:
+            out.print(
+                f"  {escape(c.pair)}: error {c.error:.2g}, tolerance {c.tolerance:.2g}; {c.method} with step "
+                f"{c.step:.2g}, itself uncertain by {c.uncertainty:.2g}; {escape(c.count)} {c.verdict}"
+            )
