@@ -1,15 +1,25 @@
-"""The tensor: a NumPy array that remembers the record which made it."""
+"""The tensor: a NumPy array that remembers the record which made it.
+
+The class itself knows its value and its place in the history.  What else tensors can do is
+written in the rooms about it (`attributes`, `methods`, `inplace`, …), each of which adds to the
+class with `method` and `attribute`; so the list of files is the table of contents.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ops import Operators
 
+from .size import Size
+
 if TYPE_CHECKING:
     from .spec import Spec
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Tensor(Operators):
@@ -19,6 +29,15 @@ class Tensor(Operators):
     place in the history (`_node`: None where no gradient flows, True for a leaf that requires
     grad, else the handle of its record) and its `Spec`.  Everything else is rarely used and
     lives in the instance dictionary over the defaults below.
+
+    Called as in old PyTorch, ``Tensor([1, 3])`` holds those numbers and ``Tensor(2, 3)`` zeros of
+    that shape, both in the default dtype; prefer `tape.tensor` and `tape.zeros`.
+
+    >>> import tape
+    >>> x = tape.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
     """
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_node", "_spec")
@@ -28,11 +47,18 @@ class Tensor(Operators):
     _spec: Spec
     _counted = False
     _grad: Tensor | None = None
+    _hooks: dict[int, Callable[..., Any]] | None = None
+    _after_accumulate: dict[int, Callable[..., Any]] | None = None
+    _retains = False
+    _accumulator: Any = None
+    _versions: list[int] | None = None
+
+    __hash__ = object.__hash__
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """Length of each axis."""
-        return self._spec.shape
+        return Size(self._spec.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -44,5 +70,27 @@ class Tensor(Operators):
         """Number of axes."""
         return self._spec.ndim
 
-    def __repr__(self) -> str:
-        return f"tensor({self._data})"
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no record made this tensor: created by the user, or without a gradient."""
+        return self._node is None or self._node is True
+
+
+def method(function: F) -> F:
+    """Make a function a method of `Tensor`."""
+    setattr(Tensor, function.__name__, function)
+    function.__qualname__ = f"Tensor.{function.__name__}"
+    return function
+
+
+def attribute(getter: Callable[[Tensor], Any]) -> property:
+    """Make a function a property of `Tensor`; give it a setter with `settable`."""
+    made = property(getter)
+    setattr(Tensor, getter.__name__, made)
+    return made
+
+
+def settable(made: property, setter: Callable[[Tensor, Any], None], deleter: Any = None) -> None:
+    """Give a property of `Tensor` a setter, and maybe a deleter."""
+    assert made.fget is not None
+    setattr(Tensor, made.fget.__name__, property(made.fget, setter, deleter, made.__doc__))

@@ -1,0 +1,39 @@
+"""Define-by-run automatic differentiation of NumPy code, with PyTorch's autograd surface.
+
+>>> import tape as torch
+>>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+>>> y = (x * x).sum()
+>>> y.backward()
+>>> x.grad
+tensor([2., 4.])
+"""
+
+from . import attributes, dtypes, indexing, inplace, node, numpy_bridge, protocol
+from . import autograd as autograd
+from .autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .creation import (
+    arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, logspace, ones, ones_like,
+    tensor, zeros, zeros_like,
+)  # fmt: skip
+from . import casting, choosing, shaping
+from .dtypes import get_default_dtype, set_default_dtype
+from .functions import FUNCTIONS
+from .legacy import CONSTRUCTORS
+from .printing import printoptions, set_printoptions
+from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
+from .size import Size
+from .tensor import Tensor
+
+globals().update(FUNCTIONS)
+globals().update(CONSTRUCTORS)
+globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
+from math import e, inf, nan, pi  # noqa: E402  (after the functions, none of which has these names)
+
+newaxis = None
+__all__ = [
+    "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "e", "empty", "empty_like", "enable_grad", "eye",
+    "from_numpy", "full", "full_like", "get_default_dtype", "inf", "is_grad_enabled", "linspace", "logspace",
+    "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones", "ones_like", "pi", "printoptions", "rand", "rand_like",
+    "randint", "randn", "randn_like", "randperm", "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor",
+    "zeros", "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
+]  # fmt: skip

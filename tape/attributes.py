@@ -1,0 +1,121 @@
+"""What a tensor says about its gradient and its memory: ``.grad``, ``.data``, ``.detach()``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .leaf import materialise, requires_grad_
+from .record import wrap
+from .tensor import Tensor, attribute, method, settable
+from .version import count, share_count
+
+
+@attribute
+def grad(self: Tensor) -> Tensor | None:
+    """The gradient that backward passes have accumulated, or None.
+
+    Only leaves keep one, and tensors on which `retain_grad` was called.  May be set to None or to
+    a tensor of the same shape and dtype.
+    """
+    if self._grad is None and not self.is_leaf and not self._retains:
+        warnings.warn(
+            "the .grad of a tensor that is not a leaf is not kept, so this is None.\n"
+            "Call .retain_grad() on the tensor before backward() to keep it, or read the .grad of the leaf you meant.",
+            stacklevel=2,
+        )
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Tensor | None) -> None:
+    if value is not None:
+        _check_grad(self, value)
+    self._grad = value
+
+
+def _check_grad(tensor: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f".grad must be a tensor or None; got {type(value).__name__}. Convert it with tape.as_tensor().")
+    if value is tensor:
+        raise RuntimeError("a tensor cannot be its own .grad; assign a copy: x.grad = x.detach().clone()")
+    if value._spec.shape != tensor._spec.shape:
+        raise RuntimeError(
+            f".grad must have the shape of its tensor: the tensor has shape {tensor._spec.shape}, the assigned "
+            f"gradient {value._spec.shape}"
+        )
+    if value.dtype != tensor.dtype:
+        raise RuntimeError(
+            f".grad must have the dtype of its tensor: the tensor is {tensor.dtype}, the assigned gradient "
+            f"{value.dtype}; convert it with .to(x.dtype)"
+        )
+
+
+settable(grad, _set_grad, lambda self: _set_grad(self, None))
+
+
+@attribute
+def data(self: Tensor) -> Tensor:
+    """The same memory without history; changes through it are not noticed by backward.
+
+    Assigning it puts other memory, of any shape, under this tensor.
+    """
+    shared = wrap(materialise(self))
+    shared._versions = [0]
+    return shared
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f".data must be a tensor; got {type(value).__name__}. Convert it with tape.as_tensor().")
+    if self._node is not None and not value._spec.inexact:
+        raise RuntimeError(f"this tensor requires grad, so its .data must be floating point; got {value.dtype}")
+    self._data = materialise(value)
+    self._spec = value._spec
+
+
+settable(data, _set_data)
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """A tensor on the same memory, outside the history.
+
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> (x * 2).detach()
+    tensor([2., 2.])
+    """
+    shared = wrap(materialise(self))
+    share_count(self, shared)
+    return shared
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor itself out of the history: it becomes a leaf that does not require grad.
+
+    Raises:
+        RuntimeError: on a view, whose base would stay in the history.
+    """
+    if not self.is_leaf and self._is_view():  # type: ignore[attr-defined]
+        raise RuntimeError(
+            "detach_() cannot take a view out of the history, because its base stays in it.\n"
+            "Use .detach(), or call detach_() on the base."
+        )
+    if self.is_leaf:
+        return requires_grad_(self, False)
+    self._node = None
+    return self
+
+
+@method
+def _is_view(self: Tensor) -> bool:
+    return isinstance(self._data, np.ndarray) and isinstance(self._data.base, np.ndarray)
+
+
+@attribute
+def _version(self: Tensor) -> int:
+    """Number of in-place changes of this memory, through this tensor, its views or detached twins."""
+    return count(self)

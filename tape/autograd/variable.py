@@ -1,0 +1,33 @@
+"""``Variable``, which tensors have replaced: it makes a tensor, and every tensor is one."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..leaf import leaf, materialise
+from ..tensor import Tensor
+
+
+class _VariableMeta(type):
+    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+        if volatile:
+            warnings.warn("volatile has no effect any more; use `with tape.no_grad():`", DeprecationWarning, stacklevel=2)
+        if data is None:
+            return Tensor(requires_grad=requires_grad)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable() wraps a tensor; got {type(data).__name__}. Make one with tape.tensor().")
+        return leaf(materialise(data), requires_grad)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """``Variable(tensor, requires_grad=True)``: a leaf on the same memory.
+
+    >>> import tape
+    >>> x = Variable(tape.ones(2), requires_grad=True)
+    >>> x, isinstance(x, Variable)
+    (tensor([1., 1.], requires_grad=True), True)
+    """

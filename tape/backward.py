@@ -1,0 +1,342 @@
+"""``backward`` and ``grad``: checking what was asked, and adding the adjoints to ``.grad``."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from .engine import differentiate, node_of
+from .hooks import apply
+from .leaf import LEAVES, materialise
+from .propagate import key
+from .record import wrap
+from .tensor import Tensor, method
+from .wengert import current
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+@method
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+    *,
+    retain_variables: bool | None = None,
+) -> None:
+    """Add vᵀJ to the ``.grad`` of every leaf this tensor depends on, where v is ``gradient``.
+
+    Args:
+        gradient: v, of this tensor's shape; 1 if left out, which needs a tensor of one element.
+        retain_graph: keep what the rules need, so that backward can run again; as ``create_graph`` if None.
+        create_graph: record the backward pass itself, for higher derivatives.
+        inputs: accumulate into these tensors only.
+        retain_variables: old name of ``retain_graph``.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad, ``gradient`` does not fit, or the graph was released.
+
+    >>> import tape
+    >>> x = tape.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x**2).backward(tape.tensor([1.0, 0.1]))
+    >>> x.grad
+    tensor([2.0000, 0.4000])
+    """
+    retain_graph = _legacy("retain_variables", retain_variables, "retain_graph", retain_graph)
+    _run((self,), (gradient,), retain_graph, create_graph, inputs)
+
+
+def backward_all(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+    *,
+    retain_variables: bool | None = None,
+) -> None:
+    """Add the gradients of several tensors, each weighted by its ``grad_tensors``, to their leaves.
+
+    See `Tensor.backward`; ``grad_variables`` is the old name of ``grad_tensors``.
+    """
+    grad_tensors = _legacy("grad_variables", grad_variables, "grad_tensors", grad_tensors)
+    retain_graph = _legacy("retain_variables", retain_variables, "retain_graph", retain_graph)
+    outputs = _sequence(tensors)
+    _run(outputs, _gradients(grad_tensors, outputs), retain_graph, create_graph, inputs)
+
+
+backward_all.__name__ = backward_all.__qualname__ = "backward"
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """Gradients of the (weighted) sum of outputs with respect to inputs; ``.grad`` stays as it is.
+
+    Args:
+        outputs: tensors to differentiate.
+        inputs: a tensor, a sequence or a dict of them; a dict gives a dict, else a tuple is given.
+        grad_outputs: weights, of the outputs' shapes; 1 where None, which needs an output of one element.
+        retain_graph: keep what the rules need; as ``create_graph`` if None.
+        create_graph: record the computation of the gradients.
+        only_inputs: ignored, always true.
+        allow_unused: give None for an input that no output depends on; as ``materialize_grads`` if None.
+        is_grads_batched: every weight has a leading axis; so have the results, one vector at a time.
+        materialize_grads: give zeros for an input that no output depends on.
+
+    Raises:
+        RuntimeError: if something does not require grad, was not used, does not fit, or was released.
+        ValueError: on empty inputs, or contradictory flags.
+
+    >>> import tape
+    >>> x = tape.tensor(3.0, requires_grad=True)
+    >>> grad(x**2, x)
+    (tensor(6.),)
+    """
+    if not only_inputs:
+        warnings.warn("only_inputs=False has no effect any more; only the inputs get gradients", FutureWarning, stacklevel=2)
+    if materialize_grads and allow_unused is False:
+        raise ValueError("materialize_grads=True gives zeros for unused inputs, so it needs allow_unused=True or None")
+    tensors = tuple(inputs.values()) if isinstance(inputs, dict) else _sequence(inputs)
+    _check_inputs(tensors, "grad()")
+    outs = _sequence(outputs)
+    weights = _gradients(grad_outputs, outs)
+    allowed = materialize_grads if allow_unused is None else allow_unused
+    retain = create_graph if retain_graph is None else retain_graph
+    compute = _grad_batched if is_grads_batched else _grad_once
+    results = compute(outs, weights, tensors, retain, create_graph, allowed or materialize_grads)
+    if materialize_grads:
+        results = [_zeros(t, weights, is_grads_batched) if g is None else g for t, g in zip(tensors, results)]
+    return dict(zip(inputs, results)) if isinstance(inputs, dict) else tuple(results)
+
+
+def _grad_once(
+    outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor], retain: bool, create: bool, unused: bool
+) -> list[Tensor | None]:
+    fitted = _fit_all(outputs, weights, create)
+    found = differentiate(outputs, fitted, inputs, retain_graph=retain, create_graph=create)
+    with _recording(create):
+        return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
+
+
+def _grad_batched(
+    outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor], retain: bool, create: bool, unused: bool
+) -> list[Tensor | None]:
+    batch = {w.shape[0] for w in weights if w is not None and w.ndim}
+    if len(batch) != 1 or None in weights:
+        raise RuntimeError(
+            "is_grads_batched=True needs a grad_outputs for every output, all with the same leading length; got "
+            f"{[None if w is None else tuple(w.shape) for w in weights]}"
+        )
+    n = batch.pop()
+    rows = []
+    for k in range(n):
+        keep = retain or k < n - 1
+        rows.append(_grad_once(outputs, [w[k] for w in weights], inputs, keep, create, unused))
+    stack = REGISTRY["stack"]
+    return [None if column[0] is None else stack(*column, axis=0) for column in zip(*rows)]
+
+
+def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tensor | None:
+    """The gradient of input ``i``, out of what a sweep found."""
+    k = key(node_of(tensor))
+    if k not in found:
+        if unused:
+            return None
+        raise RuntimeError(
+            f"input {i} of grad() (shape {tensor._spec.shape}) was not used to compute the outputs, so it has no gradient.\n"
+            "Pass allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+        )
+    g = found[k]
+    g = g if isinstance(g, Tensor) else wrap(np.array(g)[()])
+    return apply(tensor._hooks, g, tensor._spec) if tensor._hooks else g
+
+
+def _zeros(tensor: Tensor, weights: Sequence[Any], batched: bool) -> Tensor:
+    lead = weights[0].shape[:1] if batched else ()
+    return wrap(np.zeros((*lead, *tensor._spec.shape), tensor.dtype)[()])
+
+
+def _run(
+    outputs: Sequence[Tensor], weights: Sequence[Any], retain: bool | None, create: bool, inputs: Tensors | None
+) -> None:
+    targets = None if inputs is None else _sequence(inputs)
+    if targets is not None:
+        _check_inputs(targets, "backward(inputs=…)")
+    gradients = _fit_all(outputs, weights, create)
+    found = differentiate(
+        outputs, gradients, targets, retain_graph=create if retain is None else retain, create_graph=create
+    )
+    if targets is None:
+        receivers = ((LEAVES.get(-k), k) for k in list(found) if k < 0)
+    else:
+        receivers = ((t, key(node_of(t))) for t in {id(t): t for t in targets}.values())
+    with _recording(create):
+        _accumulate_all(receivers, found)
+
+
+def _accumulate_all(receivers: Iterable[tuple[Tensor | None, int]], found: dict[int, Any]) -> None:
+    """Give each receiver its adjoint; adjoints are taken out of `found`, so that nothing else holds them."""
+    for tensor, k in receivers:
+        if tensor is not None and k in found:
+            box = [found.pop(k)]
+            if tensor._hooks:
+                g = box.pop()
+                hooked = apply(tensor._hooks, g if isinstance(g, Tensor) else wrap(g), tensor._spec)
+                box.append(hooked if isinstance(g, Tensor) else hooked._data)
+                del g, hooked
+            _accumulate(tensor, box)
+            for after in tuple((tensor._after_accumulate or {}).values()):
+                after(tensor)
+
+
+def _accumulate(tensor: Tensor, box: list[Any]) -> None:
+    """Add an adjoint to ``.grad``: in place, or out of place if a history is being recorded."""
+    held = tensor._grad
+    if isinstance(box[0], Tensor):
+        g = box.pop()
+        tensor._grad = REGISTRY["clone"](g) if held is None else held + g
+    elif held is None:
+        tensor._grad = wrap(own(box))
+    elif held._node is None:
+        total = materialise(held)
+        np.add(total, box[0], out=total)
+    else:
+        tensor._grad = held + wrap(box.pop())
+
+
+def _references(box: list[Any]) -> int:
+    value = box.pop()
+    return sys.getrefcount(value)
+
+
+_ALONE = _references([np.empty(1)])
+"""What `sys.getrefcount` says of an array that was alone in its box."""
+
+
+def own(box: list[Any]) -> Any:
+    """The array in a box of one, copied if anything else may hold its memory."""
+    value = box.pop()
+    if not isinstance(value, np.ndarray):
+        return value
+    alone = value.base is None and value.flags.writeable and sys.getrefcount(value) <= _ALONE
+    return value if alone else value.copy()
+
+
+@contextmanager
+def _recording(flag: bool):  # type: ignore[no-untyped-def]
+    wengert = current()
+    before = wengert.recording
+    wengert.recording = flag
+    try:
+        yield
+    finally:
+        wengert.recording = before
+
+
+def _legacy(old: str, old_value: Any, new: str, new_value: Any) -> Any:
+    """The value of an argument that used to have another name."""
+    if old_value is None:
+        return new_value
+    if new_value is not None:
+        raise RuntimeError(f"{old} is the old name of {new}; pass {new} alone")
+    warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=3)
+    return old_value
+
+
+def _sequence(tensors: Any) -> tuple[Tensor, ...]:
+    found = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"a tensor or a sequence of tensors is required; got {type(t).__name__} in it")
+    return found
+
+
+def _check_inputs(tensors: Sequence[Tensor], what: str) -> None:
+    if not tensors:
+        error = ValueError if what == "grad()" else RuntimeError
+        raise error(f"{what} needs at least one input to differentiate with respect to; got an empty sequence")
+    for i, t in enumerate(tensors):
+        if t._node is None:
+            raise RuntimeError(
+                f"input {i} of {what} does not require grad, so nothing recorded how the outputs depend on it.\n"
+                "Create it with requires_grad=True (or call requires_grad_()) before computing the outputs."
+            )
+
+
+def _gradients(gradients: Any, outputs: Sequence[Tensor]) -> tuple[Any, ...]:
+    """One gradient argument per output."""
+    if gradients is None:
+        return (None,) * len(outputs)
+    found = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
+    if len(found) != len(outputs):
+        raise RuntimeError(f"one gradient per output is required: got {len(outputs)} outputs and {len(found)} gradients")
+    return found
+
+
+def _fit_all(outputs: Sequence[Tensor], weights: Sequence[Any], create: bool) -> list[Tensor]:
+    return [_fit(t, g, i, create) for i, (t, g) in enumerate(zip(outputs, weights))]
+
+
+def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
+    """The gradient argument of an output as a tensor of the output's shape and dtype."""
+    spec = output._spec
+    if output._node is None:
+        raise RuntimeError(
+            f"output {i} does not require grad and has no history, so there is nothing to differentiate.\n"
+            "Create the tensors it is computed from with requires_grad=True, and compute it outside no_grad()."
+        )
+    if gradient is None:
+        return _implicit(output)
+    if isinstance(gradient, (np.ndarray, np.generic)):
+        gradient = wrap(gradient)
+    if not isinstance(gradient, Tensor):
+        raise TypeError(
+            f"the gradient of output {i} must be a tensor or None; got {type(gradient).__name__}. "
+            "Convert it with tape.tensor()."
+        )
+    if gradient._spec.shape != spec.shape:
+        raise RuntimeError(
+            f"the gradient of output {i} must have the output's shape {spec.shape}; got {gradient._spec.shape}"
+        )
+    if gradient.dtype.kind == "c" and spec.dtype.kind != "c":
+        raise RuntimeError(
+            f"output {i} is real ({spec.dtype}), so its gradient must be real; got {gradient.dtype}. Pass its .real."
+        )
+    if gradient.dtype == spec.dtype:
+        return gradient
+    with _recording(create):
+        return REGISTRY["cast"](gradient, dtype=spec.dtype)  # type: ignore[no-any-return]
+
+
+def _implicit(output: Tensor) -> Tensor:
+    spec = output._spec
+    if spec.size != 1:
+        raise RuntimeError(
+            "a gradient can be created implicitly only for an output of one element; this one has shape "
+            f"{spec.shape}.\nReduce it first (for example .sum()), or pass gradient= a tensor of that shape."
+        )
+    if spec.dtype.kind == "c":
+        raise RuntimeError(
+            f"a gradient can be created implicitly only for a real output; this one is {spec.dtype}.\n"
+            "Differentiate its .real, .imag or .abs(), or pass gradient= explicitly."
+        )
+    return wrap(np.ones(spec.shape, spec.dtype)[()])

@@ -1,0 +1,53 @@
+"""What the rooms of irregular calls share: making a function public, reading sizes and dimensions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .functions import FUNCTIONS
+from .tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+derived = dict(FUNCTIONS)
+"""The derived functions, also of those names that an irregular call has taken since."""
+
+
+def adaptor(function: F) -> F:
+    """Make a function public, and a method."""
+    setattr(Tensor, function.__name__, function)
+    return function_only(function)
+
+
+def function_only(function: F) -> F:
+    """Make a function public, without a method."""
+    FUNCTIONS[function.__name__] = function
+    return function
+
+
+def also(name: str, function: F) -> F:
+    """Give a public function and method a second name."""
+    FUNCTIONS[name] = function
+    setattr(Tensor, name, function)
+    return function
+
+
+def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """``f(2, 3)`` and ``f((2, 3))`` alike."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    return tuple(map(operator.index, sizes))
+
+
+def axis_of(input: Tensor, dim: int) -> int:
+    """A dimension number in range(ndim).
+
+    Raises:
+        IndexError: if it is out of range.
+    """
+    n = input.ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"dimension out of range: expected one from {-n} to {n - 1}, got {dim}")
+    return dim % n

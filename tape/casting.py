@@ -1,0 +1,136 @@
+"""Element types and memory: ``to``, ``float()``, ``type_as``, ``contiguous``."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from .calls import adaptor, function_only
+from .creation import array_of
+from .dtypes import check_dtype
+from .leaf import materialise
+from .tensor import Tensor, method
+
+
+@method
+def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False) -> Tensor:
+    """The same numbers in another dtype, or that of another tensor; the tensor itself if nothing changes.
+
+    The device ``"cpu"`` is taken, as the only one there is.
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype = arg.dtype
+        elif arg != "cpu":
+            dtype = arg
+    wanted = check_dtype(dtype)
+    if wanted is None or wanted == self.dtype:
+        return ops.clone(self) if copy else self  # type: ignore[no-any-return]
+    return ops.cast(self, dtype=wanted)  # type: ignore[no-any-return]
+
+
+@method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same numbers in another tensor's dtype."""
+    return to(self, other.dtype)
+
+
+@method
+def astype(self: Tensor, dtype: Any, copy: bool = True) -> Tensor:
+    """As NumPy's: the same numbers in another dtype, copied unless ``copy`` is false."""
+    return to(self, dtype, copy=copy)
+
+
+@method
+def type(self: Tensor, dtype: Any = None) -> Any:
+    """The old name of the tensor's type, such as ``'tape.DoubleTensor'``; with a dtype, `to`."""
+    return f"tape.{OLD_NAMES[self.dtype]}" if dtype is None else to(self, dtype)
+
+
+OLD_NAMES = {
+    np.dtype(kind): f"{name}Tensor"
+    for kind, name in {
+        "f4": "Float", "f8": "Double", "f2": "Half", "i8": "Long", "i4": "Int", "i2": "Short", "i1": "Char",
+        "u1": "Byte", "?": "Bool", "c8": "ComplexFloat", "c16": "ComplexDouble",
+    }.items()
+}  # fmt: skip
+"""What PyTorch calls a tensor of each dtype."""
+
+
+def _cast(name: str, dtype: np.dtype[Any]) -> None:
+    def cast(self: Tensor) -> Tensor:
+        return to(self, dtype)
+
+    cast.__name__ = name
+    cast.__doc__ = f"The same numbers as {dtype}."
+    method(cast)
+
+
+for _dtype, _name in OLD_NAMES.items():
+    if not _name.startswith("Complex"):
+        _cast(_name.removesuffix("Tensor").lower(), _dtype)
+
+
+@method
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself if its memory is in row-major order, else a copy that is."""
+    return self if is_contiguous(self) else ops.clone(self)
+
+
+@method
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the memory is in row-major order."""
+    return builtins.bool(np.asarray(self._data).flags.c_contiguous)
+
+
+@method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """Elements from one entry to the next, along each axis or one."""
+    strides = tuple(s // self.dtype.itemsize for s in np.asarray(self._data).strides)
+    return strides if dim is None else strides[dim]
+
+
+@method
+def element_size(self: Tensor) -> int:
+    """Bytes of one element."""
+    return int(self.dtype.itemsize)
+
+
+@method
+def data_ptr(self: Tensor) -> int:
+    """Address of the first element."""
+    return int(materialise(self).ctypes.data)
+
+
+@adaptor
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return input.dtype.kind == "f"
+
+
+@adaptor
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex numbers."""
+    return input.dtype.kind == "c"
+
+
+@adaptor
+def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether |input − other| ≤ atol + rtol |other| everywhere."""
+    return builtins.bool(np.allclose(array_of(input), array_of(other), rtol, atol, equal_nan))
+
+
+@adaptor
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return builtins.bool(np.array_equal(input._data, other._data))
+
+
+@function_only
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(obj, Tensor)

@@ -1,0 +1,153 @@
+"""Calls that choose elements, as PyTorch spells them: ``max(dim)``, ``gather``, ``where``, ``clamp``."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from .calls import adaptor, also, axis_of, derived, function_only
+from .functions import tensors
+from .record import wrap
+from .shaping import along
+from .tensor import Tensor
+
+
+def _extreme(name: str, elementwise: str, argument: Callable[..., Any]) -> Callable[..., Any]:
+    """``max`` and ``min``, which mean three things."""
+    pair = namedtuple(name, "values indices")  # type: ignore[misc]
+
+    def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
+        if isinstance(dim, Tensor):
+            return getattr(ops, elementwise)(input, dim)
+        if dim is None:
+            return getattr(ops, f"a{name}")(input, axis=axis, keepdims=keepdim or keepdims)
+        if not input.ndim:
+            return pair(input, wrap(np.int64(0)))
+        k = axis_of(input, dim)
+        indices = argument(input._data, axis=k, keepdims=True)
+        values = ops.gather(input, indices, axis=k)
+        if keepdim:
+            return pair(values, wrap(indices))
+        return pair(ops.squeeze(values, axis=k), wrap(np.squeeze(indices, k)))
+
+    extreme.__name__ = extreme.__qualname__ = name
+    extreme.__doc__ = f"""``{name}(x)``: the {name}imum of all elements; a tie splits the gradient evenly.
+
+    ``{name}(x, dim)``: values and indices along one dimension; the gradient goes to the first of equals.
+    ``{name}(x, y)``: `{elementwise}`.  ``{name}(x, axis=…)``: values alone, as NumPy gives them.
+    """
+    return adaptor(extreme)
+
+
+_extreme("max", "maximum", np.argmax)
+_extreme("min", "minimum", np.argmin)
+
+
+@adaptor
+def gather(input: Tensor, dim: int, index: Any) -> Tensor:
+    """``z[i][j] = x[index[i][j]][j]`` for ``dim`` 0, and likewise along other dimensions."""
+    return ops.gather(input, index, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+
+
+@adaptor
+def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
+    """The input with ``src[i][j]`` added at ``[index[i][j]][j]`` for ``dim`` 0, and likewise along others."""
+    return ops.scatter_add(input, index, src, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+
+
+@adaptor
+def index_select(input: Tensor, dim: int, index: Any) -> Tensor:
+    """The entries along one axis at a vector of indices."""
+    return ops.take(input, index, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+
+
+@adaptor
+def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """The input with the entries of ``source`` added to those along one axis at a vector of indices."""
+    source = source if alpha == 1 else source * alpha
+    return ops.index_add(input, index, source, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+
+
+@adaptor
+def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
+    """`gather` with indices that broadcast against the input."""
+    return ops.take_along_axis(input, indices, axis=dim)  # type: ignore[no-any-return]
+
+
+@adaptor
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """The input with one number put at a vector of indices along one axis."""
+    places = along(axis_of(input, dim), index._data)
+    return ops.index_put(input, value, index=places)  # type: ignore[no-any-return]
+
+
+@function_only
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; the indices of true elements without them."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return tensors(ops.where(condition, input, other))
+
+
+def _where(self: Tensor, condition: Any, other: Any) -> Tensor:
+    """This tensor's elements where the condition holds, else those of ``other``."""
+    return ops.where(condition, self, other)  # type: ignore[no-any-return]
+
+
+Tensor.where = _where  # type: ignore[attr-defined]
+
+
+@adaptor
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Indices of the elements that are not zero: a matrix with a row each, or a tuple of vectors."""
+    found = np.nonzero(np.atleast_1d(input._data))
+    return tuple(map(wrap, found)) if as_tuple else wrap(np.stack(found, axis=1))
+
+
+@adaptor
+def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
+    """Numbers below ``min`` raised to it, above ``max`` lowered to it.
+
+    Raises:
+        RuntimeError: if neither bound is given.
+    """
+    if min is None and max is None:
+        raise RuntimeError("clamp() needs min, max or both; got neither")
+    if min is None:
+        return ops.clamp_max(input, max)  # type: ignore[no-any-return]
+    return ops.clamp_min(input, min) if max is None else ops.clamp(input, min, max)  # type: ignore[no-any-return]
+
+
+also("clip", clamp)
+
+
+def _with_alpha(name: str, formula: str) -> None:
+    def function(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+        return derived[name](input, other if alpha == 1 else ops.mul(other, alpha))  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{formula} α × other, elementwise, where α is ``alpha``."
+    adaptor(function)
+
+
+_with_alpha("add", "input +")
+_with_alpha("sub", "input −")
+
+
+@adaptor
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient; rounded ``"trunc"`` (towards zero) or ``"floor"`` (down) if asked."""
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError(f"rounding_mode must be None, 'trunc' or 'floor'; got {rounding_mode!r}")
+    z = derived["div"](input, other)
+    return z if rounding_mode is None else getattr(ops, rounding_mode)(z)  # type: ignore[no-any-return]
+
+
+for _old, _new in {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
+                   "absolute": "abs"}.items():  # fmt: skip
+    also(_old, getattr(Tensor, _new))

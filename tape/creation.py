@@ -1,0 +1,210 @@
+"""Making tensors: from data, filled, in sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .dtypes import check_dtype, default_for, get_default_dtype
+from .leaf import leaf, materialise
+from .tensor import Tensor, method
+
+
+def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A leaf that holds a copy of some data: a number, nested sequences, an array, a tensor.
+
+    Python floats get the default dtype, Python integers int64; arrays keep their dtype.
+
+    Raises:
+        TypeError: if the data are not numbers.
+        ValueError: if nested sequences have unequal lengths.
+        RuntimeError: if gradients are asked of an integer or boolean tensor.
+
+    >>> tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    tensor([[1., 2.],
+            [3., 4.]], requires_grad=True)
+    """
+    value = array_of(data, dtype)
+    if value is data or np.may_share_memory(value, np.asarray(_strip(data))):
+        value = value.copy()
+    return leaf(value if value.ndim else value[()], requires_grad)
+
+
+def array_of(data: Any, dtype: Any = None) -> np.ndarray:
+    """An array of some data, sharing memory where it can."""
+    dtype = check_dtype(dtype)
+    values = _strip(data)
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(
+            f"a tensor needs numbers: a number, nested lists of numbers, or a numeric array; got {type(data).__name__} "
+            f"that NumPy reads as dtype {array.dtype}"
+        )
+    if dtype is None and not hasattr(values, "dtype"):
+        dtype = get_default_dtype() if array.size == 0 else default_for(array.dtype)
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def _strip(data: Any) -> Any:
+    """Tensors within nested sequences as their values."""
+    if isinstance(data, Tensor):
+        return data._data
+    if isinstance(data, (list, tuple)) and any(isinstance(x, (list, tuple, Tensor)) for x in data):
+        return [_strip(x) for x in data]
+    return data
+
+
+def as_tensor(data: Any, dtype: Any = None) -> Tensor:
+    """The data as a tensor, shared rather than copied where that is possible.
+
+    >>> x = tensor([1.0])
+    >>> as_tensor(x) is x
+    True
+    """
+    dtype = check_dtype(dtype)
+    if isinstance(data, Tensor):
+        return data if dtype in (None, data.dtype) else data.to(dtype)  # type: ignore[attr-defined,no-any-return]
+    return leaf(array_of(data, dtype))
+
+
+asarray = as_tensor
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares the memory of an array.
+
+    Raises:
+        TypeError: if the argument is not a numeric array.
+
+    >>> a = np.zeros(2)
+    >>> t = from_numpy(a)
+    >>> a[0] = 5.0
+    >>> t
+    tensor([5., 0.])
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_numpy() takes a NumPy array; got {type(array).__name__}. Use tape.tensor() for other data.")
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"from_numpy() takes an array of numbers; got dtype {array.dtype}")
+    return leaf(array)
+
+
+def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """``zeros(2, 3)``, ``zeros((2, 3))`` and ``zeros(shape)`` alike."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    return tuple(int(n.__index__()) for n in size)
+
+
+def _factory(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """A factory of ``*size`` and its ``_like`` form."""
+
+    def factory(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        value = make(_sizes(size), check_dtype(dtype) or get_default_dtype())
+        return leaf(value if value.ndim else value[()], requires_grad)
+
+    def like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        return factory(input._spec.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+    factory.__doc__ = f"A leaf {what}, of the given shape and the default dtype unless ``dtype`` says otherwise."
+    like.__doc__ = f"A leaf {what}, of the shape and dtype of ``input`` unless ``dtype`` says otherwise."
+    for function, known in ((factory, name), (like, f"{name}_like")):
+        function.__name__ = function.__qualname__ = known
+    return factory, like
+
+
+zeros, zeros_like = _factory("zeros", np.zeros, "of zeros")
+ones, ones_like = _factory("ones", np.ones, "of ones")
+empty, empty_like = _factory("empty", np.empty, "of whatever was in memory")
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A leaf of that shape, all elements equal to ``fill_value``.
+
+    >>> full((2,), 7)
+    tensor([7, 7])
+    """
+    value = array_of(fill_value, dtype)
+    shape = _sizes(size if isinstance(size, tuple) else (size,))
+    return leaf(np.full(shape, value, dtype=value.dtype) if shape else value[()], requires_grad)
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A leaf of the shape and dtype of ``input``, all elements equal to ``fill_value``."""
+    return full(input._spec.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """The n × m identity matrix (n × n without ``m``)."""
+    return leaf(np.eye(n, m, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad)
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Numbers start, start + step, … below ``end``; ``arange(n)`` counts from 0.
+
+    >>> arange(3), arange(1.0, 2.0, 0.5)
+    (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))  # type: ignore[attr-defined]
+    value = np.arange(start, end, step)
+    return leaf(value.astype(check_dtype(dtype) or default_for(value.dtype), copy=False), requires_grad)
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
+    return leaf(np.linspace(start, end, steps, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad)
+
+
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``base`` to the powers that `linspace` gives."""
+    value = np.logspace(start, end, steps, base=base, dtype=check_dtype(dtype) or get_default_dtype())
+    return leaf(value, requires_grad)
+
+
+def _new(name: str, make: Callable[..., Tensor]) -> None:
+    def new(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        return make(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+    new.__name__ = f"new_{name}"
+    new.__doc__ = f"`tape.{name}` with this tensor's dtype."
+    method(new)
+
+
+for _name, _make in {"zeros": zeros, "ones": ones, "empty": empty, "full": full}.items():
+    _new(_name, _make)
+
+
+@method
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """`tape.tensor` with this tensor's dtype."""
+    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def construct(dtype: np.dtype[Any], args: tuple[Any, ...]) -> np.ndarray:
+    """The value of an old-style constructor: sizes or data, in that dtype."""
+    if len(args) == 1 and not isinstance(args[0], int):
+        data = args[0]
+        if isinstance(data, tuple) and hasattr(data, "numel"):
+            return np.zeros(data, dtype=dtype)
+        return np.array(_strip(data), dtype=dtype)
+    return np.zeros(_sizes(args) if args else 0, dtype=dtype)
+
+
+def _init(self: Tensor, *args: Any, requires_grad: bool = False) -> None:
+    from_args = leaf(construct(get_default_dtype(), args))
+    self._data, self._node, self._spec = from_args._data, None, from_args._spec
+    if requires_grad:
+        self.requires_grad_()  # type: ignore[attr-defined]
+
+
+Tensor.__init__ = _init  # type: ignore[method-assign]
+__all__ = [
+    "arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",
+    "logspace", "materialise", "ones", "ones_like", "tensor", "zeros", "zeros_like",
+]  # fmt: skip

@@ -1,0 +1,73 @@
+"""Names of element types, and which one a Python float becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+float64 = double = np.dtype(np.float64)
+float32 = float = np.dtype(np.float32)
+float16 = half = np.dtype(np.float16)
+complex128 = cdouble = np.dtype(np.complex128)
+complex64 = cfloat = np.dtype(np.complex64)
+int64 = long = np.dtype(np.int64)
+int32 = int = np.dtype(np.int32)
+int16 = short = np.dtype(np.int16)
+int8 = np.dtype(np.int8)
+uint8 = np.dtype(np.uint8)
+bool = np.dtype(np.bool_)
+
+NAMES = (
+    "bool", "cdouble", "cfloat", "complex128", "complex64", "double", "float", "float16", "float32", "float64",
+    "half", "int", "int16", "int32", "int64", "int8", "long", "short", "uint8",
+)  # fmt: skip
+"""The names above; rooms that need Python's own ``float`` and ``int`` import this module as one."""
+
+COMPLEX_OF = {float32: complex64, float64: complex128, float16: complex64}
+_default = float64
+
+
+def get_default_dtype() -> np.dtype[Any]:
+    """The dtype that Python floats become: float64 unless changed.
+
+    >>> get_default_dtype()
+    dtype('float64')
+    """
+    return _default
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Choose the dtype that Python floats become.
+
+    Raises:
+        TypeError: if the dtype is not a real floating one.
+    """
+    global _default
+    chosen = np.dtype(dtype)
+    if chosen.kind != "f":
+        raise TypeError(f"the default dtype must be a real floating one, such as tape.float32; got {chosen}")
+    _default = chosen
+
+
+def default_for(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What a dtype that NumPy chose for Python numbers becomes under the current default."""
+    if dtype == float64:
+        return _default
+    if dtype == complex128:
+        return COMPLEX_OF.get(_default, complex128)
+    return dtype
+
+
+def check_dtype(dtype: Any) -> np.dtype[Any] | None:
+    """A user's ``dtype=`` argument as a NumPy dtype.
+
+    Raises:
+        TypeError: if it is not a number type.
+    """
+    if dtype is None:
+        return None
+    chosen = np.dtype(dtype)
+    if chosen.kind not in "biufc":
+        raise TypeError(f"tensors hold numbers: dtype must be a float, complex, integer or bool type; got {chosen}")
+    return chosen

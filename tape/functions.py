@@ -1,0 +1,199 @@
+"""Public functions and methods, derived from the registry of ops: one for every op, in both spellings.
+
+PyTorch says ``dim``, ``keepdim``, ``input`` and ``other`` where NumPy says ``axis``, ``keepdims`` and
+calls operands by position; every function takes either.  Elementwise ops without parameters need
+no translation, and are the recording closures of `record` themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+
+from .record import binary, is_operand, unary, wrap
+from .tensor import Tensor, method
+from .wengert import current
+
+SPELLINGS = {
+    "dim": ("axis", "axes"),
+    "dims": ("axes", "axis"),
+    "axis": ("axes",),
+    "axes": ("axis",),
+    "keepdim": ("keepdims",),
+    "correction": ("ddof",),
+    "diagonal": ("k", "offset"),
+    "size": ("shape",),
+    "min": ("low", "a_min"),
+    "max": ("high", "a_max"),
+    "tensors": ("arrays",),
+}
+"""What an argument may be called, and what the op may call it."""
+
+FIRST, SECOND = ("input", "self", "x", "a"), ("other", "y", "b", "exponent", "vec", "mat2", "vec2")
+INTERNAL = frozenset({"output", "chain_mul", "sum_to"})
+
+
+class Signature:
+    """The arguments of an op: names in order, how many are operands, whether a sequence is taken."""
+
+    __slots__ = ("names", "op", "operands", "takes_sequence")
+
+    def __init__(self, op: Op):
+        self.op = op
+        if op.kind == "composite":
+            kinds = inspect.signature(op.forward).parameters
+            self.names = tuple(kinds)
+            self.operands = self.names[:2]
+            self.takes_sequence = False
+        else:
+            self.operands = op.operands
+            self.names = (*op.operands, *op.params)
+            self.takes_sequence = op.variadic
+
+    def rename(self, name: str) -> str:
+        """The op's own word for an argument."""
+        if name in self.names:
+            return name
+        for position, words in enumerate((FIRST, SECOND)):
+            if name in words and position < len(self.operands):
+                return self.operands[position]
+        for word in SPELLINGS.get(name, ()):
+            if word in self.names:
+                return word
+        raise TypeError(f"{self.op.name}() has no argument {name!r}; its arguments are {', '.join(self.names)}")
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Apply the op to arguments in anybody's spelling."""
+        named = {self.rename(k): v for k, v in kwargs.items()}
+        if self.op.kind == "composite":
+            return self.op.forward(*args, **named)
+        if self.takes_sequence:
+            if "xs" in named:
+                args = (named.pop("xs"), *args)
+            if args and isinstance(args[0], (list, tuple)):
+                operands, rest = tuple(args[0]), args[1:]
+            else:
+                operands, rest = args, ()
+        else:
+            count = len(self.operands)
+            operands, rest = args[:count], args[count:]
+            operands += tuple(named.pop(name) for name in self.operands[len(operands) :] if name in named)
+            if len(operands) < count:
+                raise TypeError(
+                    f"{self.op.name}() needs {count} operands ({', '.join(self.operands)}); got {len(operands)}"
+                )
+        if len(rest) > len(self.op.params):
+            raise TypeError(f"{self.op.name}() takes {', '.join(self.names)}; got {len(args)} positional arguments")
+        params = {**dict(zip(self.op.params, rest)), **named}
+        return self.op(*operands, **{k: plain_value(v) for k, v in params.items()})
+
+
+def plain_value(value: Any) -> Any:
+    """A parameter as NumPy wants it: lists as tuples, tensors as their values."""
+    if isinstance(value, Tensor):
+        return value._data
+    return tuple(map(plain_value, value)) if isinstance(value, list) else value
+
+
+def tensors(result: Any) -> Any:
+    """Results as tensors, also where no operand was one."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        return wrap(result)
+    if isinstance(result, (tuple, list)):
+        made = map(tensors, result)
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+    return result
+
+
+def public(op: Op) -> Callable[..., Any]:
+    """The function that users call for an op."""
+    if op.kind == "elementwise" and not op.params and op.arity in (1, 2):
+        function = unary(op) if op.arity == 1 else binary(op)
+    else:
+        signature: list[Signature] = []
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if not signature:
+                signature.append(Signature(op))
+            out = kwargs.pop("out", None)
+            dtype = kwargs.pop("dtype", None) if "dtype" in kwargs and "dtype" not in op.params else None
+            if dtype is not None:
+                args = (ops.cast(args[0], dtype=np.dtype(dtype)), *args[1:])
+            result = tensors(signature[0].call(args, kwargs))
+            return result if out is None else store(result, out, op.name)
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.__doc__
+    function.__module__ = "tape"
+    return function
+
+
+def store(result: Tensor, out: Tensor, name: str) -> Tensor:
+    """Write a result into ``out=``.
+
+    Raises:
+        RuntimeError: if a gradient would be lost.
+    """
+    if result._node is not None or (out._node is not None and current().recording):
+        raise RuntimeError(
+            f"{name}(out=…) does not record, and a tensor that requires grad is involved.\n"
+            "Use the returned value instead of out=, or call it under tape.no_grad()."
+        )
+    return out.copy_(result)  # type: ignore[attr-defined,no-any-return]
+
+
+def _comparison(op: Op) -> Callable[..., Any]:
+    def compare(self: Any, other: Any) -> Any:
+        return op(self, other) if is_operand(other) else NotImplemented
+
+    return compare
+
+
+def _forward(op: Op) -> Callable[..., Any]:
+    if op.kind == "elementwise":
+        return unary(op) if op.arity == 1 else binary(op)
+    return (lambda self: op(self)) if op.arity == 1 else _comparison(op)
+
+
+def _reflected(op: Op) -> Callable[..., Any]:
+    if op.kind == "elementwise":
+        return binary(op, reflected=True)
+    return lambda self, other: op(other, self) if is_operand(other) else NotImplemented
+
+
+def is_method(op: Op) -> bool:
+    """Whether the first argument is the tensor that the op is about."""
+    if op.kind != "composite":
+        return bool(op.operands) and op.operands[0] not in ("xs", "condition")
+    first = next(iter(inspect.signature(op.forward).parameters.values()), None)
+    return first is not None and first.kind is not first.VAR_POSITIONAL and first.name in FIRST_OF_COMPOSITES
+
+
+FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})
+
+ops.install(Tensor, ops.methods(_forward, _reflected))
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {op.name: public(op) for op in REGISTRY.values() if op.name not in INTERNAL}
+"""The derived functions by name; `methods` puts its own in place of the irregular ones."""
+
+for _name, _function in FUNCTIONS.items():
+    if is_method(REGISTRY[_name]):
+        setattr(Tensor, _name, _function)
+
+_square = unary(REGISTRY["square"], depth=2)
+_power = binary(REGISTRY["pow"], depth=2)
+
+
+@method
+def __pow__(self: Tensor, exponent: Any) -> Any:
+    kind = type(exponent)
+    if (kind is int or kind is float) and exponent == 2 and self._spec.inexact:
+        return _square(self)
+    return _power(self, exponent)
+

@@ -1,0 +1,65 @@
+"""``x[index]``: reading by index, recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ops
+
+from .record import LARGE, current, getframe, new, wrap
+from .spec import spec_of
+from .tensor import Tensor, method
+
+SELECT = ops.select.code
+
+
+@method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    """``x[index]`` for any index that NumPy takes; indices may be tensors.
+
+    One integer is the fast path, written like the closures of `record`.
+
+    Raises:
+        IndexError: if the index is out of range, or there are more indices than axes.
+
+    >>> import tape
+    >>> x = tape.arange(6.0).reshape(2, 3)
+    >>> x[1, ::2], x[0][x[0] > 0]
+    (tensor([3., 5.]), tensor([1., 2.]))
+    """
+    if type(index) is not int:
+        return ops.getitem(self, index=plain_index(index))  # type: ignore[no-any-return]
+    value, ref = self._data, self._node
+    if not self._spec.shape:
+        raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
+    value = value[index]
+    wengert = current()
+    if ref is None or not wengert.recording:
+        return wrap(value)
+    if ref is True:
+        ref = self
+    result = new(Tensor)
+    result._data = value
+    result._spec = spec = spec_of(value)
+    result._node = handle = wengert.next()
+    where = wengert.where
+    if where is None:
+        frame = getframe(1)
+        where = frame.f_code, frame.f_lasti
+    wengert.extend((handle, SELECT, ref, None, None, None, None, (index,), spec, *where))
+    if spec.nbytes > LARGE:
+        wengert.account(spec.nbytes)
+    if handle > wengert.limit:
+        wengert.scan()
+    return result
+
+
+def plain_index(index: Any) -> Any:
+    """An index with tensors as their values."""
+    if isinstance(index, Tensor):
+        return index._data
+    if isinstance(index, tuple):
+        return tuple(map(plain_index, index))
+    if isinstance(index, list):
+        return [plain_index(i) for i in index]
+    return index

@@ -1,0 +1,129 @@
+"""In-place changes: of tensors without history, such as parameters under ``no_grad``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from .creation import array_of
+from .functions import FUNCTIONS, is_method
+from .indexing import plain_index
+from .leaf import materialise
+from .tensor import Tensor, method
+from .version import increment
+from .wengert import current
+
+
+def check(tensor: Tensor, operation: str, *operands: Any) -> None:
+    """Raise if changing a tensor in place would invalidate a history, or lose one."""
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            f"{operation} cannot change this tensor in place: it has a history ({tensor.grad_fn.name()}, recorded at "  # type: ignore[attr-defined]
+            f"{tensor.grad_fn.location}).\nWrite it as a new value, such as y = y + x instead of y += x, or change "  # type: ignore[attr-defined]
+            "y.detach().clone()."
+        )
+    if not current().recording:
+        return
+    if tensor._node is True:
+        raise RuntimeError(
+            f"{operation} cannot change a leaf that requires grad in place while operations are recorded: its gradient "
+            "would be that of another value.\nFor an update, as of an optimiser, do it under `with tape.no_grad():`."
+        )
+    if any(isinstance(x, Tensor) and x._node is not None for x in operands):
+        raise RuntimeError(
+            f"{operation} would write a value that requires grad into a tensor without history, and lose its history.\n"
+            "Write it as a new value, such as y = y + x, or use x.detach()."
+        )
+
+
+def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
+    """Put a value into a tensor's memory.
+
+    Raises:
+        RuntimeError: if the value does not fit the tensor's shape or dtype.
+    """
+    array = materialise(tensor)
+    value = np.asarray(value)
+    if not np.can_cast(value.dtype, array.dtype, "same_kind"):
+        raise RuntimeError(
+            f"{operation} gives {value.dtype}, which cannot be stored in a tensor of {array.dtype}; convert the tensor "
+            f"first, with .to({value.dtype})"
+        )
+    try:
+        np.copyto(array, value, casting="same_kind")
+    except ValueError as error:
+        raise RuntimeError(
+            f"{operation} gives shape {value.shape}, which does not fit into a tensor of shape {array.shape}"
+            if value.shape != array.shape
+            else f"{operation} cannot write into this memory: {error}. Use .clone() for a copy."
+        ) from None
+    increment(tensor)
+    return tensor
+
+
+def _inplace(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
+    operation = f"{name}_()"
+
+    def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check(self, operation, *args, *kwargs.values())
+        wengert = current()
+        before, wengert.recording = wengert.recording, False
+        try:
+            result = function(self, *args, **kwargs)
+        finally:
+            wengert.recording = before
+        return write(self, result._data, operation)
+
+    change.__name__ = f"{name}_"
+    change.__doc__ = f"`{name}` in place; returns the tensor itself."
+    return change
+
+
+for _name, _function in FUNCTIONS.items():
+    if REGISTRY[_name].kind in ("elementwise", "plain") and is_method(REGISTRY[_name]):
+        method(_inplace(_name, _function))
+
+
+@method
+def copy_(self: Tensor, source: Any) -> Tensor:
+    """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
+    check(self, "copy_()", source)
+    return write(self, array_of(source).astype(self.dtype, copy=False), "copy_()")
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set every element to one number."""
+    check(self, "fill_()", value)
+    return write(self, array_of(value).astype(self.dtype, copy=False), "fill_()")
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to zero.
+
+    >>> import tape
+    >>> tape.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    check(self, "zero_()")
+    return write(self, np.zeros((), self.dtype), "zero_()")
+
+
+@method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    check(self, "x[index] = value", value)
+    array = materialise(self)
+    array[plain_index(index)] = array_of(value)
+    increment(self)
+
+
+NOT_AUGMENTED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+
+for _op in REGISTRY.values():
+    if _op.symbol and _op.arity == 2 and _op.kind in ("elementwise", "plain") and _op.symbol not in NOT_AUGMENTED:
+        setattr(Tensor, f"__i{_op.symbol}__", _inplace(_op.name, FUNCTIONS[_op.name]))

@@ -1,0 +1,79 @@
+"""Leaves: tensors that no record made, and the register of those that require grad."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from .record import wrap
+from .spec import spec_of
+from .tensor import Tensor, attribute, method, settable
+
+LEAVES: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+"""Living leaves that require grad, by identity: a sweep speaks of a leaf by its identity alone."""
+
+
+def leaf(value: Any, requires_grad: bool = False) -> Tensor:
+    """A leaf around an array or NumPy scalar, which is not copied."""
+    made = wrap(value)
+    if requires_grad:
+        require(made)
+    return made
+
+
+def require(tensor: Tensor) -> None:
+    """Let gradients flow to a leaf.
+
+    Raises:
+        RuntimeError: if its elements are integers or booleans.
+    """
+    if not tensor._spec.inexact:
+        raise RuntimeError(
+            f"only tensors of floating point or complex dtype can require gradients; this one is {tensor.dtype}.\n"
+            "Write its numbers as floats (1.0 instead of 1), pass dtype=tape.float64, or convert it with .double()."
+        )
+    tensor._node = True
+    LEAVES[id(tensor)] = tensor
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Say whether gradients shall flow to this leaf; returns the tensor itself.
+
+    Raises:
+        RuntimeError: if the tensor is not a leaf, or not of a floating or complex dtype.
+
+    >>> import tape
+    >>> tape.ones(2).requires_grad_()
+    tensor([1., 1.], requires_grad=True)
+    """
+    if not self.is_leaf:
+        if not requires_grad:
+            raise RuntimeError(
+                "requires_grad can only be changed on leaves; this tensor was computed "
+                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[attr-defined]
+            )
+    elif requires_grad:
+        require(self)
+    else:
+        self._node = None
+    return self
+
+
+@attribute
+def requires_grad(self: Tensor) -> bool:
+    """Whether gradients flow to this tensor; may be set on a leaf."""
+    return self._node is not None
+
+
+settable(requires_grad, lambda self, flag: requires_grad_(self, flag) and None)
+
+
+def materialise(tensor: Tensor) -> np.ndarray:
+    """The value as an array whose memory others can share; a scalar is moved into one first."""
+    if type(tensor._data) is not np.ndarray:
+        tensor._data = np.array(tensor._data)
+        tensor._spec = spec_of(tensor._data)
+    return tensor._data  # type: ignore[no-any-return]

@@ -1,0 +1,33 @@
+"""Names from before PyTorch 0.4: ``FloatTensor``, ``LongTensor``, …"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .casting import OLD_NAMES
+from .creation import construct
+from .leaf import leaf
+from .tensor import Tensor
+
+
+class _OldType(type):
+    """The type of the old constructors: a tensor of the right dtype counts as an instance."""
+
+    dtype: np.dtype[Any]
+
+    def __call__(cls, *args: Any, requires_grad: bool = False) -> Tensor:
+        return leaf(construct(cls.dtype, args), requires_grad)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype == cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'tape.{cls.__name__}'>"
+
+
+CONSTRUCTORS: dict[str, type] = {
+    name: _OldType(name, (), {"dtype": dtype, "__doc__": f"A {dtype} tensor of some data, or of zeros of a shape."})
+    for dtype, name in OLD_NAMES.items()
+}

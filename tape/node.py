@@ -1,0 +1,170 @@
+"""Node objects: the history as a graph that a user can walk, made from records when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from weakref import WeakValueDictionary, ref
+
+from .hooks import RemovableHandle, chain_of, register_hook
+from .location import Location
+from .propagate import arguments, op_of, released_error
+from .record import wrap
+from .row import SPEC, XV, ZV
+from .tensor import Tensor, attribute
+from .wengert import list_of
+
+SAVED_NAMES = {"self": 0, "input": 0, "other": 1, "exponent": 1}
+
+
+class Node:
+    """The record of one operation, as ``tensor.grad_fn`` shows it.
+
+    While a node is alive it is the only one of its record, and keeps the record alive.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "metadata")
+
+    def __init__(self, handle: int):
+        self._handle = handle
+        self.metadata: dict[Any, Any] = {}
+
+    def name(self) -> str:
+        """The name as PyTorch spells it, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Per operand, the node that made it and which of that node's results it is."""
+        return tuple(map(edge_of, self._arguments()[0]))
+
+    @property
+    def location(self) -> Location:
+        """The user's line that recorded the operation."""
+        wengert = list_of(self._handle)
+        return wengert.location(wengert.locate(self._handle))
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_outputs)`` before the node's rule runs; what it returns replaces them.
+
+        Returns a handle whose ``remove()`` takes the hook away.
+        """
+        chain = chain_of(self._handle, self._row()[SPEC])
+        return RemovableHandle(chain.hooks, lambda g: _only(hook((g,))))
+
+    def _row(self) -> list[Any]:
+        wengert = list_of(self._handle)
+        return wengert.row(wengert.locate(self._handle))
+
+    def _arguments(self) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+        row = self._row()
+        return arguments(row, op_of(row))
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_saved_"):
+            raise AttributeError(f"node {self.name()} has no attribute {name!r}")
+        return self._saved(name.removeprefix("_saved_"))
+
+    def _saved(self, name: str) -> Any:
+        row = self._row()
+        op = op_of(row)
+        refs, values, params = arguments(row, op)
+        if name in params:
+            return params[name]
+        if name == "result" and row[ZV] is not None:
+            return wrap(row[ZV], self._handle)
+        names = SAVED_NAMES | {operand: i for i, operand in enumerate(op.operands)}
+        position = names.get(name, len(refs))
+        if position >= len(refs):
+            raise AttributeError(f"node {self.name()} has no attribute '_saved_{name}'")
+        if values[position] is None:
+            raise released_error(row) if row[XV] is None else AttributeError(f"{self.name()} did not save {name}")
+        return refs[position] if isinstance(refs[position], Tensor) else wrap(values[position], refs[position])
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """Where a sweep ends: it adds the adjoint to ``variable.grad``."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        self.metadata = {}
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        return ()
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        return register_hook(self.variable, lambda g: _only(hook((g,))))
+
+
+_nodes: WeakValueDictionary[int, Node] = WeakValueDictionary()
+
+
+@cache
+def _class_named(name: str) -> type[Node]:
+    return type(name, (Node,), {"__slots__": (), "__module__": "tape.autograd.graph"})
+
+
+def node_of(handle: int) -> tuple[Node, int]:
+    """The node of a record, and which of the node's results the record is."""
+    wengert = list_of(handle)
+    row = wengert.row(wengert.locate(handle))
+    op = op_of(row)
+    refs, _, params = arguments(row, op)
+    if op.name == "output":
+        return node_of(refs[0])[0], params["i"]
+    found = _nodes.get(handle)
+    if found is None:
+        # A copy of the number, because references to the handle itself are what keeps a record alive.
+        found = _nodes[-(-handle)] = _class_named(op.node_name(params))(handle)
+    return found, 0
+
+
+def accumulator(leaf: Tensor) -> AccumulateGrad:
+    """The node that stands for a leaf."""
+    found = leaf._accumulator and leaf._accumulator()
+    if found is None:
+        found = AccumulateGrad(leaf)
+        leaf._accumulator = ref(found)
+    return found  # type: ignore[no-any-return]
+
+
+def edge_of(operand: Any) -> tuple[Node | None, int]:
+    """Node and result number of an operand as a row holds it."""
+    if operand is None:
+        return None, 0
+    return (accumulator(operand), 0) if isinstance(operand, Tensor) else node_of(operand)
+
+
+@attribute
+def grad_fn(self: Tensor) -> Node | None:
+    """The node that made this tensor; None for a leaf.
+
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> (x * x).grad_fn.name(), x.grad_fn
+    ('MulBackward0', None)
+    """
+    return None if self.is_leaf else node_of(self._node)[0]
+
+
+@attribute
+def creator(self: Tensor) -> Node | None:
+    """What `grad_fn` was called once."""
+    return self.grad_fn  # type: ignore[attr-defined,no-any-return]
+
+
+@attribute
+def output_nr(self: Tensor) -> int:
+    """Which result of its node this tensor is."""
+    return 0 if self.is_leaf else node_of(self._node)[1]
+
+
+def _only(result: Any) -> Any:
+    return result[0] if isinstance(result, tuple) else result

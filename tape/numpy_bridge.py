@@ -1,0 +1,193 @@
+"""NumPy's functions on tensors, and tensors as arrays.
+
+``np.sin(t)`` and ``ndarray * t`` come in through `__array_ufunc__`, ``np.sum(t, axis=0)`` and
+``np.concatenate([...])`` through `__array_function__`; both find the op that declared itself for
+the function.  What no op answers for raises a TypeError: history is never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+
+from .functions import plain_value, tensors
+from .leaf import materialise
+from .tensor import Tensor, method
+from .wengert import current
+
+ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj,
+                   np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type,
+                   np.zeros_like, np.ones_like, np.empty_like, np.full_like})  # fmt: skip
+"""Functions that read no number of a tensor, or give something that has no derivative: they get the values."""
+
+REDUCE = {np.add: "sum", np.multiply: "prod", np.maximum: "amax", np.minimum: "amin", np.logical_and: "all",
+          np.logical_or: "any"}  # fmt: skip
+ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
+UNSET = (None, np._NoValue)
+
+
+@cache
+def op_for(function: Any) -> Op | None:
+    """The op that answers for a NumPy function."""
+    return _answers().get(function)
+
+
+@cache
+def _answers() -> dict[Any, Op]:
+    return {function: op for op in REGISTRY.values() for function in op.numpy}
+
+
+def _no_rule(name: str, why: str = "has no rule for tensors") -> TypeError:
+    return TypeError(
+        f"{name} {why}, and applying it to the bare numbers would drop the history.\n"
+        "Write it with functions that have one, or take the numbers out with .detach().numpy() if no gradient is needed."
+    )
+
+
+@method
+def __array_ufunc__(self: Tensor, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
+    name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
+    result = _apply(ufunc, how, inputs, options, name)
+    if out is None or out == (None,):
+        return result
+    return _store(result, out[0], name)
+
+
+def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any], name: str) -> Any:
+    dtype = options.pop("dtype", None)
+    if how == "__call__" and op_for(ufunc) is not None:
+        found: Op = op_for(ufunc)  # type: ignore[assignment]
+        if options:
+            raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
+        result = tensors(found(*inputs))
+        return result if dtype is None else result.to(dtype)
+    if how == "outer" and op_for(ufunc) is not None:
+        x, y = inputs
+        lengths = tuple(np.shape(x)) + (1,) * np.ndim(y)
+        return tensors(op_for(ufunc)(ops.reshape(x, shape=lengths), y))  # type: ignore[misc]
+    table = {"reduce": REDUCE, "accumulate": ACCUMULATE}.get(how, {})
+    if ufunc not in table:
+        raise _no_rule(name)
+    axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
+    if any(value not in UNSET and value is not True for value in options.values()):
+        raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
+    x = inputs[0] if dtype is None else inputs[0].to(dtype)
+    return REGISTRY[table[ufunc]](x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
+
+
+def _store(result: Tensor, out: Any, name: str) -> Any:
+    """Write a result into NumPy's ``out=``.
+
+    Raises:
+        RuntimeError: if a gradient would be lost.
+    """
+    if result._node is not None or isinstance(out, Tensor) and out._node is not None and current().recording:
+        raise RuntimeError(
+            f"{name}(out=…) and in-place arithmetic on an array do not record, and a tensor that requires grad is "
+            "involved.\nUse the returned value instead, such as a = a + t."
+        )
+    if isinstance(out, Tensor):
+        return out.copy_(result)  # type: ignore[attr-defined]
+    np.copyto(out, result._data, casting="same_kind")
+    return out
+
+
+@method
+def __array_function__(self: Tensor, function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
+    """NumPy's functions on tensors."""
+    if function in ABOUT:
+        return function(*_values(args), **{k: _values(v) for k, v in kwargs.items()})
+    op = op_for(function)
+    name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
+    if op is None:
+        raise _no_rule(name)
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", None)
+    result = tensors(_call(op, function, args, kwargs, name))
+    return result if out is None else _store(result, out, name)
+
+
+def _values(x: Any) -> Any:
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(_values, x))
+    return x._data if isinstance(x, Tensor) else x
+
+
+def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    """Apply an op to the arguments of the NumPy function it answers for."""
+    if op.kind == "composite":
+        return op.forward(*args, **kwargs)
+    given = _arguments(op, function, args, kwargs)
+    dtype = given.pop("dtype", None)
+    values = iter(list(given.items()))
+    if op.variadic:
+        operands: tuple[Any, ...] = tuple(next(values)[1])
+    else:
+        operands = tuple(value for _, (_, value) in zip(op.operands, values))
+    params = {k: plain_value(v) for k, v in values if v not in UNSET or op.params.get(k, v) is not v} if True else {}
+    unknown = {k: v for k, v in params.items() if k not in op.params}
+    if any(not _is_default(function, k, v) for k, v in unknown.items()):
+        raise _no_rule(name, f"with {', '.join(sorted(unknown))}= has no rule for tensors")
+    if dtype not in UNSET:
+        operands = tuple(ops.cast(x, dtype=np.dtype(dtype)) for x in operands)
+    return op(*operands, **{k: v for k, v in params.items() if k in op.params and v is not np._NoValue})
+
+
+def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by NumPy's own names, where NumPy tells them, in NumPy's order."""
+    signature = _signature(function)
+    if signature is None:
+        names = (("xs",) if op.variadic else op.operands) + tuple(op.params)
+        return {**dict(zip(names, args)), **kwargs}
+    return dict(signature.bind(*args, **kwargs).arguments)
+
+
+@cache
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return None
+
+
+def _is_default(function: Any, name: str, value: Any) -> bool:
+    signature = _signature(function)
+    default = signature.parameters[name].default if signature and name in signature.parameters else None
+    return value is default or value in UNSET or value == default
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """The numbers as an array, which NumPy asks for where it does not know tensors."""
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"a {array.dtype} tensor cannot become an array of {np.dtype(dtype)} without a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The tensor's memory as an array; changes of one are seen by the other.
+
+    Args:
+        force: detach first, so that a tensor that requires grad can be read too.
+
+    Raises:
+        RuntimeError: on a tensor that requires grad, unless ``force``.
+    """
+    if self._node is not None and not force:
+        raise RuntimeError(
+            "numpy() gives bare numbers, and this tensor requires grad, so its history would be lost.\n"
+            "Use .detach().numpy(), or pass the tensor itself to NumPy's function."
+        )
+    return materialise(self)

@@ -1,0 +1,106 @@
+"""What Python asks of a number or a sequence: ``float()``, ``len``, iteration, pickle, deepcopy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .leaf import leaf
+from .tensor import Tensor, method
+
+
+@method
+def item(self: Tensor) -> Any:
+    """The only element, as a Python number.
+
+    Raises:
+        RuntimeError: unless there is exactly one element.
+    """
+    if self._spec.size != 1:
+        raise RuntimeError(
+            f"only a tensor of one element can become a Python number; this one has shape {self._spec.shape}, "
+            f"{self._spec.size} elements.\nReduce it (.sum(), .mean()), index it, or use .tolist()."
+        )
+    return self._data.item()
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers, or one number."""
+    return self._data.tolist()
+
+
+def _conversion(name: str, convert: Callable[[Any], Any]) -> None:
+    def conversion(self: Tensor) -> Any:
+        return convert(item(self))
+
+    conversion.__name__ = name
+    method(conversion)
+
+
+_conversion("__float__", float)
+_conversion("__int__", int)
+_conversion("__complex__", complex)
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    if self._spec.size != 1:
+        raise RuntimeError(
+            f"the truth of a tensor of shape {self._spec.shape} ({self._spec.size} elements) is ambiguous.\n"
+            "Use .all() or .any(), or tape.where() to choose element by element."
+        )
+    return bool(self._data.item())
+
+
+@method
+def __index__(self: Tensor) -> int:
+    if self._spec.size != 1 or self.dtype.kind not in "biu":
+        raise TypeError(
+            "only an integer tensor of one element can be used as an index or a count; "
+            f"this one is {self.dtype} of shape {self._spec.shape}"
+        )
+    return int(self._data.item())
+
+
+@method
+def __len__(self: Tensor) -> int:
+    if not self._spec.shape:
+        raise TypeError("a tensor without axes has no length")
+    return self._spec.shape[0]
+
+
+@method
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if not self._spec.shape:
+        raise TypeError("a tensor without axes cannot be iterated over; use .item() to read its value")
+    return iter([self[k] for k in range(self._spec.shape[0])])  # type: ignore[index]
+
+
+@method
+def __contains__(self: Tensor, element: Any) -> bool:
+    value = element._data if isinstance(element, Tensor) else element
+    return bool(np.equal(self._data, value).any())
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+    """The numbers and whether they require grad; history and hooks stay behind."""
+    return leaf, (self._data, self._node is not None)
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if not self.is_leaf:
+        raise RuntimeError(
+            "only leaves can be deep-copied; this tensor was computed "
+            f"({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with .clone()."  # type: ignore[attr-defined]
+        )
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    made = memo[id(self)] = leaf(copy.deepcopy(self._data), self._node is not None)
+    made._grad = copy.deepcopy(self._grad, memo)
+    return made

@@ -1,0 +1,65 @@
+"""Random tensors, from one generator that `manual_seed` restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .creation import _factory
+from .dtypes import check_dtype, int64
+from .leaf import leaf
+from .tensor import Tensor
+
+_generator: np.random.Generator | None = None
+
+
+def generator() -> np.random.Generator:
+    """The generator in use; made at the first draw, because NumPy imports its own lazily."""
+    global _generator
+    if _generator is None:
+        _generator = np.random.default_rng()
+    return _generator
+
+
+def manual_seed(seed: int) -> np.random.Generator:
+    """Restart the generator, so that what follows can be repeated.
+
+    >>> _ = manual_seed(0); a = rand(3)
+    >>> _ = manual_seed(0); bool((a == rand(3)).all())
+    True
+    """
+    global _generator
+    _generator = np.random.default_rng(seed)
+    return _generator
+
+
+def _draw(sample: str) -> Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]:
+    return lambda shape, dtype: np.asarray(getattr(generator(), sample)(shape)).astype(dtype, copy=False)
+
+
+rand, rand_like = _factory("rand", _draw("random"), "of numbers drawn evenly from [0, 1)")
+randn, randn_like = _factory("randn", _draw("standard_normal"), "of numbers drawn from the standard normal distribution")
+
+
+def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
+    """Integers drawn evenly from [low, high), or from [0, low) without ``high``.
+
+    ``randint(high, size)`` and ``randint(low, high, size)`` both work, as in PyTorch.
+    """
+    if isinstance(high, (tuple, list)):
+        high, size = None, high
+    low, high = (0, low) if high is None else (low, high)
+    return leaf(generator().integers(low, high, tuple(size), dtype=check_dtype(dtype) or int64))
+
+
+def randperm(n: int, *, dtype: Any = None) -> Tensor:
+    """The integers 0 … n−1 in random order."""
+    return leaf(generator().permutation(n).astype(check_dtype(dtype) or int64, copy=False))
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Tensor:
+    """Numbers drawn from normal distributions with these means and standard deviations."""
+    mean, std = (x._data if isinstance(x, Tensor) else x for x in (mean, std))
+    return leaf(np.asarray(generator().normal(mean, std, size)))

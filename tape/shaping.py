@@ -1,0 +1,222 @@
+"""Calls that change the shape, as PyTorch spells them: ``view(*sizes)``, ``permute(*dims)``, ``chunk``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from typing import Any
+
+import ops
+
+from .calls import adaptor, also, axis_of, derived, sizes_of
+from .dtypes import check_dtype
+from .size import Size
+from .tensor import Tensor, attribute, method
+
+
+@adaptor
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The same numbers in another shape; one length may be −1.
+
+    Raises:
+        RuntimeError: if the number of elements differs.
+
+    >>> import tape
+    >>> tape.arange(4).reshape(2, -1)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    wanted, size = sizes_of(shape), input._spec.size
+    known = math.prod(n for n in wanted if n != -1)
+    fits = known == size if -1 not in wanted else wanted.count(-1) == 1 and known and size % known == 0
+    if not fits:
+        raise RuntimeError(f"a tensor of shape {input._spec.shape} has {size} elements and cannot take shape {wanted}")
+    return ops.reshape(input, shape=wanted)  # type: ignore[no-any-return]
+
+
+@method
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """`reshape`: the same numbers in another shape."""
+    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
+        raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(shape[0])} use .to({shape[0]})")
+    return reshape(self, *shape)
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """`reshape` to the shape of another tensor."""
+    return reshape(self, other._spec.shape)
+
+
+Tensor.reshape_as = view_as  # type: ignore[attr-defined]
+
+
+@adaptor
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """The axes in another order."""
+    axes = sizes_of(dims)
+    if sorted(axis_of(input, d) for d in axes) != list(range(input.ndim)):
+        raise RuntimeError(f"permute() needs each of the {input.ndim} dimensions once; got {axes}")
+    return ops.permute(input, axes=axes)  # type: ignore[no-any-return]
+
+
+@adaptor
+def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None) -> Tensor:
+    """Two axes exchanged; as in NumPy, all reversed without arguments, in that order with a tuple."""
+    if dim0 is None:
+        return ops.permute(input)  # type: ignore[no-any-return]
+    if dim1 is None:
+        return permute(input, dim0)
+    if not input.ndim:
+        return input
+    return ops.transpose(input, axis1=axis_of(input, dim0), axis2=axis_of(input, dim1))  # type: ignore[no-any-return]
+
+
+also("swapaxes", also("swapdims", transpose))
+
+
+@adaptor
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector or scalar as it is."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() takes at most 2 dimensions; got shape {input._spec.shape}. Use .transpose() or .mT.")
+    return ops.t(input)  # type: ignore[no-any-return]
+
+
+@attribute
+def T(self: Tensor) -> Tensor:
+    """The axes in reverse order."""
+    return ops.permute(self)  # type: ignore[no-any-return]
+
+
+@attribute
+def mT(self: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise RuntimeError(f".mT needs at least 2 dimensions; got shape {self._spec.shape}")
+    return ops.mT(self)  # type: ignore[no-any-return]
+
+
+@adaptor
+def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """Axes of length 1 removed: all, or those among ``dim`` that have length 1."""
+    dim = axis if dim is None else dim
+    if dim is None:
+        return ops.squeeze(input)  # type: ignore[no-any-return]
+    shape = input._spec.shape
+    drop = tuple(d for d in (axis_of(input, d) for d in sizes_of((dim,))) if shape and shape[d] == 1)
+    return ops.squeeze(input, axis=drop)  # type: ignore[no-any-return]
+
+
+@adaptor
+def expand(input: Tensor, *sizes: Any) -> Tensor:
+    """A view repeated along new axes and axes of length 1; −1 keeps a length.
+
+    Raises:
+        RuntimeError: if an axis has another length than 1 and than what is asked.
+    """
+    shape, wanted = input._spec.shape, list(sizes_of(sizes))
+    for k in range(1, min(len(shape), len(wanted)) + 1):
+        if wanted[-k] == -1:
+            wanted[-k] = shape[-k]
+    ends = zip(reversed(shape), reversed(wanted))
+    if len(wanted) < len(shape) or any(n not in (1, m) for n, m in ends):
+        raise RuntimeError(f"a tensor of shape {shape} cannot be expanded to {tuple(wanted)}: only axes of length 1 can")
+    return ops.broadcast_to(input, shape=tuple(wanted))  # type: ignore[no-any-return]
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor."""
+    return expand(self, other._spec.shape)
+
+
+@adaptor
+def repeat(input: Tensor, *sizes: Any) -> Tensor:
+    """Copies side by side, so many along each axis: what NumPy calls tile."""
+    times = sizes_of(sizes)
+    if len(times) < input.ndim:
+        raise RuntimeError(f"repeat() needs a number for each of the {input.ndim} dimensions; got {times}")
+    return ops.repeat(input, reps=times)  # type: ignore[no-any-return]
+
+
+@adaptor
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """Copies side by side; axes that are not named are not repeated."""
+    return ops.repeat(input, reps=sizes_of(dims))  # type: ignore[no-any-return]
+
+
+@adaptor
+def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """The order of the elements reversed along some axes."""
+    return derived["flip"](input, **(named or {"axis": sizes_of(dims) if dims else None}))  # type: ignore[no-any-return]
+
+
+def along(axis: int, index: Any) -> tuple[Any, ...]:
+    """The index that is ``index`` along one axis, and everything along those before it."""
+    return (slice(None),) * axis + (index,)
+
+
+@adaptor
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """``length`` entries along one axis, from ``start`` on."""
+    return input[along(axis_of(input, dim), slice(start, start + length))]  # type: ignore[index]
+
+
+@adaptor
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One entry along one axis, which goes away."""
+    axis = axis_of(input, dim)
+    return input[along(axis, operator.index(index)) if axis else operator.index(index)]  # type: ignore[index]
+
+
+@adaptor
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along one axis: of one length (the last may be shorter), or of the lengths given."""
+    axis = axis_of(tensor, dim)
+    n = tensor._spec.shape[axis]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        lengths = list(split_size_or_sections)
+        if sum(lengths) != n:
+            raise RuntimeError(f"the lengths of split() must add up to {n}, the length of dimension {dim}; got {lengths}")
+    else:
+        step = operator.index(split_size_or_sections)
+        lengths = [min(step, n - start) for start in range(0, n, step)] or [0]
+    at = tuple(itertools.accumulate(lengths[:-1]))
+    return ops.split(tensor, indices_or_sections=at, axis=axis)  # type: ignore[no-any-return]
+
+
+@adaptor
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` parts of equal length along one axis."""
+    return split(input, max(1, -(-input._spec.shape[axis_of(input, dim)] // chunks)), dim)
+
+
+@adaptor
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    return input._spec.size
+
+
+Tensor.nelement = numel  # type: ignore[attr-defined]
+
+
+@method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the length of one axis.
+
+    >>> import tape
+    >>> tape.ones(3, 5).size(), tape.ones(3, 5).size(1)
+    (Size([3, 5]), 5)
+    """
+    return Size(self._spec.shape) if dim is None else self._spec.shape[axis_of(self, dim)]
+
+
+@method
+def dim(self: Tensor) -> int:
+    """Number of axes."""
+    return self._spec.ndim
+
+
+Tensor.ndimension = dim  # type: ignore[attr-defined]
