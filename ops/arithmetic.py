@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .comparison import eq
+from .comparison import eq, floor_divide, ge, logical_and
 from .core import elementwise
-from .domain import NONZERO, POSITIVE, REAL
+from .domain import NONZERO, POSITIVE, REAL, Interval
 from .elementary import log
 from .lane import Instruction, Math, Via
-from .selection import where
+from .selection import trunc, where
+
+DEGREE = 0.017453292519943295
 
 
 def _chain_mul(x: Any, y: Any) -> Any:
@@ -51,10 +53,15 @@ neg = elementwise(
     doc="Negative, elementwise: z = −x.",
 )
 
+positive = elementwise(
+    "positive", np.positive, lambda g: g, symbol="pos", node="AliasBackward0", lane=Via(lambda x: x + 0.0),
+    domain=(REAL,), doc="The same number: z = +x.",
+)
+
 pow = elementwise(
     "pow", operator.pow,
-    lambda x, y: where(eq(y, 0.0), 0.0, y * x ** (y - 1.0)),
-    lambda x, z: where(eq(x, 0.0), 0.0, z * log(x)),
+    lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, y * x ** (y - 1.0)),
+    lambda x, y, z: where(logical_and(eq(x, 0.0), ge(y, 0.0)), 0.0, z * log(x)),
     numpy=(np.power, np.float_power), symbol="pow", lane=Math("pow"), domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, also at x = 0.",
 )
@@ -69,6 +76,28 @@ reciprocal = elementwise(
     "reciprocal", np.reciprocal, lambda z: -z * z,
     lane=Via(lambda x: 1.0 / x), domain=(NONZERO,),
     doc="Reciprocal, elementwise: z = 1 / x.",
+)
+
+remainder = elementwise(
+    "remainder", np.remainder, lambda g: g, lambda x, y: -floor_divide(x, y),
+    symbol="mod", domain=(Interval(4.2, 4.8), Interval(1.65, 2.05)),
+    doc="Remainder of the division rounded down: z = x − y ⌊x / y⌋, with the sign of y.",
+)
+
+fmod = elementwise(
+    "fmod", np.fmod, lambda g: g, lambda x, y: -trunc(x / y),
+    lane=Math("fmod"), domain=(Interval(-4.8, -4.2), Interval(1.65, 2.05)),
+    doc="Remainder of the division rounded towards zero, with the sign of x.",
+)
+
+deg2rad = elementwise(
+    "deg2rad", np.deg2rad, lambda: DEGREE, node="Deg2RadBackward0", numpy=(np.radians,),
+    lane=Via(lambda x: x * DEGREE), domain=(REAL,), doc="Degrees to radians: z = x π / 180.",
+)
+
+rad2deg = elementwise(
+    "rad2deg", np.rad2deg, lambda: 1.0 / DEGREE, node="Rad2DegBackward0", numpy=(np.degrees,),
+    lane=Via(lambda x: x * (1.0 / DEGREE)), domain=(REAL,), doc="Radians to degrees: z = 180 x / π.",
 )
 
 chain_mul = elementwise(

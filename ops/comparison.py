@@ -29,5 +29,18 @@ bitwise_left_shift = plain("bitwise_left_shift", np.left_shift, symbol="lshift",
 bitwise_right_shift = plain("bitwise_right_shift", np.right_shift, symbol="rshift", doc="x >> y on integers.")
 
 isnan = plain("isnan", np.isnan, lane=Via(lambda x: ne(x, x)), doc="Whether x is nan, elementwise.")
-isinf = plain("isinf", np.isinf, doc="Whether x is infinite, elementwise.")
-isfinite = plain("isfinite", np.isfinite, doc="Whether x is finite, elementwise.")
+isinf = plain(
+    "isinf", np.isinf, lane=Via(lambda x: logical_or(eq(x, float("inf")), eq(x, -float("inf")))),
+    doc="Whether x is infinite, elementwise.",
+)
+isfinite = plain(
+    "isfinite", np.isfinite, lane=Via(lambda x: logical_and(lt(x, float("inf")), gt(x, -float("inf")))),
+    doc="Whether x is finite, elementwise.",
+)
+signbit = plain("signbit", np.signbit, doc="Whether the sign bit of x is set, elementwise.")
+
+floor_divide = plain(
+    "floor_divide", np.floor_divide, symbol="floordiv", doc="Quotient rounded down, elementwise: ⌊x / y⌋.",
+)
+gcd = plain("gcd", np.gcd, doc="Greatest common divisor of two integers, elementwise.")
+lcm = plain("lcm", np.lcm, doc="Lowest common multiple of two integers, elementwise.")

@@ -24,10 +24,23 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["REGISTRY", "Op", "composite", "elementwise", "general", "linear", "plain"]
+__all__ = ["REGISTRY", "Op", "composite", "elementwise", "general", "linear", "plain", "ready", "shape_of"]
 
 REGISTRY: dict[str, Op] = {}
 """Every op by name, in the order of declaration; ``op.code`` is its position."""
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array, of whatever stands for one, or of a number."""
+    try:
+        return x.shape  # type: ignore[no-any-return]
+    except AttributeError:
+        return np.shape(x)
+
+
+def ready(x: Any) -> Any:
+    """The argument of a composite as something with a shape and a dtype: lists become arrays."""
+    return x if hasattr(x, "dtype") else np.asarray(x)
 
 
 class Rule:
@@ -56,10 +69,16 @@ class Op:
         params: names of the other arguments, with their defaults.
         rules: per operand, its `Rule`, or None where the op is constant in that operand.
         lane: how a SIMD kernel computes the op (see `ops.lane`), or None.
+        motion: how the jitted sweep moves the adjoint of a linear op without calling its rule:
+            ``"spread"`` (x̄ += g everywhere), ``"average"`` (x̄ += g / n everywhere), ``"same"``
+            (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter).
         numpy: the NumPy functions that the op answers for.
         symbol: the Python operator it implements, such as ``"mul"`` for ``__mul__``.
         domain: per operand, the `ops.domain.Interval` where it is smooth (elementwise ops).
         cases: ``cases(rng)`` yields ``(operands, params)`` for the property tests (other ops).
+        symmetric: whether the op takes its operand to be a symmetric matrix; its adjoint is one.
+        outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
+            gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in the registry, the opcode of its records.
     """
 
@@ -75,15 +94,17 @@ class Op:
         symbol: str | None = None,
         node: str | Callable[..., str] | None = None,
         lane: Any = None,
+        motion: str | None = None,
         domain: Any = None,
         cases: Callable[..., Any] | None = None,
         doc: str | None = None,
         outputs: int = 1,
+        symmetric: bool = False,
     ):
         self.name = self.__name__ = self.__qualname__ = name
         self.kind = kind
         self.forward = forward
-        self.operands, self.params = _signature(forward)
+        self.operands, self.params = ((), {}) if kind == "composite" else _signature(forward)
         self.variadic = self.operands == ("xs",)
         self.rules = tuple(r and Rule(r, kind == "elementwise") for r in rules)
         self.jvp_rule = jvp
@@ -91,9 +112,11 @@ class Op:
         self.symbol = symbol
         self.node = node
         self.lane = lane
+        self.motion = motion
         self.domain = domain
         self.cases = cases
         self.outputs = outputs
+        self.symmetric = symmetric
         self.__doc__ = doc or inspect.getdoc(forward)
         self.__module__ = "ops"
         if name in REGISTRY:
@@ -147,12 +170,12 @@ class Op:
         if self.kind != "elementwise":
             return rule(env)
         bar = REGISTRY["chain_mul"](g, rule(env)) if rule.is_partial else rule(env)
-        return bar if np.shape(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+        return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
 
     def jvp(self, operands: Sequence[Any], tangents: Sequence[Any], z: Any, params: dict[str, Any]) -> Any:
         """Directional derivative of the result along `tangents` (None where there is none)."""
         if self.kind == "linear":
-            rows = [t if t is not None else np.zeros_like(x) for x, t in zip(operands, tangents)]
+            rows = [t if t is not None else np.zeros(shape_of(x), getattr(x, "dtype", None)) for x, t in zip(operands, tangents)]
             linear_in = [self.rule(i) is not None for i in range(len(operands))]
             return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
         env = self.environment(operands, z, params)
@@ -234,7 +257,12 @@ def general(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any] | 
 
 
 def composite(name: str, forward: Callable[..., Any], **facts: Any) -> Op:
-    """Declare a function that is made of other ops and needs no rule of its own."""
+    """Declare a function that is made of other ops and needs no rule of its own.
+
+    It is called with the signature of `forward`, whatever that is (sequences of arrays, defaults,
+    several results), so ``operands`` and ``params`` are empty.  This is how a NumPy function
+    whose signature is not (arrays, *, parameters) gets its rule.
+    """
     return Op(name, "composite", forward, (), **facts)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .comparison import ge
+from .comparison import eq, ge
 from .core import elementwise
-from .domain import POSITIVE, REAL, UNIT, Interval
+from .domain import NONZERO, POSITIVE, REAL, UNIT, Interval
 from .lane import Intrinsic, Math, Via
 from .selection import where
 
@@ -15,6 +15,10 @@ exp = elementwise("exp", np.exp, lambda z: z, lane=Math("exp"), domain=(REAL,), 
 expm1 = elementwise(
     "expm1", np.expm1, lambda z: z + 1.0, lane=Math("expm1"), domain=(REAL,),
     doc="z = eˣ − 1, accurate near 0.",
+)
+
+exp2 = elementwise(
+    "exp2", np.exp2, lambda z: 0.6931471805599453 * z, lane=Math("exp2"), domain=(REAL,), doc="Power of two: z = 2ˣ.",
 )
 
 log = elementwise("log", np.log, lambda x: 1.0 / x, lane=Math("log"), domain=(POSITIVE,), doc="Natural logarithm.")
@@ -45,6 +49,11 @@ rsqrt = elementwise(
     doc="Reciprocal square root: z = x^(−1/2).",
 )
 
+cbrt = elementwise(
+    "cbrt", np.cbrt, lambda z: 1.0 / (3.0 * z * z), lane=Math("cbrt"), domain=(NONZERO,),
+    doc="Cube root.  The gradient at 0 is inf.",
+)
+
 sin = elementwise("sin", np.sin, lambda x: cos(x), lane=Math("sin"), domain=(REAL,), doc="Sine.")
 
 cos = elementwise("cos", np.cos, lambda x: -sin(x), lane=Math("cos"), domain=(REAL,), doc="Cosine.")
@@ -68,12 +77,46 @@ atan = elementwise(
     doc="Inverse tangent, in [−π/2, π/2].",
 )
 
+atan2 = elementwise(
+    "atan2", np.arctan2,
+    lambda x, y: where(eq(hypot(x, y), 0.0), 0.0, y / hypot(x, y) / hypot(x, y)),
+    lambda x, y: where(eq(hypot(x, y), 0.0), 0.0, -x / hypot(x, y) / hypot(x, y)),
+    lane=Math("atan2"), domain=(NONZERO, NONZERO),
+    doc="Angle of the point (y, x), in [−π, π]: z = atan(x / y) in the right quadrant.  The gradient at (0, 0) is 0.",
+)
+
+hypot = elementwise(
+    "hypot", np.hypot,
+    lambda x, z: where(eq(z, 0.0), 0.0, x / z),
+    lambda y, z: where(eq(z, 0.0), 0.0, y / z),
+    lane=Math("hypot"), domain=(REAL, NONZERO),
+    doc="""Length of the vector (x, y), without overflow: z = √(x² + y²).
+
+    The gradient at (0, 0) is 0, the smallest subgradient; PyTorch gives nan there.
+    """,
+)
+
 sinh = elementwise("sinh", np.sinh, lambda x: cosh(x), lane=Math("sinh"), domain=(REAL,), doc="Hyperbolic sine.")
 
 cosh = elementwise("cosh", np.cosh, lambda x: sinh(x), lane=Math("cosh"), domain=(REAL,), doc="Hyperbolic cosine.")
 
 tanh = elementwise(
     "tanh", np.tanh, lambda z: 1.0 - z * z, lane=Math("tanh"), domain=(REAL,), doc="Hyperbolic tangent.",
+)
+
+asinh = elementwise(
+    "asinh", np.arcsinh, lambda x: 1.0 / hypot(x, 1.0), lane=Math("asinh"), domain=(REAL,),
+    doc="Inverse hyperbolic sine.",
+)
+
+acosh = elementwise(
+    "acosh", np.arccosh, lambda x: 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0)), lane=Math("acosh"),
+    domain=(Interval(1.2, 4.0),), doc="Inverse hyperbolic cosine, at least 0.",
+)
+
+atanh = elementwise(
+    "atanh", np.arctanh, lambda x: 1.0 / ((1.0 - x) * (1.0 + x)), lane=Math("atanh"), domain=(UNIT,),
+    doc="Inverse hyperbolic tangent.",
 )
 
 

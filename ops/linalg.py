@@ -1,4 +1,4 @@
-"""Matrix products and their kin."""
+"""Systems of equations, inverses and determinants; everything is stacked over leading axes."""
 
 from __future__ import annotations
 
@@ -7,43 +7,178 @@ from typing import Any
 
 import numpy as np
 
+from .comparison import eq
 from .core import general
-from .shape import permute, reshape, sum_to
+from .index import getitem, scatter
+from .products import matmul
+from .queries import any
+from .reduction import sum
+from .shape import Case, cases_of, mT, reshape, sum_to
+from .diagonal import trace
 
 
-def _swap(x: Any) -> Any:
-    """The transposed matrices of a stack."""
-    n = np.ndim(x)
-    return permute(x, axes=(*range(n - 2), n - 1, n - 2))
+def _regular(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Matrices well away from singular ones."""
+    return rng.standard_normal(shape) + 3.0 * np.eye(shape[-1])
 
 
-def _matmul_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
-    if len(x_shape) == 1 and np.ndim(y) == 1:
-        return g * y
-    if np.ndim(y) == 1:
-        return sum_to(reshape(g, shape=(*np.shape(g), 1)) * y, shape=x_shape)
-    if len(x_shape) == 1:
-        return sum_to(matmul(reshape(g, shape=(*np.shape(g)[:-1], 1, np.shape(g)[-1])), _swap(y)), shape=(1, *x_shape))[0]
-    return sum_to(matmul(g, _swap(y)), shape=x_shape)
+def _regular_cases(rng: np.random.Generator) -> Iterator[Case]:
+    yield (_regular(rng, 3, 3),), {}
+    yield (_regular(rng, 2, 2, 2),), {}
+    yield (_regular(rng, 1, 1),), {}
 
 
-def _matmul_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
-    if len(y_shape) == 1 and np.ndim(x) == 1:
-        return g * x
-    if np.ndim(x) == 1:
-        return sum_to(reshape(x, shape=(*np.shape(x), 1)) * reshape(g, shape=(*np.shape(g)[:-1], 1, np.shape(g)[-1])), shape=y_shape)
-    if len(y_shape) == 1:
-        return sum_to(matmul(_swap(x), reshape(g, shape=(*np.shape(g), 1))), shape=(*y_shape, 1))[..., 0]
-    return sum_to(matmul(_swap(x), g), shape=y_shape)
+inv = general(
+    "inv", np.linalg.inv,
+    lambda g, z: -matmul(mT(z), matmul(g, mT(z))),
+    jvp=lambda z, x_dot: -matmul(z, matmul(x_dot, z)),
+    node="LinalgInvExBackward0", numpy=(np.linalg.inv,), cases=_regular_cases,
+    doc="Inverse of square matrices.  A singular one raises LinAlgError.",
+)
 
 
-def _matmul_cases(rng: np.random.Generator) -> Iterator[tuple[tuple[np.ndarray, ...], dict[str, Any]]]:
-    for a, b in (((2, 3), (3, 4)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3, 2)), ((2, 3), (4, 3, 2)), ((2, 1, 2, 3), (4, 3, 2)), ((4, 2, 3), (3,)), ((3,), (4, 3, 2))):
-        yield (rng.standard_normal(a), rng.standard_normal(b)), {}
+def _solve_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
+    bar = solve(mT(x), g) if len(y_shape) > 1 else _columns_solve(mT(x), g)
+    return bar if bar.shape == y_shape else sum_to(bar, shape=y_shape)
 
 
-matmul = general(
-    "matmul", np.matmul, _matmul_x, _matmul_y,
-    symbol="matmul", node="MmBackward0", cases=_matmul_cases,
-    doc="Matrix product, stacked over leading axes; a vector is a row on the left and a column on the right.",
+def _columns_solve(x: Any, g: Any) -> Any:
+    """Solve for a stack of vectors."""
+    column = solve(x, reshape(g, shape=(*g.shape, 1)))
+    return reshape(column, shape=column.shape[:-1])
+
+
+def _solve_x(g: Any, x: Any, z: Any, y: Any) -> Any:
+    if y.ndim == 1:
+        bar = _columns_solve(mT(x), g)
+        bar = -(reshape(bar, shape=(*bar.shape, 1)) * reshape(z, shape=(*z.shape[:-1], 1, z.shape[-1])))
+    else:
+        bar = -matmul(solve(mT(x), g), mT(z))
+    return bar if bar.shape == x.shape else sum_to(bar, shape=x.shape)
+
+
+def _solve_jvp(x: Any, y: Any, z: Any, x_dot: Any, y_dot: Any) -> Any:
+    right = 0.0 if y_dot is None else y_dot
+    if x_dot is not None:
+        right = right - matmul(x_dot, z)
+    return solve(x, right) if y.ndim > 1 else _columns_solve(x, right + 0.0 * z)
+
+
+def _solve_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for a, b in (((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 1)), ((3, 3), (2, 3, 2)), ((2, 3, 3), (3, 2))):
+        yield (_regular(rng, *a), rng.standard_normal(b)), {}
+
+
+solve = general(
+    "solve", lambda x, y: np.linalg.solve(x, y), _solve_x, _solve_y, jvp=_solve_jvp,
+    node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), cases=_solve_cases,
+    doc="The z with x z = y, for square x; y is one vector or matrices of columns.  A singular x raises LinAlgError.",
+)
+
+
+def _kept(g: Any) -> Any:
+    """One number per matrix as a stack of 1×1 matrices."""
+    return reshape(g, shape=(*g.shape, 1, 1))
+
+
+def _cofactor(x: Any) -> Any:
+    """From the singular values: cof(U S V) = det(U V) U diag(Π_{j≠i} sⱼ) V."""
+    x = np.asarray(x)
+    u, s, vh = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.prod(np.where(np.eye(n, dtype=bool), 1.0, s[..., None, :]), axis=-1).astype(x.dtype)
+    signs = np.sign(np.linalg.det(u) * np.linalg.det(vh))
+    return signs[..., None, None] * (u * others[..., None, :]) @ vh
+
+
+def _minor_index(n: int) -> tuple[Any, ...]:
+    """The index that turns n×n matrices into all their (n−1)×(n−1) submatrices, in four axes."""
+    rest = np.array([[j for j in range(n) if j != i] for i in range(n)], dtype=int).reshape(n, n - 1)
+    return Ellipsis, rest[:, None, :, None], rest[None, :, None, :]
+
+
+def _signs(n: int, dtype: Any) -> np.ndarray:
+    return (1.0 - 2.0 * (np.add.outer(np.arange(n), np.arange(n)) % 2)).astype(dtype)
+
+
+def _cofactor_vjp(g: Any, x: Any) -> Any:
+    """Each cofactor is the determinant of a submatrix, whose derivative is its own cofactor matrix."""
+    n = x.shape[-1]
+    if n == 1:
+        return 0.0 * g
+    index = _minor_index(n)
+    inner = cofactor(getitem(x, index=index))
+    return scatter(_kept(g * _signs(n, g.dtype)) * inner, index=index, shape=x.shape)
+
+
+def _cofactor_jvp(x: Any, x_dot: Any) -> Any:
+    n = x.shape[-1]
+    if n == 1:
+        return 0.0 * x_dot
+    index = _minor_index(n)
+    parts = cofactor(getitem(x, index=index)) * getitem(x_dot, index=index)
+    return _signs(n, x_dot.dtype) * sum(parts, axis=(-2, -1))
+
+
+def _square_cases(rng: np.random.Generator) -> Iterator[Case]:
+    yield from _regular_cases(rng)
+    yield (np.outer([1.0, 2.0, -1.0], [0.5, 1.0, 2.0]) + np.diag([1.0, 0.0, 0.0]),), {}
+    yield (np.array([[1.0, 2.0], [2.0, 4.0]]),), {}
+
+
+cofactor = general(
+    "cofactor", _cofactor, _cofactor_vjp, jvp=_cofactor_jvp, cases=_square_cases,
+    doc="""Matrix of signed minors, ∂ det(x) / ∂x, also where x is singular.
+
+    Differentiating it takes all n² submatrices: meant for the singular matrices that `det` may meet.
+    """,
+)
+
+
+def _det_slope(x: Any, z: Any) -> Any:
+    """∂ det / ∂x: det(x) x⁻ᵀ, or the cofactors where some matrix of the stack has no inverse."""
+    if bool(any(eq(z, 0.0))):
+        return cofactor(x)
+    return _kept(z) * mT(inv(x))
+
+
+det = general(
+    "det", np.linalg.det, lambda g, x, z: _kept(g) * _det_slope(x, z),
+    jvp=lambda x, z, x_dot: sum(_det_slope(x, z) * x_dot, axis=(-2, -1)),
+    node="LinalgDetBackward0", numpy=(np.linalg.det,), cases=_square_cases,
+    doc="Determinant.  The gradient of a singular matrix is its cofactor matrix (PyTorch: zeros).",
+)
+
+slogdet = general(
+    "slogdet", lambda x: tuple(np.linalg.slogdet(x)),
+    lambda g, x: 0.0 * x if g[1] is None else _kept(g[1]) * mT(inv(x)),
+    jvp=lambda x, x_dot: (None, trace(solve(x, x_dot), axis1=-2, axis2=-1)),
+    outputs=2, node="LinalgSlogdetBackward0", numpy=(np.linalg.slogdet,), cases=_regular_cases,
+    doc="Sign of the determinant and logarithm of its absolute value, without overflow.",
+)
+
+
+def _eye_minus(p: Any) -> Any:
+    return np.eye(p.shape[-1], dtype=p.dtype) - p
+
+
+def _pinv_vjp(g: Any, x: Any, z: Any) -> Any:
+    """Golub and Pereyra (1973), with A = x, P = z: −Pᵀ G Pᵀ + (1 − A P) Gᵀ P Pᵀ + Pᵀ P Gᵀ (1 − P A)."""
+    zt, gt = mT(z), mT(g)
+    bar = -matmul(matmul(zt, g), zt)
+    bar = bar + matmul(_eye_minus(matmul(x, z)), matmul(gt, matmul(z, zt)))
+    return bar + matmul(matmul(matmul(zt, z), gt), _eye_minus(matmul(z, x)))
+
+
+def _pinv_jvp(x: Any, z: Any, x_dot: Any) -> Any:
+    zt, dt = mT(z), mT(x_dot)
+    z_dot = -matmul(matmul(z, x_dot), z)
+    z_dot = z_dot + matmul(matmul(z, zt), matmul(dt, _eye_minus(matmul(x, z))))
+    return z_dot + matmul(_eye_minus(matmul(z, x)), matmul(dt, matmul(zt, z)))
+
+
+pinv = general(
+    "pinv", lambda x, *, rcond=None, hermitian=False: np.linalg.pinv(x, rcond, hermitian), _pinv_vjp, jvp=_pinv_jvp,
+    node="LinalgPinvBackward0", numpy=(np.linalg.pinv,), cases=cases_of(((3, 2), {}), ((2, 3), {}), ((2, 4, 3), {})),
+    doc="Pseudo-inverse (Moore and Penrose); its derivative supposes that the rank does not change.",
 )

@@ -1,4 +1,4 @@
-"""Sums, products, extremes and statistics over axes."""
+"""Sums, means, products and their soft kin, over axes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import chain_mul
+from .comparison import eq
 from .core import general, linear
-from .shape import _cases, broadcast_to, reshape, size_of
+from .cumulative import product_of_others
+from .elementary import exp
+from .selection import where
+from .shape import broadcast_to, cases_of, permute, reshape, size_of
 
 Axis = int | tuple[int, ...] | None
 
@@ -17,7 +22,7 @@ def normal_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, tuple) else (axis,)
-    return np.lib.array_utils.normalize_axis_tuple(axes, ndim)
+    return np.lib.array_utils.normalize_axis_tuple(axes, ndim) if ndim or axis not in (0, -1) else ()
 
 
 def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
@@ -26,16 +31,22 @@ def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 
+def kept(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """A reduced value with its lost axes put back, of length 1."""
+    wanted = kept_shape(shape, axis)
+    return g if g.shape == wanted else reshape(g, shape=wanted)
+
+
 def spread(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
     """Give a reduced value back to every element it came from."""
-    kept = kept_shape(shape, axis)
-    return broadcast_to(g if np.shape(g) == kept else reshape(g, shape=kept), shape=shape)
+    return broadcast_to(kept(g, shape, axis), shape=shape)
 
 
 REDUCTIONS = (
     ((2, 3), {}),
     ((2, 3, 2), {"axis": 1}),
     ((2, 3), {"axis": (0, 1), "keepdims": True}),
+    ((2, 3, 2), {"axis": (-1, 0)}),
     ((2, 3), {"axis": -1, "keepdims": True}),
     ((), {}),
 )
@@ -44,14 +55,171 @@ sum = linear(
     "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
-    cases=_cases(*REDUCTIONS),
+    numpy=(np.sum,), cases=cases_of(*REDUCTIONS),
     doc="Sum over axes (all where ``axis`` is None).",
 )
 
 mean = linear(
     "mean", lambda x, *, axis=None, keepdims=False: np.mean(x, axis=axis, keepdims=keepdims),
-    lambda g, x_shape, axis: spread(g / size_of(x_shape, normal_axes(axis, len(x_shape))), x_shape, axis),
+    lambda g, x_shape, axis: spread(g / float(size_of(x_shape, normal_axes(axis, len(x_shape)))), x_shape, axis),
     node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
-    cases=_cases(*REDUCTIONS),
+    numpy=(np.mean,), cases=cases_of(*REDUCTIONS),
     doc="Mean over axes (all where ``axis`` is None).",
+)
+
+
+def _partials_of_product(x: Any, x_shape: tuple[int, ...], axis: Axis) -> Any:
+    """∂ prod / ∂xᵢ = the product of the other elements, exact also where some are 0."""
+    axes = normal_axes(axis, len(x_shape))
+    if len(axes) == 1:
+        return product_of_others(x, axes[0])
+    others = tuple(k for k in range(len(x_shape)) if k not in axes)
+    order = others + axes
+    rows = reshape(permute(x, axes=order), shape=(*(x_shape[k] for k in others), size_of(x_shape, axes)))
+    partials = reshape(product_of_others(rows, -1), shape=tuple(x_shape[k] for k in order))
+    return permute(partials, axes=tuple(int(k) for k in np.argsort(order)))
+
+
+prod = general(
+    "prod", lambda x, *, axis=None, keepdims=False: np.prod(x, axis=axis, keepdims=keepdims),
+    lambda g, x, axis: chain_mul(kept(g, x.shape, axis), _partials_of_product(x, x.shape, axis)),
+    jvp=lambda x, x_dot, axis, keepdims: sum(
+        chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
+    ),
+    node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
+    numpy=(np.prod,), cases=cases_of(*REDUCTIONS),
+    doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
+)
+
+
+def _center(x: Any, *, axis: Axis = None) -> Any:
+    x = np.asarray(x)
+    if x.size == 0:
+        return x
+    axes = normal_axes(axis, x.ndim)
+    first = x[tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))]
+    difference = x - first
+    return difference - np.mean(difference, axis=axes, keepdims=True)
+
+
+center = linear(
+    "center", _center, lambda g, axis: center(g, axis=axis),
+    node="SubBackward0", cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
+    doc="""Deviation from the mean over axes; it is its own transpose.
+
+    The first element is subtracted before the mean is taken, so that constants give exact zeros.
+    """,
+)
+
+
+def _freedom(shape: tuple[int, ...], axis: Axis, correction: float) -> float:
+    """Degrees of freedom as a float that may be divided by: nan where there are none."""
+    return float(max(size_of(shape, normal_axes(axis, len(shape))) - correction, 0)) or float("nan")
+
+
+def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
+    x = np.asarray(x)
+    axes = normal_axes(axis, x.ndim)
+    total = np.sum(np.square(_center(x, axis=axis)), axis=axes, keepdims=keepdims)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
+
+
+VARIANCES = (
+    ((2, 3), {}),
+    ((2, 3, 2), {"axis": 1, "correction": 0}),
+    ((2, 3), {"axis": (0, 1), "keepdims": True}),
+    ((3,), {"axis": -1, "correction": 0.5}),
+)
+
+var = general(
+    "var", _var,
+    lambda g, x, axis, correction: kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis),
+    jvp=lambda x, x_dot, axis, correction, keepdims: sum(
+        center(x, axis=axis) * x_dot * (2.0 / _freedom(x.shape, axis, correction)), axis=axis, keepdims=keepdims
+    ),
+    cases=cases_of(*VARIANCES),
+    doc="Variance over axes: Σ (x − mean)² / (n − correction).",
+)
+
+
+def _std_slope(x: Any, z: Any, axis: Axis, correction: float) -> Any:
+    z = kept(z, x.shape, axis)
+    scale = where(eq(z, 0.0), 0.0, 1.0 / z) * (1.0 / _freedom(x.shape, axis, correction))
+    return scale * center(x, axis=axis)
+
+
+std = general(
+    "std", lambda x, *, axis=None, correction=1, keepdims=False: np.sqrt(
+        _var(x, axis=axis, correction=correction, keepdims=keepdims)
+    ),
+    lambda g, x, z, axis, correction: chain_mul(kept(g, x.shape, axis), _std_slope(x, z, axis, correction)),
+    jvp=lambda x, z, x_dot, axis, correction, keepdims: sum(
+        chain_mul(x_dot, _std_slope(x, z, axis, correction)), axis=axis, keepdims=keepdims
+    ),
+    cases=cases_of(*VARIANCES),
+    doc="Standard deviation over axes: √var.  The gradient of constant input is 0.",
+)
+
+
+def _logsumexp(x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    x = np.asarray(x)
+    axes = normal_axes(axis, x.ndim)
+    top = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, np.zeros((), x.dtype))
+    with np.errstate(divide="ignore"):
+        z = np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)) + top
+    return z if keepdims else np.squeeze(z, axes)[()]
+
+
+def _weights(x: Any, z: Any, axis: Axis) -> Any:
+    """∂ logsumexp / ∂x = exp(x − z); where z = −inf nothing that is finite moves it, so 0."""
+    z = kept(z, x.shape, axis)
+    return where(eq(z, -float("inf")), 0.0, exp(x - z))
+
+
+logsumexp = general(
+    "logsumexp", _logsumexp,
+    lambda g, x, z, axis: chain_mul(kept(g, x.shape, axis), _weights(x, z, axis)),
+    jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _weights(x, z, axis), axis=axis, keepdims=keepdims),
+    cases=cases_of(*REDUCTIONS),
+    doc="""Logarithm of the sum of exponentials, without overflow.
+
+    Where all elements are −inf the gradient is 0: no finite change moves the result (PyTorch: nan).
+    """,
+)
+
+
+def _softmax(x: Any, *, axis: Axis = -1) -> Any:
+    x = np.asarray(x)
+    axes = normal_axes(axis, x.ndim)
+    z = np.exp(x - np.max(x, axis=axes, keepdims=True, initial=-np.inf))
+    return (z / np.sum(z, axis=axes, keepdims=True))[()]
+
+
+def _softmax_derivative(v: Any, z: Any, axis: Axis) -> Any:
+    """The Jacobian diag(z) − z zᵀ, which is symmetric, times v."""
+    v = v * z
+    return v - z * sum(v, axis=axis, keepdims=True)
+
+
+SOFTMAXES = (((2, 3), {"axis": 0}), ((3,), {}), ((2, 3, 2), {"axis": (0, 1)}))
+
+softmax = general(
+    "softmax", _softmax, lambda g, z, axis: _softmax_derivative(g, z, axis),
+    jvp=lambda z, x_dot, axis: _softmax_derivative(x_dot, z, axis),
+    cases=cases_of(*SOFTMAXES), doc="Exponentials along an axis, divided by their sum.",
+)
+
+
+def _log_softmax(x: Any, *, axis: Axis = -1) -> Any:
+    x = np.asarray(x)
+    below = x - np.max(x, axis=normal_axes(axis, x.ndim), keepdims=True, initial=-np.inf)
+    return below - _logsumexp(below, axis=axis, keepdims=True)
+
+
+log_softmax = general(
+    "log_softmax", _log_softmax, lambda g, z, axis: g - exp(z) * sum(g, axis=axis, keepdims=True),
+    jvp=lambda z, x_dot, axis: x_dot - sum(exp(z) * x_dot, axis=axis, keepdims=True),
+    cases=cases_of(*SOFTMAXES), doc="Logarithm of `softmax`, without overflow: x − logsumexp(x).",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .comparison import eq, ge, gt, isnan, le, logical_and, logical_or, lt
+from .comparison import eq, ge, gt, isfinite, isnan, le, logical_and, logical_or, lt
 from .core import elementwise
 from .domain import NONZERO, REAL, Interval
 from .lane import Intrinsic, Select, Via
@@ -51,13 +51,66 @@ minimum = elementwise(
     doc="Smaller of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
 )
 
+fmax = elementwise(
+    "fmax", np.fmax,
+    lambda x, y: where(logical_or(gt(x, y), isnan(y)), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)), domain=(REAL, REAL),
+    doc="Larger of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly.",
+)
+
+fmin = elementwise(
+    "fmin", np.fmin,
+    lambda x, y: where(logical_or(lt(x, y), isnan(y)), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)), domain=(REAL, REAL),
+    doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly.",
+)
+
 clamp = elementwise(
     "clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high),
     lambda x, low, high: where(logical_and(ge(x, low), le(x, high)), 1.0, 0.0),
     lambda x, low, high: where(logical_and(lt(x, low), lt(low, high)), 1.0, 0.0),
     lambda x, low, high: where(logical_or(gt(x, high), ge(low, high)), 1.0, 0.0),
-    numpy=(np.clip,), domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
+    node="ClampBackward1", lane=Via(lambda x, low, high: minimum(maximum(x, low), high)),
+    domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
     doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
+)
+
+clamp_min = elementwise(
+    "clamp_min", lambda x, low: np.maximum(x, low),
+    lambda x, low: where(ge(x, low), 1.0, 0.0), lambda x, low: where(lt(x, low), 1.0, 0.0),
+    node="ClampBackward1", lane=Via(lambda x, low: maximum(x, low)), domain=(REAL, REAL),
+    doc="z = max(x, low).  At the bound the gradient passes to x.",
+)
+
+clamp_max = elementwise(
+    "clamp_max", lambda x, high: np.minimum(x, high),
+    lambda x, high: where(le(x, high), 1.0, 0.0), lambda x, high: where(gt(x, high), 1.0, 0.0),
+    node="ClampBackward1", lane=Via(lambda x, high: minimum(x, high)), domain=(REAL, REAL),
+    doc="z = min(x, high).  At the bound the gradient passes to x.",
+)
+
+masked_fill = elementwise(
+    "masked_fill", lambda x, mask, value: np.where(mask, value, x)[()],
+    lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
+    lane=Via(lambda x, mask, value: where(mask, value, x)),
+    domain=(REAL, Interval(-1.0, 1.0, avoid=(0.0,)), REAL),
+    doc="x with the value put where the mask holds.",
+)
+
+copysign = elementwise(
+    "copysign", np.copysign, lambda x, z: where(eq(x, 0.0), 0.0, z / x), lambda: 0.0,
+    lane=Intrinsic("copysign"), domain=(NONZERO, NONZERO),
+    doc="|x| with the sign of y.  The gradient with respect to x is 0 at 0.",
+)
+
+nan_to_num = elementwise(
+    "nan_to_num",
+    lambda x, *, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(x, True, nan, posinf, neginf),
+    lambda g, x: where(isfinite(x), g, 0.0),
+    numpy=(np.nan_to_num,), domain=(REAL,),
+    doc="nan and infinities replaced by numbers, which are constants.  The result is always a copy.",
 )
 
 floor = elementwise(
@@ -80,6 +133,11 @@ round = elementwise(
     "round", lambda x, *, decimals=0: np.round(x, decimals), lambda: 0.0,
     numpy=(np.round, np.around), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
     doc="Nearest number with that many decimals, halves to even.  The gradient is 0 everywhere.",
+)
+
+frac = elementwise(
+    "frac", lambda x: x - np.trunc(x), lambda g: g, lane=Via(lambda x: x - trunc(x)),
+    domain=(Interval(avoid=tuple(range(-3, 4))),), doc="Fractional part: z = x − trunc(x).",
 )
 
 rint = elementwise(

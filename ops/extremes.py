@@ -1,0 +1,175 @@
+"""Largest and smallest elements, order and rank.
+
+Two conventions at ties, both PyTorch's: `amax`, `amin` and the extreme of a whole array split the
+gradient evenly; an op that also gives indices passes all of it to the element it selected, the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .comparison import eq, isnan, logical_and, logical_or
+from .core import Op, composite, general, ready
+from .index import gather, scatter_add
+from .reduction import REDUCTIONS, Axis, kept, sum
+from .shape import cases_of, reshape, squeeze, unsqueeze
+
+
+def _even_shares(x: Any, z: Any, axis: Axis) -> Any:
+    """1/k for each of the k elements equal to the extreme; nan is equal to nan here."""
+    z = kept(z, x.shape, axis)
+    mask = logical_or(eq(x, z), logical_and(isnan(x), isnan(z)))
+    return mask * (1.0 / sum(mask * np.ones((), z.dtype), axis=axis, keepdims=True))
+
+
+def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
+    return general(
+        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
+        lambda g, x, z, axis: kept(g, x.shape, axis) * _even_shares(x, z, axis),
+        jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _even_shares(x, z, axis), axis=axis, keepdims=keepdims),
+        cases=cases_of(*REDUCTIONS), doc=doc, **facts,
+    )
+
+
+amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradient evenly.", numpy=(np.max, np.amax))
+amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", numpy=(np.min, np.amin))
+
+
+def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+    return general(
+        name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
+        jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
+        node=node, cases=cases_of(((2, 3), {}), ((), {})), doc=doc,
+    )
+
+
+max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.")
+min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.")
+
+
+def _select(x: Any, indices: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:
+    """Values at indices along an axis, and the indices; without the axis unless `keepdims`."""
+    values = np.take_along_axis(np.asarray(x), indices, axis)
+    if keepdims:
+        return values, indices
+    return np.squeeze(values, axis)[()], np.squeeze(indices, axis)[()]
+
+
+def _give_back(g: Any, z: Any, x_shape: tuple[int, ...], axis: int, keepdims: bool = True) -> Any:
+    """The adjoint of the values, at the places they were selected from."""
+    values, indices = g[0], z[1]
+    if not keepdims:
+        values, indices = unsqueeze(values, axis=axis), unsqueeze(indices, axis=axis)
+    return scatter_add(np.zeros(x_shape, values.dtype), indices, values, axis=axis)
+
+
+def _follow(x_dot: Any, z: Any, axis: int, keepdims: bool = True) -> tuple[Any, None]:
+    """The tangents of the selected elements."""
+    if keepdims:
+        return gather(x_dot, z[1], axis=axis), None
+    return squeeze(gather(x_dot, unsqueeze(z[1], axis=axis), axis=axis), axis=axis), None
+
+
+def _lower_median(x: Any, axis: int) -> Any:
+    """Index of the first element that equals the lower median; of the first nan where there is one."""
+    x = np.asarray(x)
+    middle = np.take(np.sort(x, axis=axis), [(x.shape[axis] - 1) // 2], axis=axis)
+    missing = np.isnan(x)
+    found = np.where(missing.any(axis=axis, keepdims=True), missing, x == middle)
+    return np.argmax(found, axis=axis, keepdims=True)
+
+
+def _one_along(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+    """Declare an op that selects one element along an axis and gives (values, indices)."""
+    return general(
+        name, lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
+        lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
+        jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
+        node=node, outputs=2, doc=doc,
+        cases=cases_of(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((4,), {})),
+    )
+
+
+max_along = _one_along(
+    "max_along", lambda x, axis: np.argmax(x, axis=axis, keepdims=True), "MaxBackward0",
+    "Largest element along an axis, and its index: the first one at a tie.",
+)
+min_along = _one_along(
+    "min_along", lambda x, axis: np.argmin(x, axis=axis, keepdims=True), "MinBackward0",
+    "Smallest element along an axis, and its index: the first one at a tie.",
+)
+median_along = _one_along(
+    "median_along", _lower_median, "MedianBackward1",
+    "Lower median along an axis, and its index: the first one at a tie.",
+)
+
+
+def _order(x: Any, axis: int, descending: bool) -> Any:
+    x = np.asarray(x)
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+def _topk(x: Any, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
+    order = _order(x, axis, descending=largest)
+    if not 0 <= k <= order.shape[axis]:
+        raise ValueError(f"topk needs 0 ≤ k ≤ {order.shape[axis]}, the length of axis {axis}; got k={k}")
+    return _select(x, np.take(order, range(k), axis), axis)
+
+
+def _kthvalue(x: Any, *, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+    order = _order(x, axis, descending=False)
+    if not 1 <= k <= order.shape[axis]:
+        raise ValueError(f"kthvalue needs 1 ≤ k ≤ {order.shape[axis]}, the length of axis {axis}; got k={k}")
+    return _select(x, np.take(order, [k - 1], axis), axis, keepdims)
+
+
+sort = general(
+    "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
+    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+    outputs=2, cases=cases_of(((4,), {}), ((3, 2), {"axis": 0, "descending": True})),
+    doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
+)
+
+topk = general(
+    "topk", _topk,
+    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+    outputs=2, cases=cases_of(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
+    doc="The k largest (or smallest) elements along an axis, in order, and their indices.",
+)
+
+kthvalue = general(
+    "kthvalue", _kthvalue,
+    lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
+    jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
+    outputs=2, cases=cases_of(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
+    doc="The k-th smallest element along an axis (k from 1), and its index.",
+)
+
+
+def _max(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Largest element of all, or (values, indices) along an axis."""
+    return max_all(ready(x)) if axis is None else max_along(ready(x), axis=axis, keepdims=keepdims)
+
+
+def _min(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Smallest element of all, or (values, indices) along an axis."""
+    return min_all(ready(x)) if axis is None else min_along(ready(x), axis=axis, keepdims=keepdims)
+
+
+def _median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Lower median of all elements, or (values, indices) along an axis."""
+    x = ready(x)
+    if axis is None:
+        return median_along(reshape(x, shape=(-1,)), axis=0)[0]
+    return median_along(x, axis=axis, keepdims=keepdims)
+
+
+max = composite("max", _max)
+min = composite("min", _min)
+median = composite("median", _median)

@@ -1,0 +1,134 @@
+"""Special functions; those of SciPy are imported when they are first evaluated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arithmetic import square
+from .comparison import eq, gt, isinf, le, logical_and
+from .core import elementwise
+from .domain import POSITIVE, REAL, UNIT, Interval
+from .elementary import exp, exp2, log, log1p, sigmoid
+from .lane import Math, Via
+from .selection import abs, maximum, relu, where
+
+TWO_OVER_SQRT_PI = 1.1283791670955126
+SQRT_PI_OVER_TWO = 0.8862269254527580
+
+
+def _scipy(name: str):  # type: ignore[no-untyped-def]
+    """A function of `scipy.special`, looked up at its first call: importing `ops` stays cheap."""
+    found: list[Any] = []
+
+    def forward(x: Any) -> Any:
+        if not found:
+            import scipy.special
+
+            found.append(getattr(scipy.special, name))
+        return found[0](x)
+
+    return forward
+
+
+def _polygamma(x: Any, *, n: int = 1) -> Any:
+    from scipy.special import polygamma
+
+    x = np.asarray(x)
+    return polygamma(n, x).astype(x.dtype if x.dtype.kind == "f" else np.float64)[()]
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    from scipy.special import xlogy
+
+    return xlogy(x, y)
+
+
+erf = elementwise(
+    "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)), lane=Math("erf"), domain=(REAL,),
+    doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
+)
+
+erfc = elementwise(
+    "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)), lane=Math("erfc"), domain=(REAL,),
+    doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
+)
+
+erfinv = elementwise(
+    "erfinv", _scipy("erfinv"), lambda z: SQRT_PI_OVER_TWO * exp(square(z)), domain=(UNIT,),
+    doc="Inverse of the error function on (−1, 1).",
+)
+
+lgamma = elementwise(
+    "lgamma", _scipy("gammaln"), lambda x: digamma(x), domain=(POSITIVE,),
+    doc="Logarithm of the absolute value of the gamma function.",
+)
+
+digamma = elementwise(
+    "digamma", _scipy("psi"), lambda x: polygamma(x, n=1), domain=(POSITIVE,),
+    doc="Logarithmic derivative of the gamma function.",
+)
+
+polygamma = elementwise(
+    "polygamma", _polygamma, lambda x, n: polygamma(x, n=n + 1), domain=(Interval(0.5, 4.0),),
+    doc="The n-th derivative of `digamma`, for n ≥ 1.",
+)
+
+xlogy = elementwise(
+    "xlogy", _xlogy,
+    lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
+    lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
+    lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))), domain=(REAL, POSITIVE),
+    doc="z = x log(y), and 0 where x = 0 unless y is nan.  The gradient with respect to x at x = y = 0 is 0.",
+)
+
+
+def _share(x: Any, y: Any, z: Any) -> Any:
+    """∂ log(eˣ + eʸ)/∂x = 1 / (1 + e^(y−x)); equal infinities: half of +inf each, nothing of −inf."""
+    return where(logical_and(isinf(z), eq(x, y)), where(gt(z, 0.0), 0.5, 0.0), sigmoid(x - y))
+
+
+def _share2(x: Any, y: Any, z: Any) -> Any:
+    return where(logical_and(isinf(z), eq(x, y)), where(gt(z, 0.0), 0.5, 0.0), 1.0 / (1.0 + exp2(y - x)))
+
+
+def _logaddexp_lane(x: Any, y: Any) -> Any:
+    from_top = log1p(exp(-abs(x - y)))
+    return where(eq(x, y), x + 0.6931471805599453, maximum(x, y) + from_top)
+
+
+logaddexp = elementwise(
+    "logaddexp", np.logaddexp,
+    lambda x, y, z: _share(x, y, z), lambda x, y, z: _share(y, x, z),
+    lane=Via(_logaddexp_lane), domain=(REAL, REAL),
+    doc="""Logarithm of a sum of exponentials: z = log(eˣ + eʸ), without overflow.
+
+    Where x = y = −inf the gradient is 0: no finite change of either moves the result (PyTorch: nan).
+    """,
+)
+
+logaddexp2 = elementwise(
+    "logaddexp2", np.logaddexp2,
+    lambda x, y, z: _share2(x, y, z), lambda x, y, z: _share2(y, x, z),
+    node="Logaddexp2Backward0", domain=(REAL, REAL), doc="z = log₂(2ˣ + 2ʸ), without overflow.",
+)
+
+softplus = elementwise(
+    "softplus", lambda x: np.logaddexp(x, 0.0), lambda x: sigmoid(x),
+    lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
+    doc="Smooth positive part: z = log(1 + eˣ), without overflow.",
+)
+
+logsigmoid = elementwise(
+    "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
+    lambda x: sigmoid(-x), node="LogSigmoidBackward0",
+    lane=Via(lambda x: where(gt(x, 0.0), 0.0, x) - log1p(exp(-abs(x)))), domain=(REAL,),
+    doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
+)
+
+logit = elementwise(
+    "logit", lambda x: np.log(x) - np.log1p(-x), lambda x: 1.0 / (x * (1.0 - x)),
+    lane=Via(lambda x: log(x) - log1p(-x)), domain=(Interval(0.05, 0.95),),
+    doc="Inverse of the logistic function: z = log(x / (1 − x)).",
+)
