@@ -136,8 +136,8 @@ def _first_use(leaf: Tensor) -> int:
 OUTPUT = REGISTRY["output"]
 
 
-def unary(op: Op) -> Callable[[Tensor], Tensor]:
-    """``bind`` for an elementwise op of one operand."""
+def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
+    """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
     forward, code = op.forward, op.code
     (keep_x,), keep_z = plan(op, (0,))
 
@@ -161,7 +161,7 @@ def unary(op: Op) -> Callable[[Tensor], Tensor]:
         result._node = handle = wengert.next()
         where = wengert.where
         if where is None:
-            frame = getframe(1)
+            frame = getframe(depth)
             where = frame.f_code, frame.f_lasti
         wengert.extend(
             (handle, code, ref, None, x if keep_x else None, None, z if keep_z else None, None, spec, *where)
@@ -175,8 +175,8 @@ def unary(op: Op) -> Callable[[Tensor], Tensor]:
     return apply
 
 
-def binary(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Tensor]:
-    """``bind`` for an elementwise op of two operands."""
+def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any, Any], Tensor]:
+    """``bind`` for an elementwise op of two operands, called `depth` frames below the user's."""
     forward, code = op.forward, op.code
     needs_x, needs_y = op.needs((0,)), op.needs((1,))
     x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
@@ -210,7 +210,7 @@ def binary(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Tensor]:
         result._node = handle = wengert.next()
         where = wengert.where
         if where is None:
-            frame = getframe(1)
+            frame = getframe(depth)
             line, lasti = frame.f_code, frame.f_lasti
         else:
             line, lasti = where
@@ -246,7 +246,7 @@ def binary(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Tensor]:
         result._node = handle = wengert.next()
         where = wengert.where
         if where is None:
-            frame = getframe(2)
+            frame = getframe(depth + 1)
             where = frame.f_code, frame.f_lasti
         if reflected:
             row = handle, code, None, ref, None, x if y_for_y else None, z if z_for_y else None
