@@ -80,7 +80,8 @@ class Node:
             raise AttributeError(f"node {self.name()} has no attribute '_saved_{name}'")
         if values[position] is None:
             raise released_error(row) if row[XV] is None else AttributeError(f"{self.name()} did not save {name}")
-        return refs[position] if isinstance(refs[position], Tensor) else wrap(values[position], refs[position])
+        ref, value = refs[position], values[position]
+        return ref if isinstance(ref, Tensor) else value if isinstance(value, float) else wrap(value, ref)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

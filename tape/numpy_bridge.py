@@ -30,7 +30,6 @@ ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.i
 REDUCE = {np.add: "sum", np.multiply: "prod", np.maximum: "amax", np.minimum: "amin", np.logical_and: "all",
           np.logical_or: "any"}  # fmt: skip
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
-UNSET = (None, np._NoValue)
 
 
 @cache
@@ -56,9 +55,8 @@ def __array_ufunc__(self: Tensor, ufunc: np.ufunc, how: str, *inputs: Any, out: 
     """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
     name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
     result = _apply(ufunc, how, inputs, options, name)
-    if out is None or out == (None,):
-        return result
-    return _store(result, out[0], name)
+    target = out[0] if isinstance(out, tuple) else out
+    return result if target is None else _store(result, target, name)
 
 
 def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any], name: str) -> Any:
@@ -77,7 +75,8 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
     if ufunc not in table:
         raise _no_rule(name)
     axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
-    if any(value not in UNSET and value is not True for value in options.values()):
+    options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue and v is not True}
+    if options:
         raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
     x = inputs[0] if dtype is None else inputs[0].to(dtype)
     return REGISTRY[table[ufunc]](x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
@@ -127,18 +126,15 @@ def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return op.forward(*args, **kwargs)
     given = _arguments(op, function, args, kwargs)
     dtype = given.pop("dtype", None)
-    values = iter(list(given.items()))
-    if op.variadic:
-        operands: tuple[Any, ...] = tuple(next(values)[1])
-    else:
-        operands = tuple(value for _, (_, value) in zip(op.operands, values))
-    params = {k: plain_value(v) for k, v in values if v not in UNSET or op.params.get(k, v) is not v} if True else {}
-    unknown = {k: v for k, v in params.items() if k not in op.params}
-    if any(not _is_default(function, k, v) for k, v in unknown.items()):
-        raise _no_rule(name, f"with {', '.join(sorted(unknown))}= has no rule for tensors")
-    if dtype not in UNSET:
+    values = list(given.items())
+    count = 1 if op.variadic else len(op.operands)
+    operands = tuple(values[0][1]) if op.variadic else tuple(value for _, value in values[:count])
+    params = {k: plain_value(v) for k, v in values[count:] if not _is_default(function, k, v)}
+    if unknown := sorted(set(params) - set(op.params)):
+        raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+    if dtype is not None:
         operands = tuple(ops.cast(x, dtype=np.dtype(dtype)) for x in operands)
-    return op(*operands, **{k: v for k, v in params.items() if k in op.params and v is not np._NoValue})
+    return op(*operands, **params)
 
 
 def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -159,9 +155,11 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _is_default(function: Any, name: str, value: Any) -> bool:
+    """Whether an argument says no more than leaving it out would."""
     signature = _signature(function)
-    default = signature.parameters[name].default if signature and name in signature.parameters else None
-    return value is default or value in UNSET or value == default
+    known = signature is not None and name in signature.parameters
+    default = signature.parameters[name].default if known else None  # type: ignore[union-attr]
+    return value is None or value is np._NoValue or value is default
 
 
 @method

@@ -17,6 +17,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
+from .errors import misfit
 from .location import user_frame
 from .spec import Spec, spec_of
 from .tensor import Tensor
@@ -64,10 +65,13 @@ def plan(op: Op, wanted: tuple[int, ...]) -> tuple[tuple[bool, ...] | bool, bool
 def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is a tensor."""
     values = [lift(x) for x in operands]
-    z = op.forward(*values, **params)
+    try:
+        z = op.forward(*values, **params)
+    except ValueError as error:
+        raise misfit(op, values, error) from None
     wengert = current()
     refs = [operand(x) for x in operands]
-    if wengert.recording and op.differentiable:
+    if wengert.recording and op.differentiable and (op.outputs != 1 or spec_of(z).inexact):
         wanted = tuple(i for i, ref in enumerate(refs) if ref is not None and op.rule(i))
         if wanted:
             return append(wengert, op, refs, values, z, params, wanted)
@@ -190,7 +194,10 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
             return general(self, other)
         x, y = self._data, other._data
         x_ref, y_ref = self._node, other._node
-        z = forward(x, y)
+        try:
+            z = forward(x, y)
+        except ValueError as error:
+            raise misfit(op, (x, y), error) from None
         try:
             wengert = LISTS[get_ident()]
         except KeyError:

@@ -1,0 +1,31 @@
+"""Errors about operands that do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+
+
+class ShapeError(RuntimeError, ValueError):
+    """Operands whose shapes do not go together: PyTorch calls it a RuntimeError, NumPy a ValueError."""
+
+
+ADVICE = {
+    "elementwise": "Elementwise operands must broadcast: counted from the last axis, lengths must be equal or 1. "
+    "Insert an axis with .unsqueeze(), or reshape one of them.",
+    "matmul": "The last axis of the left operand must be as long as the last but one of the right (the only one of a "
+    "vector). Transpose one of them with .mT.",
+}
+
+
+def misfit(op: Op, values: Sequence[Any], error: ValueError) -> ValueError:
+    """The error for operands that an op cannot take, told with their shapes; other errors as they are."""
+    if type(error) is not ValueError or not all(hasattr(v, "shape") or np.isscalar(v) for v in values):
+        return error
+    shapes = " and ".join(str(np.shape(v)) for v in values)
+    advice = ADVICE.get(op.name) or ADVICE.get(op.kind, "")
+    return ShapeError(f"{op.name} cannot take shapes {shapes}: {error}.\n{advice}".rstrip())
