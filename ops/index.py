@@ -36,6 +36,7 @@ def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 select = linear(
     "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
+    motion="block",
     doc="x[i] for one integer i along the first axis.",
 )
 

@@ -56,6 +56,7 @@ sum = linear(
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
     numpy=(np.sum,), cases=cases_of(*REDUCTIONS),
+    motion="spread",
     doc="Sum over axes (all where ``axis`` is None).",
 )
 
@@ -64,6 +65,7 @@ mean = linear(
     lambda g, x_shape, axis: spread(g / float(size_of(x_shape, normal_axes(axis, len(x_shape)))), x_shape, axis),
     node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
     numpy=(np.mean,), cases=cases_of(*REDUCTIONS),
+    motion="average",
     doc="Mean over axes (all where ``axis`` is None).",
 )
 

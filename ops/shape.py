@@ -49,6 +49,7 @@ reshape = linear(
     "reshape", lambda x, *, shape: np.reshape(x, shape), lambda g, x_shape: reshape(g, shape=x_shape),
     node="ViewBackward0", numpy=(np.reshape,),
     cases=cases_of(((2, 3), {"shape": (3, 2)}), ((6,), {"shape": (2, -1)}), ((), {"shape": (1,)})),
+    motion="same",
     doc="The same numbers in another shape; one length may be −1.",
 )
 
@@ -56,12 +57,14 @@ squeeze = linear(
     "squeeze", lambda x, *, axis=None: np.squeeze(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     node=lambda axis: "SqueezeBackward0" if axis is None else "SqueezeBackward1",
     numpy=(np.squeeze,), cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
+    motion="same",
     doc="Without the axes of length 1, or without those named.",
 )
 
 unsqueeze = linear(
     "unsqueeze", lambda x, *, axis: np.expand_dims(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     numpy=(np.expand_dims,), cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
+    motion="same",
     doc="With new axes of length 1 at the positions `axis` of the result.",
 )
 
@@ -150,6 +153,7 @@ repeat = linear(
 
 clone = linear(
     "clone", lambda x: np.array(x)[()], lambda g: g, numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
+    motion="same",
     doc="A copy.",
 )
 

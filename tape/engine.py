@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from . import sweep_python
+from .native import jitted
 from .propagate import key
-from .record import wrap
 from .tensor import Tensor
-from .wengert import current, list_of
+from .wengert import WengertList, current, list_of
 
 
 def differentiate(
@@ -26,7 +26,7 @@ def differentiate(
 
     The adjoints are arrays, or tensors with a history of their own if `create_graph`.
     """
-    wanted = None if targets is None else {key(node_of(t)) for t in targets}
+    wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
     adjoints: dict[int, Any] = {}
     for output, g in zip(outputs, gradients):
         g = g if create_graph else g._data
@@ -46,7 +46,9 @@ def node_of(tensor: Tensor) -> Any:
     return tensor if tensor._node is True else tensor._node
 
 
-def _sweep_lists(adjoints: dict[int, Any], wanted: set[int] | None, retain: bool, create_graph: bool) -> dict[int, Any]:
+def _sweep_lists(
+    adjoints: dict[int, Any], wanted: dict[int, Any] | None, retain: bool, create_graph: bool
+) -> dict[int, Any]:
     """Sweep list after list until only leaves and targets are left.
 
     Rules are linear in the adjoint, so a list that is reached again later through another
@@ -60,23 +62,29 @@ def _sweep_lists(adjoints: dict[int, Any], wanted: set[int] | None, retain: bool
             _add(found, k, adjoints.pop(k))
             continue
         wengert = list_of(k)
-        roots = {h: adjoints.pop(h) for h in list(adjoints) if h > 0 and wengert.owns(h)}
+        roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
         wengert.busy += 1
         try:
-            reached, positions = sweep(wengert, roots, wanted, create_graph)
+            reached, runs = sweep(wengert, roots, wanted, create_graph)
         finally:
             wengert.busy -= 1
-        consumed.append((wengert, positions))
+        consumed.append((wengert, runs))
         for k, g in reached.items():
             _add(found if k < 0 or (wanted is not None and k in wanted) else adjoints, k, g)
     if not retain:
-        for wengert, positions in consumed:
-            wengert.release(positions)
+        for wengert, runs in consumed:
+            wengert.release(runs)
     return found
 
 
-def sweep(wengert, roots, wanted, create_graph):  # type: ignore[no-untyped-def]
-    return sweep_python.sweep(wengert, roots, wanted, create_graph)
+def sweep(
+    wengert: WengertList, roots: dict[int, Any], wanted: dict[int, Any] | None, create_graph: bool
+) -> tuple[dict[int, Any], list[tuple[int, int]]]:
+    """Sweep one list: jitted on plain arrays, in Python where the sweep itself is to be recorded."""
+    room = None if create_graph else jitted("run")
+    if room is None:
+        return sweep_python.sweep(wengert, roots, wanted, create_graph)
+    return room.sweep(wengert, roots, wanted)  # type: ignore[no-any-return]
 
 
 def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:

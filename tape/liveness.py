@@ -1,4 +1,9 @@
-"""Which records can still be reached from a living tensor."""
+"""Which records can still be reached from a living tensor.
+
+A handle is alive if something other than rows refers to it.  The rows' own references are its
+HANDLE field and the operand fields of its consumers, so reference counts tell; a record that a
+living one depends on is kept too.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +13,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .native import jitted
 from .row import HANDLE, SPEC, WIDTH, X, Y, operands
 
 if TYPE_CHECKING:
     from .wengert import WengertList
 
+_probe = [object()]
+UNCOUNTED = sys.getrefcount(_probe[0]) - 1
+"""What `sys.getrefcount` of a list element says beyond the list's own reference."""
+
 
 def scan(wengert: WengertList) -> tuple[np.ndarray, int]:
-    """Mask of the records to keep, and the bytes that the kept ones may hold.
+    """Mask of the records to keep, and the bytes that the kept ones may hold."""
+    room = jitted("scan")
+    return room.scan_rows(wengert) if room else scan_in_python(wengert)
 
-    A handle is alive if something other than rows refers to it.  The rows' own references are
-    its HANDLE field and the operand fields of its consumers.
-    """
+
+def scan_in_python(wengert: WengertList) -> tuple[np.ndarray, int]:
+    """The same without reading memory: slower, and what the jitted scan is tested against."""
     rows = wengert.rows
     n = len(wengert)
     keep = np.zeros(n, dtype=np.bool_)
     held = 0
-    refs = [operands(rows[p * WIDTH + X], rows[p * WIDTH + Y]) for p in range(n)]
-    consumers = Counter(id(ref) for row in refs for ref in row if type(ref) is int)
-    spare = sys.getrefcount(handle := 1 << 70) - 1
+    consumers = Counter(
+        id(ref) for p in range(n) for ref in operands(*rows[p * WIDTH + X : p * WIDTH + Y + 1]) if type(ref) is int
+    )
     for p in range(n - 1, -1, -1):
-        handle = rows[p * WIDTH + HANDLE]
-        if keep[p] or sys.getrefcount(handle) - spare > 1 + consumers[id(handle)]:
+        start = p * WIDTH
+        references = sys.getrefcount(rows[start + HANDLE]) - UNCOUNTED
+        if keep[p] or references > 1 + consumers[id(rows[start + HANDLE])]:
             keep[p] = True
-            held += getattr(rows[p * WIDTH + SPEC], "nbytes", 0)
-            for ref in refs[p]:
+            held += getattr(rows[start + SPEC], "nbytes", 0)
+            for ref in operands(*rows[start + X : start + Y + 1]):
                 if wengert.owns(ref):
                     keep[wengert.locate(ref)] = True
     return keep, held

@@ -8,7 +8,7 @@ and what runs where Python's objects cannot be read by address.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .propagate import check_not_released, contributions, key
@@ -35,22 +35,26 @@ def visit(wengert: WengertList, roots: Collection[int], targets: Collection[int]
     if targets is None:
         return rows
     leading = set(targets)
+
+    def leads(ref: Any) -> bool:
+        return key(ref) in leading or foreign(wengert, ref)
+
     for handle in reversed(rows):
-        if any(key(ref) in leading for ref in operands(*rows[handle][X : Y + 1]) if ref is not None):
+        if any(leads(ref) for ref in operands(*rows[handle][X : Y + 1]) if ref is not None):
             leading.add(handle)
     return {handle: row for handle, row in rows.items() if handle in leading}
 
 
 def sweep(
     wengert: WengertList, roots: dict[int, Any], targets: Collection[int] | None, create_graph: bool
-) -> tuple[dict[int, Any], list[int]]:
-    """Adjoints of the leaves, the targets and other lists' records, by key; and the positions visited."""
+) -> tuple[dict[int, Any], list[tuple[int, int]]]:
+    """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited."""
     rows = visit(wengert, roots, targets)
     check_not_released(rows.values())
 
     def wanted(ref: Any) -> bool:
         k = key(ref)
-        return targets is None or k in rows or k in targets
+        return targets is None or k in rows or k in targets or foreign(wengert, ref)
 
     adjoints = dict(roots)
     found: dict[int, Any] = {}
@@ -67,4 +71,22 @@ def sweep(
         for ref, bar in contributions(row, g, wanted, create_graph):
             k = key(ref)
             adjoints[k] = adjoints[k] + bar if k in adjoints else bar
-    return found | adjoints, [wengert.locate(handle) for handle in rows]
+    return found | adjoints, list(runs(map(wengert.locate, rows)))
+
+
+def foreign(wengert: WengertList, ref: Any) -> bool:
+    """Whether an operand is a record of another thread's list, which may lead anywhere."""
+    return type(ref) is int and not wengert.owns(ref)
+
+
+def runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Descending positions as half-open runs of neighbours."""
+    start = stop = -1
+    for p in positions:
+        if p != start - 1:
+            if start >= 0:
+                yield start, stop
+            stop = p + 1
+        start = p
+    if start >= 0:
+        yield start, stop

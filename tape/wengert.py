@@ -19,9 +19,11 @@ import itertools
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from types import CodeType
 from typing import Any
+
+import numpy as np
 
 from . import liveness
 from .location import Location, locate
@@ -43,12 +45,13 @@ class WengertList:
         where: code and offset that stand for the user's line while library code records, or None.
         limit: the handle at which the next scan for dead records is due.
         busy: number of sweeps under way; rows are not moved or dropped meanwhile.
+        shift: handle minus position, for the records appended since the last scan.
         hooks: by handle, what is called when a record's adjoint is complete.
     """
 
     __slots__ = (
-        "__weakref__", "_bytes", "_bytes_limit", "_prefix", "_shift", "busy", "extend", "hooks",
-        "limit", "next", "number", "recording", "rows", "where",
+        "__weakref__", "_bytes", "_bytes_limit", "busy", "extend", "hooks",
+        "limit", "next", "number", "recording", "rows", "shift", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
@@ -61,23 +64,17 @@ class WengertList:
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
         self.busy = 0
         self.hooks: dict[int, Any] = {}
-        self._prefix = 0
-        self._shift = number << THREAD_SHIFT
+        self.shift = number << THREAD_SHIFT
         self._bytes = 0
         self._bytes_limit = BYTES_BETWEEN_SCANS
 
     def __len__(self) -> int:
         return len(self.rows) // WIDTH
 
-    @property
-    def layout(self) -> tuple[int, int]:
-        """Rows before the dense part, and handle minus position within it."""
-        return self._prefix, self._shift
-
     def locate(self, handle: int) -> int:
         """Position of a record: by arithmetic where no row was dropped since, else by bisection."""
         rows = self.rows
-        position = handle - self._shift
+        position = handle - self.shift
         if not (0 <= position < len(self) and rows[position * WIDTH] == handle):
             position = bisect.bisect_left(range(len(self)), handle, key=lambda p: rows[p * WIDTH])
             if position == len(self) or rows[position * WIDTH] != handle:
@@ -103,10 +100,10 @@ class WengertList:
         if self._bytes > self._bytes_limit:
             self.scan()
 
-    def release(self, positions: Sequence[int]) -> None:
-        """Drop the saved values of some records, after the sweep that consumed them."""
+    def release(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them."""
         rows = self.rows
-        for start, stop in _runs(positions):
+        for start, stop in runs:
             for field in (XV, YV, ZV):
                 rows[start * WIDTH + field : stop * WIDTH : WIDTH] = [None] * (stop - start)
         if rows and rows[-WIDTH + HANDLE] > self.limit:
@@ -114,20 +111,23 @@ class WengertList:
 
     def scan(self) -> None:
         """Reclaim the records that no living tensor can reach."""
-        rows, last = self.rows, self.rows[-WIDTH + HANDLE] if self.rows else self._shift
+        rows, n = self.rows, len(self)
+        last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
         self.limit = last + ROWS_BETWEEN_SCANS
         self._bytes = 0
-        if self.busy:
+        if self.busy or not n:
             return
         keep, held = liveness.scan(self)
-        kept = int(keep.sum())
-        if kept < len(keep):
-            mask = memoryview(keep.repeat(WIDTH).view("i1"))
-            rows[: len(mask)] = itertools.compress(rows[: len(mask)], mask)
-            self._shift = last + 1 - kept
-            self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
+        kept = int(np.count_nonzero(keep))
+        if kept == 0:
+            rows.clear()
+        elif kept < n:
+            rows[:] = itertools.compress(rows, keep.repeat(WIDTH).tolist())
+        self.shift = last + 1 - kept
         self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
         self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
+        if self.hooks and kept < n:
+            self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
 
     def _holds(self, handle: int) -> bool:
         try:
@@ -135,22 +135,6 @@ class WengertList:
         except RuntimeError:
             return False
         return True
-
-
-def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ascending or descending positions as half-open runs of neighbours."""
-    start = stop = None
-    for p in positions:
-        if stop is not None and p == stop:
-            stop += 1
-        elif start is not None and p == start - 1:
-            start = p
-        else:
-            if start is not None:
-                yield start, stop
-            start, stop = p, p + 1
-    if start is not None:
-        yield start, stop
 
 
 LISTS: dict[int, WengertList] = {}

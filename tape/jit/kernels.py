@@ -1,0 +1,105 @@
+"""The kernels by number, compiled or fetched from disk when first wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from ops import REGISTRY, Op, Symbol
+
+from . import objectcache
+from .emit import NoLane
+from .lanes import kernel_module, vjp_formula
+from .platform import machine, target
+from .state import (
+    AVERAGE, BLOCK, FIRST_OWN, LANES, MOTION, OP_WORDS, PYTHON, SAME, SCALED, SPREAD,
+)  # fmt: skip
+
+MOTIONS = {"spread": SPREAD, "average": AVERAGE, "same": SAME, "block": BLOCK}
+VALUES = {"x": 1, "y": 2, "z": 4}
+
+
+def compile_kernel(module: Any) -> tuple[llvm.ExecutionEngine, int]:
+    """Machine code of a kernel module: the engine that owns it and the kernel's address."""
+    t, code = target(), str(module)
+    name = objectcache.name_of(code, f"{t.cpu} {t.features}")
+    generator = machine()
+    parsed = llvm.parse_assembly(code)
+    found = objectcache.load(name)
+    if found is None:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = False
+        passes = llvm.create_pass_builder(generator, options)
+        passes.getModulePassManager().run(parsed, passes)
+    engine = llvm.create_mcjit_compiler(parsed, generator)
+    engine.set_object_cache(lambda _, code: objectcache.save(name, code), lambda _: found)
+    engine.finalize_object()
+    return engine, engine.get_function_address("kernel")
+
+
+class Kernels:
+    """Addresses of the vjp kernels, and how each op's adjoint moves.
+
+    Attributes:
+        ops: by opcode, the motion and the values that each side needs.
+        addresses: by kernel number, 0 until the kernel is first wanted.
+    """
+
+    def __init__(self) -> None:
+        self.ops = np.zeros((0, OP_WORDS), dtype=np.int64)
+        self.addresses = np.zeros(FIRST_OWN, dtype=np.int64)
+        self._rules: list[Any] = []
+        self._engines: dict[int, llvm.ExecutionEngine] = {}
+
+    def update(self) -> None:
+        """Take in ops that were declared since."""
+        declared = list(REGISTRY.values())[len(self.ops) :]
+        if declared:
+            described = np.array([describe(op) for op in declared], dtype=np.int64)
+            self.ops = np.concatenate([self.ops, described])
+            self.addresses = np.concatenate([self.addresses, np.zeros(4 * len(declared), np.int64)])
+
+    def provide(self, number: int) -> None:
+        """Compile or fetch a kernel; an op without lanes moves in Python from now on."""
+        try:
+            engine, address = compile_kernel(kernel_module(self.formula(number), 32 if number & 1 else 64))
+        except NoLane:
+            self.ops[(number - FIRST_OWN) // 4, MOTION] = PYTHON
+            return
+        self._engines[number] = engine
+        self.addresses[number] = address
+
+    def formula(self, number: int) -> Any:
+        """What a kernel computes, as an expression."""
+        if number < FIRST_OWN:
+            g = Symbol("g")
+            return g if number < SCALED else g * Symbol("y")
+        code, side = divmod((number - FIRST_OWN) // 2, 2)
+        return vjp_formula(list(REGISTRY.values())[code], side)
+
+    def forget(self, op: Op) -> None:
+        """Compile an op's kernels again, after its rules were replaced."""
+        if op.code < len(self.ops):
+            self.ops[op.code] = describe(op)
+            self.addresses[FIRST_OWN + 4 * op.code : FIRST_OWN + 4 * op.code + 4] = 0
+
+
+def describe(op: Op) -> tuple[int, int, int]:
+    """Motion of an op's adjoint, and which of x, y, z its first and second side need."""
+    motion = MOTIONS.get(op.motion, PYTHON) if op.motion else PYTHON
+    if op.kind == "elementwise" and op.arity <= 2 and not op.params and op.lane is not None:
+        motion = LANES
+    needs = [0, 0]
+    if motion == LANES:
+        short = dict(zip(op.operands, "xy")) | {"z": "z"}
+        for side in range(op.arity):
+            rule = op.rule(side)
+            if rule is None or not set(rule.names) <= {"g", *short}:
+                return PYTHON, 0, 0
+            needs[side] = sum(VALUES[short[name]] for name in rule.names if name != "g")
+    return motion, *needs
+
+
+KERNELS = Kernels()

@@ -1,0 +1,257 @@
+"""One sweep of a list through the jitted code, and the stops where Python takes a record over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ops.bundle import Bundle
+
+from ..propagate import contributions, key, released, released_error, spec_of_operand
+from ..row import HANDLE, SPEC, X, Y, operands
+from ..spec import KINDS, TABLE
+from ..tensor import Tensor
+from ..wengert import WengertList
+from .kernels import KERNELS
+from .lower import finish, lower
+from .mark import mark
+from .slots import adopt, find_leaf
+from .state import (
+    ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FLAG_TABLE, FREE_SLOT, FRESH, FULL, KERNEL_TABLE, LEADS, LEAF,
+    MEMORY, NEXT, NUMBER, OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, ROWS, RUN_TABLE, RUNS,
+    SHIFT, SLOT_OF, SLOTS, SPEC_TABLE, STEPS, STOP, STOPPING, STOPS, TARGETED, VISITED,
+)  # fmt: skip
+from .sweep import reverse_sweep
+from .workspace import Workspace, address_of
+
+_idle: list[Workspace] = []
+
+
+def sweep(
+    wengert: WengertList, roots: dict[int, Any], targets: dict[int, Any] | None
+) -> tuple[dict[int, Any], list[tuple[int, int]]]:
+    """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited.
+
+    `targets` gives by key what a row would hold for them: a handle or a leaf.
+    """
+    work = _idle.pop() if _idle else Workspace()
+    work.reset()
+    try:
+        run = Run(wengert, work, roots, targets)
+        run.go()
+        return run.results(), [(int(a), int(b)) for a, b in run.runs[: work.state[RUNS]]]
+    finally:
+        _idle.append(work)
+
+
+class Run:
+    """The state of one sweep that is Python's: arrays it made, leaves by key, what to stop at."""
+
+    def __init__(
+        self,
+        wengert: WengertList,
+        work: Workspace,
+        roots: dict[int, Any],
+        targets: dict[int, Any] | None,
+    ):
+        self.wengert, self.work, self.targets = wengert, work, targets
+        positions = {h: wengert.locate(h) for h in roots}
+        last = max(positions.values())
+        state = work.state
+        state[ROWS], state[SHIFT], state[NUMBER], state[POSITION] = id(wengert.rows), wengert.shift, wengert.number, last
+        self.slot_of = np.zeros(last + 1, dtype=np.int64)
+        self.runs = np.empty((last // 2 + 1, 2), dtype=np.int64)
+        self.arrays: dict[int, Any] = {}
+        self.leaf_slots: dict[int, int] = {}
+        self.found: dict[int, Any] = {}
+        self.flags = np.zeros(0, dtype=np.int64)
+        KERNELS.update()
+        state[SLOT_OF], state[RUN_TABLE] = address_of(self.slot_of), address_of(self.runs)
+        state[OP_TABLE], state[OP_COUNT] = address_of(KERNELS.ops), len(KERNELS.ops)
+        state[KERNEL_TABLE], state[SPEC_TABLE] = address_of(KERNELS.addresses), address_of(TABLE.rows)
+        if targets is not None or wengert.hooks:
+            self.mark(positions, targets)
+        for handle, g in roots.items():
+            position = positions[handle]
+            if targets is None or self.flags[position] & LEADS:
+                self.adopt(handle, position, np.array(g, order="C"))
+
+    def mark(self, roots: dict[int, int], targets: dict[int, Any] | None) -> None:
+        """Flag the rows to stop at and, with targets, the rows that lead to one."""
+        state, wengert = self.work.state, self.wengert
+        self.flags = np.zeros(len(self.slot_of), dtype=np.int64)
+        state[FLAG_TABLE], state[STOPPING] = address_of(self.flags), 1
+        mine = [k for k in targets or () if wengert.owns(k) and self.within(k)]
+        for handle in (*mine, *filter(self.within, wengert.hooks)):
+            self.flags[wengert.locate(handle)] |= STOPS
+        if targets is None:
+            return
+        state[TARGETED] = 1
+        for handle in mine:
+            self.flags[wengert.locate(handle)] |= LEADS
+        for ref in targets.values():
+            if isinstance(ref, Tensor):
+                self.register(ref)
+        for position in roots.values():
+            self.flags[position] |= VISITED
+        state[PENDING] = len(roots)
+        mark(self.work.address)
+        state[PENDING] = 0
+
+    def within(self, handle: int) -> bool:
+        """Whether a record lies on the part of the list that this sweep can reach."""
+        return bool(handle <= self.wengert.row(len(self.slot_of) - 1)[HANDLE])
+
+    def go(self) -> None:
+        """Lower and run until nothing is left."""
+        state, work = self.work.state, self.work
+        serve: dict[int, Callable[[], None]] = {
+            LEAF: self.leaf, STOP: self.stop, ABSENT: self.kernel, CAPACITY: work.grow_slots,
+            MEMORY: lambda: work.add_arena(int(state[REQUEST])), FULL: lambda: None, DONE: lambda: None,
+            RELEASED: self.raise_released,
+        }  # fmt: skip
+        while True:
+            status = lower(work.address)
+            if status in (STOP, FULL, DONE):
+                self.run_steps()
+            serve[status]()
+            if status == DONE:
+                return
+
+    def run_steps(self) -> None:
+        """Run the chunk, then drop the arrays whose slots were given back."""
+        state, slots = self.work.state, self.work.slots
+        if state[COUNT]:
+            reverse_sweep(int(state[STEPS]), int(state[COUNT]))
+            state[COUNT] = 0
+        slot = int(state[DROPPED])
+        while slot >= 0:
+            following = int(slots[slot, NEXT])
+            del self.arrays[slot]
+            slots[slot, NEXT], state[FREE_SLOT] = state[FREE_SLOT], slot
+            slot = following
+        state[DROPPED] = -1
+
+    def kernel(self) -> None:
+        KERNELS.provide(int(self.work.state[REQUEST]))
+
+    def raise_released(self) -> None:
+        raise released_error(self.wengert.row(int(self.work.state[POSITION])))
+
+    def leaf(self) -> None:
+        """Make the array for the gradient of a leaf that is met for the first time."""
+        row = self.wengert.row(int(self.work.state[POSITION]))
+        self.register(operands(row[X], row[Y])[self.work.state[REQUEST]])
+
+    def register(self, ref: Any) -> None:
+        """A slot, still without content, for an operand that is not a record of this list."""
+        spec = spec_of_operand(ref)
+        slot = self.adopt(ref, -1, np.empty(spec.shape, spec.dtype))
+        self.work.slots[slot, FRESH] = 1
+
+    def adopt(self, ref: Any, position: int, array: Any) -> int:
+        """A slot around an array (or a bundle), which is ours from now on."""
+        work = self.work
+        if work.state[SLOTS] + 1 > len(work.slots):
+            work.grow_slots()
+        if position < 0:
+            work.grow_leaves()
+        address, size, kind = 0, 0, OTHER
+        if not isinstance(array, Bundle):
+            address, size, kind = address_of(array), array.size, KINDS.get(array.dtype, OTHER)
+        slot = int(adopt(work.address, id(ref), position, address, size, kind))
+        self.arrays[slot] = array
+        if position < 0:
+            self.leaf_slots[key(ref)] = slot
+        return slot
+
+    def adjoint(self, slot: int, row: list[Any]) -> Any:
+        """What has been summed up in the slot of a record."""
+        if slot in self.arrays:
+            array = self.arrays[slot]
+        else:
+            array = self.work.view(int(self.work.slots[slot, ADDRESS]), row[SPEC].shape, row[SPEC].dtype)
+        return array if isinstance(array, Bundle) else array[()]
+
+    def stop(self) -> None:
+        """Let Python propagate the record at POSITION: its hooks first, then its rule."""
+        state, work = self.work.state, self.work
+        position = int(state[POSITION])
+        row = self.wengert.row(position)
+        slot = int(self.slot_of[position]) - 1
+        if self.flags.size and self.flags[position] & STOPS:
+            self.flags[position] &= ~STOPS
+            self.call_hooks(row, slot)
+            return
+        if released(row):
+            raise released_error(row)
+        given: set[int] = set()
+        for ref, bar in contributions(row, self.adjoint(slot, row), self.wanted, record=False):
+            self.deposit(ref, bar, given)
+        finish(work.address)
+        self.run_steps()
+
+    def call_hooks(self, row: list[Any], slot: int) -> None:
+        """Pass the adjoint of a record through its hooks, and keep it if it is a target."""
+        handle = row[HANDLE]
+        before = np.array(self.adjoint(slot, row))[()]
+        g = before
+        for hook in tuple(self.wengert.hooks.get(handle, ())):
+            g = hook(g)
+        if g is not before:
+            target = self.arrays[slot] if slot in self.arrays else None
+            if target is None:
+                target = self.work.view(int(self.work.slots[slot, ADDRESS]), row[SPEC].shape, row[SPEC].dtype)
+            target[...] = g
+        if self.targets is not None and handle in self.targets:
+            self.found[handle] = g
+
+    def wanted(self, ref: Any) -> bool:
+        if self.targets is None:
+            return True
+        if self.wengert.owns(ref):
+            return bool(self.flags[self.wengert.locate(ref)] & LEADS)
+        return type(ref) is int or key(ref) in self.targets
+
+    def deposit(self, ref: Any, bar: Any, given: set[int]) -> None:
+        """Add to the adjoint of an operand what a rule contributed."""
+        work = self.work
+        position = self.wengert.locate(ref) if self.wengert.owns(ref) else -1
+        slot = int(self.slot_of[position]) - 1 if position >= 0 else int(find_leaf(work.address, id(ref)))
+        if slot < 0:
+            self.adopt(ref, position, bar if isinstance(bar, Bundle) else own(bar, given))
+        elif isinstance(bar, Bundle):
+            self.arrays[slot] = self.arrays[slot] + bar
+        else:
+            self.add(slot, ref, bar)
+
+    def add(self, slot: int, ref: Any, bar: Any) -> None:
+        """Add into a slot that exists."""
+        slots = self.work.slots
+        spec = spec_of_operand(ref)
+        total = self.arrays.get(slot)
+        if total is None:
+            total = self.work.view(int(slots[slot, ADDRESS]), spec.shape, spec.dtype)
+        if slots[slot, FRESH]:
+            slots[slot, FRESH] = 0
+            total[...] = bar
+        else:
+            total += bar
+
+    def results(self) -> dict[int, Any]:
+        """The adjoints that were asked for, by key."""
+        slots = self.work.slots
+        reached = {k: self.arrays[slot][()] for k, slot in self.leaf_slots.items() if not slots[slot, FRESH]}
+        return self.found | reached
+
+
+def own(bar: Any, given: set[int]) -> np.ndarray:
+    """An array that nobody else refers to, in C order: the rule's own result where it is one."""
+    array = np.asarray(bar)
+    fresh = array.base is None and array.flags.c_contiguous and array.flags.writeable and array is bar
+    if not fresh or id(array) in given:
+        array = np.array(bar, order="C")
+    given.add(id(array))
+    return array

@@ -1,0 +1,61 @@
+"""The words that the jitted passes share, by name; what a step and a slot hold."""
+
+from __future__ import annotations
+
+# Where the rows are and how far lowering has come.
+(ROWS, SHIFT, NUMBER, POSITION, PENDING, COUNT, REQUEST, RUNS, FREE_SLOT, SLOTS, SLOT_LIMIT, DROPPED,
+ ARENA_NEXT, ARENA_END, LEAVES, LEAF_MASK, TARGETED, STOPPING) = range(18)  # fmt: skip
+# Addresses of the tables that they work on.
+(STEPS, SLOT_TABLE, SLOT_OF, LEAF_TABLE, RUN_TABLE, FLAG_TABLE, SPEC_TABLE, OP_TABLE, OP_COUNT,
+ KERNEL_TABLE) = range(18, 28)  # fmt: skip
+# Addresses of the types and descriptors that an operand may have, and offsets into objects.
+(NONE, TENSOR_TYPE, INT_TYPE, TUPLE_TYPE, ARRAY_TYPE, FLOAT_TYPE, FLOAT64_TYPE, FLOAT32_TYPE,
+ FLOAT64_DESCR, FLOAT32_DESCR, TUPLE_ITEMS, TENSOR_SPEC, SPEC_INDEX) = range(28, 41)  # fmt: skip
+# Free slots by size: CLASS_BYTES[k] is a size, CLASS_HEAD[k] the first free slot of that size.
+CLASS_BYTES, CLASS_HEAD, MAX_CLASSES = 64, 128, 64
+STATE_WORDS = 192
+
+# A step is one call of a kernel: out (=, +=) the kernel's formula in g, x, y, z.  Each value has an
+# address and the bytes from one element to the next: its own size, or 0 for a repeated scalar.
+(KERNEL, ELEMENTS, OUT, STORE, G, G_STRIDE, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE, CONSTANT) = range(13)  # fmt: skip
+STEP_WORDS = 14
+CHUNK = 1024
+
+# A slot is an adjoint under construction.  NEXT links free slots; ADOPTED says that its memory is
+# an array that Python made.
+ADDRESS, BYTES, SIZE, KIND, FRESH, NEXT, ADOPTED = range(7)
+SLOT_WORDS = 8
+
+OTHER = 2  # a slot's KIND where it is neither float64 (0) nor float32 (1)
+
+# What is known of an op, by opcode: how its adjoint moves, and which values each side needs.
+MOTION, NEEDS = 0, 1
+OP_WORDS = 3
+
+# Kernels by number: two that many ops share, then four for each opcode (side, kind).
+PLAIN = 0  # out += g
+SCALED = 2  # out += g y
+FIRST_OWN = 4
+NEEDS_X, NEEDS_Y, NEEDS_Z = 1, 2, 4
+
+# Flags of a row, where there are targets or hooks.
+VISITED, LEADS, STOPS = 1, 2, 4
+
+
+# How an op's adjoint reaches its operands (MOTION).
+PYTHON = 0  # through its rule, in Python
+LANES = 1  # element by element, through lane kernels
+SPREAD = 2  # x̄ += g for every element of x: a sum
+AVERAGE = 3  # x̄ += g / n for every element of x: a mean
+SAME = 4  # x̄ += g in the same order: a reshape, a copy
+BLOCK = 5  # x̄[i] += g at an integer index along the first axis
+
+# Why lowering returned.
+DONE = 0
+FULL = 1  # the chunk is full: run it
+STOP = 2  # the record at POSITION is propagated in Python
+LEAF = 3  # operand REQUEST of the record at POSITION is not a record of this list and has no slot yet
+MEMORY = 4  # the arena is used up: REQUEST more bytes are wanted
+CAPACITY = 5  # more slots are wanted
+ABSENT = 6  # kernel REQUEST is wanted for the first time
+RELEASED = 7  # a value that the record at POSITION needs was released
