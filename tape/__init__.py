@@ -8,6 +8,8 @@
 tensor([2., 4.])
 """
 
+from math import e, inf, nan, pi
+
 from . import attributes, dtypes, indexing, inplace, node, numpy_bridge, protocol
 from . import autograd as autograd
 from .autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -24,12 +26,10 @@ from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_
 from .size import Size
 from .tensor import Tensor
 
-globals().update(FUNCTIONS)
-globals().update(CONSTRUCTORS)
-globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
-from math import e, inf, nan, pi  # noqa: E402  (after the functions, none of which has these names)
-
 newaxis = None
+for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
+    for _name, _value in _names.items():
+        globals().setdefault(_name, _value)
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "e", "empty", "empty_like", "enable_grad", "eye",
     "from_numpy", "full", "full_like", "get_default_dtype", "inf", "is_grad_enabled", "linspace", "logspace",

@@ -148,6 +148,30 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     return z if rounding_mode is None else getattr(ops, rounding_mode)(z)  # type: ignore[no-any-return]
 
 
+def _spread(name: str, what: str) -> None:
+    """``var`` and ``std``, with PyTorch's ``unbiased`` in the place of the correction."""
+
+    def spread(
+        input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **named: Any
+    ) -> Tensor:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            named["correction"] = int(unbiased)
+        return derived[name](input, **{"dim": dim, "keepdim": keepdim, **named})  # type: ignore[no-any-return]
+
+    spread.__name__ = spread.__qualname__ = name
+    spread.__doc__ = f"""{what}, over n − 1 elements unless ``correction`` or ``unbiased=False`` says otherwise.
+
+    Over one dimension, several, or all where ``dim`` is None.
+    """
+    adaptor(spread)
+
+
+_spread("var", "Variance")
+_spread("std", "Standard deviation")
+
+
 for _old, _new in {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
                    "absolute": "abs"}.items():  # fmt: skip
     also(_old, getattr(Tensor, _new))
