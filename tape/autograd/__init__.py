@@ -4,9 +4,10 @@ from ..backward import backward_all as backward
 from ..backward import grad
 from . import grad_mode, graph, variable
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
 __all__ = [
-    "Variable", "backward", "enable_grad", "grad", "grad_mode", "graph", "is_grad_enabled", "no_grad",
+    "Variable", "backward", "enable_grad", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "is_grad_enabled", "no_grad",
     "set_grad_enabled", "variable",
 ]  # fmt: skip

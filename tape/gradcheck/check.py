@@ -69,17 +69,18 @@ def check(
     else:
         subject = Written(func, given, positions, known, gradient)
     point = subject.point()
-    _check_function(subject, point)
     report = Report()
-    jacobian = _jacobian(subject, point)
-    report.faults += _faults(subject, point, jacobian, nondet_tol, check_grad_dtypes)
-    if check_undefined_grad and gradient is None:
-        report.faults += _undefined(subject, point)
-    _compare(subject, point, jacobian, Tolerances(eps, atol, rtol), report, progress)
-    report.faults += _lost(jacobian, report)
-    report.evaluations = subject.evaluations
-    if not report.ok and gradient is None:
-        report.suspects, report.lines = find_suspects(func, subject.arguments(point))
+    with np.errstate(all="ignore"):
+        _check_function(subject, point)
+        jacobian = _jacobian(subject, point)
+        report.faults += _faults(subject, point, jacobian, nondet_tol, check_grad_dtypes)
+        if check_undefined_grad and gradient is None:
+            report.faults += _undefined(subject, point)
+        _compare(subject, point, jacobian, Tolerances(eps, atol, rtol), report, progress)
+        report.faults += _lost(jacobian, report)
+        report.evaluations = subject.evaluations
+        if report.wrong and gradient is None:
+            report.suspects, report.lines = find_suspects(func, subject.arguments(point))
     return report
 
 
@@ -136,9 +137,10 @@ def _faults(
     faults = []
     again = _jacobian(subject, point)
     for name, x, y in zip(_wrt_names(subject), jacobian.blocks, again.blocks):
-        gap = float(np.max(np.abs(x - y), initial=0.0))
+        gaps = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(x - y), nan=np.inf))
+        gap = float(np.max(gaps, initial=0.0))
         if gap > nondet_tol:
-            where = np.unravel_index(int(np.argmax(np.abs(x - y))), x.shape)
+            where = np.unravel_index(int(np.argmax(gaps)), x.shape)
             faults.append(
                 f"the gradient for {name} is not deterministic: two computations at the same inputs gave "
                 f"{x[where]:.10g} and {y[where]:.10g}, which differ by {gap:.3g} (allowed: nondet_tol={nondet_tol:g})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .numeric import Estimate, central, plain_step, settle
+from .numeric import COMPLEX_ERROR, central, plain_step, settle
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .subject import Array, Subject
 
@@ -135,9 +135,9 @@ class _Allowance:
         with np.errstate(all="ignore"):
             return (self.tolerances.atol or 0.0) + relative * np.abs(numeric)
 
-    def last(self, found: Estimate) -> Array:
-        """What the settled derivative must agree within: the errors of both sides are allowed for."""
-        return self.first(found.value) + CONFIDENCE * (found.error + self.noise()[self.k][:, self.e])
+    def last(self, numeric: Array, uncertainty: Array) -> Array:
+        """What a settled derivative must agree within: the errors of both sides are allowed for."""
+        return self.first(numeric) + CONFIDENCE * (uncertainty + self.noise()[self.k][:, self.e])
 
 
 def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
@@ -156,13 +156,26 @@ def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance,
     if not patient:
         plain.examined = False
         return plain
-    found = settle(line, line.x, line.scale, rough, line.at_complex)
-    with np.errstate(all="ignore"):
-        outside = np.maximum(np.maximum(found.low - analytic, analytic - found.high), 0.0)
-        closely = Settled(outside, allowed.last(found), found.error, found.value, found.step, found.method)
+    closely = _settle(line, analytic, rough, allowed)
     for name in ("error", "tolerance", "uncertainty", "numeric", "step", "method"):
         getattr(plain, name)[doubtful] = getattr(closely, name)[doubtful]
     return plain
+
+
+def _settle(line: _Element, analytic: Array, rough: Array, allowed: _Allowance) -> Settled:
+    """Compare with the best that differences can do, or with the complex step where they cannot tell."""
+    found = settle(line, line.x, line.scale, rough, line.at_complex)
+    with np.errstate(all="ignore"):
+        outside = np.maximum(np.maximum(found.low - analytic, analytic - found.high), 0.0)
+        tolerance = allowed.last(found.value, found.error)
+        closely = Settled(outside, tolerance, found.error, found.value, found.step, found.method)
+        uncertainty = COMPLEX_ERROR * np.abs(found.other)
+        error, tolerance = np.abs(analytic - found.other), allowed.last(found.other, uncertainty)
+    saved = (error <= tolerance) & (closely.ratio > 1)
+    closely.error[saved], closely.tolerance[saved] = error[saved], tolerance[saved]
+    closely.numeric[saved], closely.uncertainty[saved] = found.other[saved], uncertainty[saved]
+    closely.method[saved] = "complex step"
+    return closely
 
 
 def _summaries(subject: Subject, k: int, x: Array, block: Array, columns: list[Settled]) -> Iterator[Comparison]:

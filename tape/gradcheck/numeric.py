@@ -23,6 +23,7 @@ Line = Callable[[Any], Vector]
 RATIO = 4.0
 ROUNDING = 4.0
 ORDERS = 3
+COMPLEX_STEP, COMPLEX_ERROR = 1e-100, 1e-12
 
 
 def plain_step(x: float, scale: float, eps: float) -> float:
@@ -71,6 +72,8 @@ class Estimate:
         error: how far it may be off.
         step: the step it was taken with.
         low, high: the interval of one-sided slopes at a kink, else equal to `value`.
+        other: the complex step's derivative where it differs from `value` and no difference at a step
+            well below the element's size speaks against it; else nan.
         method: ``"central"``, ``"richardson"``, ``"complex step"`` or ``"kink"``, per output.
     """
 
@@ -79,6 +82,7 @@ class Estimate:
     step: Vector
     low: Vector
     high: Vector
+    other: Vector
     method: np.ndarray[Any, Any]
 
 
@@ -86,8 +90,9 @@ def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | N
     """The derivative of every output along one element, as well as the function allows.
 
     `complex_line` evaluates the function at complex numbers (None or an exception where it
-    cannot): for an analytic function Im f(x + ih)/h has no cancellation at all.  It is believed
-    only where it agrees with the differences, since ``abs`` and its like are not analytic.
+    cannot): for an analytic function Im f(x + ih)/h has no cancellation at all.  It sharpens the
+    value where it agrees with the differences; ``abs`` and its like are not analytic.  It is the
+    `Estimate.other` possibility where the function's local behaviour is lost in rounding.
     """
     steps = _ladder(float(x), scale, float(np.max(eps, initial=0.0)))
     pairs = [_pair(line, x, h, eps) for h in steps]
@@ -95,10 +100,11 @@ def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | N
     rounding = np.array([p[0].rounding for p in pairs])
     taken = np.array([p[0].step for p in pairs])
     reach = 1e-2 * (abs(float(x)) or scale)
-    found = _best(differences, rounding, taken, reach)
+    found, errors = _best(differences, rounding, taken, reach)
     _mark_kinks(found, line(x), pairs, taken, rounding, reach)
     if complex_line is not None:
-        _refine_by_complex_step(found, complex_line, float(x), scale)
+        near = taken < 10 * reach
+        _refine_by_complex_step(found, complex_line, float(x), scale, differences[near], errors[near])
     return found
 
 
@@ -110,23 +116,29 @@ def _ladder(x: float, scale: float, eps: float) -> list[float]:
     return [top * RATIO**-k for k in range(max(count, 6))]
 
 
-def _best(differences: np.ndarray, rounding: np.ndarray, steps: np.ndarray, reach: float) -> Estimate:
-    """Per output, the uncontradicted entry of the extrapolation table with the smallest error."""
+def _best(
+    differences: np.ndarray, rounding: np.ndarray, steps: np.ndarray, reach: float
+) -> tuple[Estimate, np.ndarray]:
+    """Per output, the uncontradicted entry of the extrapolation table with the smallest error.
+
+    Also gives the error of every plain difference.
+    """
     with np.errstate(all="ignore"):
         table = [np.where(_staircase(differences, steps, reach), np.nan, differences)]
         for order in range(1, ORDERS):
             weight = RATIO ** (2 * order)
             table.append((weight * table[-1][1:] - table[-1][:-1]) / (weight - 1))
         errors = _errors(table, rounding, steps)
-        errors = [np.where(_uncontradicted(t, e, table[0], errors[0]), e, np.inf) for t, e in zip(table, errors)]
-    values, found = np.concatenate(table), np.concatenate(errors)
+        trusted = [np.where(_uncontradicted(t, e, table[0], errors[0]), e, np.inf) for t, e in zip(table, errors)]
+    values, found = np.concatenate(table), np.concatenate(trusted)
     used = np.concatenate([steps[: len(t)] for t in table])
     order = np.repeat(np.arange(ORDERS), [len(t) for t in table])
     at, each = np.argmin(found, axis=0), np.arange(values.shape[1])
     value, error = values[at, each], found[at, each]
     value = np.where(np.isfinite(error), value, np.nan)
     method = np.where(order[at] > 0, "richardson", "central").astype(object)
-    return Estimate(value, error, used[at], value.copy(), value.copy(), method)
+    estimate = Estimate(value, error, used[at], value.copy(), value.copy(), np.full_like(value, np.nan), method)
+    return estimate, errors[0]
 
 
 def _errors(table: list[np.ndarray], rounding: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:
@@ -199,18 +211,23 @@ def _mark_kinks(
         found.error[j] = max(float(abs(jump[k, j] - jump[k + 2, j])), float(rounding[k + 1, j]))
 
 
-def _refine_by_complex_step(found: Estimate, line: Line, x: float, scale: float) -> None:
-    """Take the complex step's digits where the differences confirm them."""
-    h = 1e-100 * (abs(x) or scale)
+def _refine_by_complex_step(
+    found: Estimate, line: Line, x: float, scale: float, near: np.ndarray, errors: np.ndarray
+) -> None:
+    """Take the complex step's digits where the differences confirm them; note it where they cannot tell."""
+    h = COMPLEX_STEP * (abs(x) or scale)
     try:
         with np.errstate(all="ignore"):
             sharp = np.imag(line(complex(x, h))) / h
     except Exception:  # the function cannot take complex numbers: nothing is gained or lost
         return
     size = np.maximum(np.abs(sharp), np.abs(found.value))
-    agrees = (np.abs(sharp - found.value) <= found.error) & (found.error < 0.1 * size) & (found.method != "kink")
-    better = agrees & (found.error > 1e-12 * size)
+    smooth = found.method != "kink"
+    agrees = (np.abs(sharp - found.value) <= found.error) & (found.error < 0.1 * size) & smooth
+    better = agrees & (found.error > COMPLEX_ERROR * size)
     for field in (found.value, found.low, found.high):
         field[better] = sharp[better]
-    found.error[better], found.step[better] = 1e-12 * size[better], h
+    found.error[better], found.step[better] = COMPLEX_ERROR * size[better], h
     found.method[better] = "complex step"
+    contradicted = np.any(np.isfinite(errors) & (np.abs(near - sharp) > ROUNDING * errors), axis=0)
+    found.other[:] = np.where(~agrees & smooth & ~contradicted & np.isfinite(sharp), sharp, np.nan)

@@ -69,12 +69,12 @@ def second_order(
         bars = grad(
             [o for o, _ in pairs], targets, [v for _, v in pairs], create_graph=True, allow_unused=True
         ) if pairs else [None] * len(targets)  # fmt: skip
-        found = {f"gradient for {names[i]}": bar for i, bar in zip(wrt, bars) if bar is not None}
-        return found or {f"gradient for {names[wrt[0]]}": leaf(np.zeros_like(plain(targets[0])))}
+        found = {f"grad {names[i]}": bar for i, bar in zip(wrt, bars) if bar is not None}
+        return found or {f"grad {names[wrt[0]]}": leaf(np.zeros_like(plain(targets[0])))}
 
     gradient.__name__ = f"gradient of {subject.title}"
     checked = [*wrt, *range(n, n + len(subject.shapes))]
-    known = [*names, *(f"adjoint of {name}" for name in subject.output_names)]
+    known = [*names, *(f"v of {name}" for name in subject.output_names)]
     return SecondOrder(gradient, [*inputs, *grad_outputs], checked, known)
 
 

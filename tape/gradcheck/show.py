@@ -17,6 +17,7 @@ from .plan import Plan
 from .report import UNSETTLED, Comparison, Report, brackets
 
 PATIENCE = 1.0
+PAPER = 160
 COLOURS = {"right": "green", "wrong": "bold red", "unsettled": "yellow"}
 
 
@@ -53,7 +54,7 @@ def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], 
         Console(stderr=True, soft_wrap=True).print(f"[bold red]gradcheck:[/] {escape(outcome['error'])}", highlight=False)
         return
     assert plan is not None
-    out = Console(soft_wrap=True, highlight=False)
+    out = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else PAPER)
     if verbose:
         _show_inputs(out, plan)
     for order, report in enumerate(reports, 1):
@@ -64,17 +65,17 @@ def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], 
             _show_details(out, report)
     total = sum(c.checked for report in reports for c in report.comparisons)
     bad = [c for report in reports for c in report.comparisons if not c.ok]
-    verdict = "[green]right[/]" if outcome["status"] == 0 else "[bold red]wrong[/]" if outcome["status"] == 1 else "[yellow]unsettled[/]"
+    verdict = ("right", "wrong", "unsettled")[outcome["status"]]
     calls = sum(report.evaluations for report in reports)
     tail = "" if not bad else f" ({', '.join(f'{c.count} d {c.output} / d {c.input}' for c in bad)})"
-    out.print(f"{verdict}: {total} derivatives, {calls} calls, {outcome['seconds']:.2f} s{escape(tail)}")
+    out.print(f"[{COLOURS[verdict]}]{verdict}[/]: {total} derivatives, {calls} calls, {outcome['seconds']:.2f} s{escape(tail)}")
 
 
 def _table(title: str, plan: Plan, report: Report) -> Table:
     table = Table(title=title, title_justify="left")
     several = len({c.output for c in report.comparisons}) > 1
     ours = "tape" if plan.gradient is None else plan.gradient.__name__
-    heads = (*(("output",) if several else ()), "input", "shape", "worst at", ours, "difference", "error/tol", "")
+    heads = (*(("output",) if several else ()), "input", "shape", "worst", ours, "difference", "error/tol", "")
     for head in heads:
         table.add_column(escape(head), justify="right" if head in (ours, "difference", "error/tol") else "left", no_wrap=True)
     for c in report.comparisons:
@@ -84,10 +85,11 @@ def _table(title: str, plan: Plan, report: Report) -> Table:
 
 
 def _where(c: Comparison) -> str:
+    """Index of the worst element: of the input, and of the output where that is an array."""
     if c.input_index is None:
         return "empty"
-    inner = brackets(c.input_index)
-    return inner if not c.output_index else f"{inner} of out{brackets(c.output_index)}".strip()
+    of_output = brackets(c.output_index)
+    return brackets(c.input_index) + (f" → {of_output}" if of_output else "")
 
 
 def _numbers(c: Comparison) -> tuple[str, str, str]:

@@ -114,4 +114,4 @@ def _describe(result: Any) -> str:
     value = plain(result)
     if isinstance(value, (np.ndarray, np.generic)):
         return f"{value.dtype} of shape {value.shape}"
-    return "None" if result is None else f"a {type(result).__name__}"
+    return "None" if result is None else f"a value of type {type(result).__name__}"
