@@ -55,8 +55,8 @@ class Kernels:
 
     def update(self) -> None:
         """Take in ops that were declared since."""
-        declared = list(REGISTRY.values())[len(self.ops) :]
-        if declared:
+        if len(REGISTRY) > len(self.ops):
+            declared = list(REGISTRY.values())[len(self.ops) :]
             described = np.array([describe(op) for op in declared], dtype=np.int64)
             self.ops = np.concatenate([self.ops, described])
             self.addresses = np.concatenate([self.addresses, np.zeros(4 * len(declared), np.int64)])

@@ -17,11 +17,11 @@ from ..wengert import WengertList
 from .kernels import KERNELS
 from .lower import finish, lower
 from .mark import mark
-from .slots import adopt, find_leaf
+from .slots import adopt, begin, find_leaf
 from .state import (
-    ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FLAG_TABLE, FREE_SLOT, FRESH, FULL, KERNEL_TABLE, LEADS, LEAF,
-    MEMORY, NEXT, NUMBER, OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, ROWS, RUN_TABLE, RUNS,
-    SHIFT, SLOT_OF, SLOTS, SPEC_TABLE, STEPS, STOP, STOPPING, STOPS, TARGETED, VISITED,
+    ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, KERNEL_TABLE, LEADS, LEAF, MEMORY, NEXT,
+    OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, RUNS, SLOTS, SPEC_TABLE, STEPS, STOP, STOPS, TARGETED,
+    VISITED,
 )  # fmt: skip
 from .sweep import reverse_sweep
 from .workspace import Workspace, address_of
@@ -36,12 +36,19 @@ def sweep(
 
     `targets` gives by key what a row would hold for them: a handle or a leaf.
     """
+    positions = {handle: wengert.locate(handle) for handle in roots}
+    last = max(positions.values())
     work = _idle.pop() if _idle else Workspace()
-    work.reset()
+    work.reset(last + 1)
     try:
-        run = Run(wengert, work, roots, targets)
+        run = Run(wengert, work, positions, targets)
+        for handle, g in roots.items():
+            run.start(handle, positions[handle], g)
         run.go()
-        return run.results(), [(int(a), int(b)) for a, b in run.runs[: work.state[RUNS]]]
+        return run.results(), work.runs[: work.state[RUNS]].tolist()
+    except BaseException:
+        work.use_rows(last + 1)
+        raise
     finally:
         _idle.append(work)
 
@@ -50,39 +57,38 @@ class Run:
     """The state of one sweep that is Python's: arrays it made, leaves by key, what to stop at."""
 
     def __init__(
-        self,
-        wengert: WengertList,
-        work: Workspace,
-        roots: dict[int, Any],
-        targets: dict[int, Any] | None,
+        self, wengert: WengertList, work: Workspace, roots: dict[int, int], targets: dict[int, Any] | None
     ):
         self.wengert, self.work, self.targets = wengert, work, targets
-        positions = {h: wengert.locate(h) for h in roots}
-        last = max(positions.values())
-        state = work.state
-        state[ROWS], state[SHIFT], state[NUMBER], state[POSITION] = id(wengert.rows), wengert.shift, wengert.number, last
-        self.slot_of = np.zeros(last + 1, dtype=np.int64)
-        self.runs = np.empty((last // 2 + 1, 2), dtype=np.int64)
         self.arrays: dict[int, Any] = {}
         self.leaf_slots: dict[int, int] = {}
         self.found: dict[int, Any] = {}
-        self.flags = np.zeros(0, dtype=np.int64)
+        self.flags: np.ndarray | None = None
+        self.last = max(roots.values())
         KERNELS.update()
-        state[SLOT_OF], state[RUN_TABLE] = address_of(self.slot_of), address_of(self.runs)
-        state[OP_TABLE], state[OP_COUNT] = address_of(KERNELS.ops), len(KERNELS.ops)
-        state[KERNEL_TABLE], state[SPEC_TABLE] = address_of(KERNELS.addresses), address_of(TABLE.rows)
+        for word, table in ((OP_TABLE, KERNELS.ops), (KERNEL_TABLE, KERNELS.addresses), (SPEC_TABLE, TABLE.rows)):
+            self.provide(word, table)
+        begin(work.address, id(wengert.rows), wengert.shift, wengert.number, self.last)
         if targets is not None or wengert.hooks:
-            self.mark(positions, targets)
-        for handle, g in roots.items():
-            position = positions[handle]
-            if targets is None or self.flags[position] & LEADS:
-                self.adopt(handle, position, np.array(g, order="C"))
+            self.mark(roots, targets)
+
+    def provide(self, word: int, table: np.ndarray) -> None:
+        """Say where a table is that may have been made anew since the last sweep."""
+        if self.work.tables.get(word) is not table:
+            self.work.tables[word] = table
+            self.work.set(word, address_of(table))
+            self.work.set(OP_COUNT, len(KERNELS.ops))
+
+    def start(self, handle: int, position: int, g: Any) -> None:
+        """Give an output its adjoint."""
+        if self.targets is None or self.flags[position] & LEADS:
+            self.adopt(handle, position, np.array(g, order="C"))
 
     def mark(self, roots: dict[int, int], targets: dict[int, Any] | None) -> None:
         """Flag the rows to stop at and, with targets, the rows that lead to one."""
         state, wengert = self.work.state, self.wengert
-        self.flags = np.zeros(len(self.slot_of), dtype=np.int64)
-        state[FLAG_TABLE], state[STOPPING] = address_of(self.flags), 1
+        self.flags = np.zeros(self.last + 1, dtype=np.int64)
+        self.work.use_flags(self.flags)
         mine = [k for k in targets or () if wengert.owns(k) and self.within(k)]
         for handle in (*mine, *filter(self.within, wengert.hooks)):
             self.flags[wengert.locate(handle)] |= STOPS
@@ -102,23 +108,32 @@ class Run:
 
     def within(self, handle: int) -> bool:
         """Whether a record lies on the part of the list that this sweep can reach."""
-        return bool(handle <= self.wengert.row(len(self.slot_of) - 1)[HANDLE])
+        return bool(handle <= self.wengert.row(self.last)[HANDLE])
 
     def go(self) -> None:
         """Lower and run until nothing is left."""
-        state, work = self.work.state, self.work
-        serve: dict[int, Callable[[], None]] = {
-            LEAF: self.leaf, STOP: self.stop, ABSENT: self.kernel, CAPACITY: work.grow_slots,
-            MEMORY: lambda: work.add_arena(int(state[REQUEST])), FULL: lambda: None, DONE: lambda: None,
-            RELEASED: self.raise_released,
-        }  # fmt: skip
-        while True:
-            status = lower(work.address)
-            if status in (STOP, FULL, DONE):
+        address = self.work.address
+        while (status := lower(address)) != DONE:
+            if status in (STOP, FULL):
                 self.run_steps()
-            serve[status]()
-            if status == DONE:
-                return
+            self.serve(status)
+        self.run_steps()
+
+    def serve(self, status: int) -> None:
+        """Do what lowering asked for."""
+        work = self.work
+        if status == STOP:
+            self.stop()
+        elif status == LEAF:
+            self.leaf()
+        elif status == ABSENT:
+            KERNELS.provide(int(work.state[REQUEST]))
+        elif status == MEMORY:
+            work.add_arena(int(work.state[REQUEST]))
+        elif status == CAPACITY:
+            work.grow_slots()
+        elif status == RELEASED:
+            raise released_error(self.wengert.row(int(work.state[POSITION])))
 
     def run_steps(self) -> None:
         """Run the chunk, then drop the arrays whose slots were given back."""
@@ -134,12 +149,6 @@ class Run:
             slot = following
         state[DROPPED] = -1
 
-    def kernel(self) -> None:
-        KERNELS.provide(int(self.work.state[REQUEST]))
-
-    def raise_released(self) -> None:
-        raise released_error(self.wengert.row(int(self.work.state[POSITION])))
-
     def leaf(self) -> None:
         """Make the array for the gradient of a leaf that is met for the first time."""
         row = self.wengert.row(int(self.work.state[POSITION]))
@@ -148,24 +157,20 @@ class Run:
     def register(self, ref: Any) -> None:
         """A slot, still without content, for an operand that is not a record of this list."""
         spec = spec_of_operand(ref)
-        slot = self.adopt(ref, -1, np.empty(spec.shape, spec.dtype))
-        self.work.slots[slot, FRESH] = 1
+        self.adopt(ref, -1, np.empty(spec.shape, spec.dtype), fresh=1)
 
-    def adopt(self, ref: Any, position: int, array: Any) -> int:
+    def adopt(self, ref: Any, position: int, array: Any, fresh: int = 0) -> None:
         """A slot around an array (or a bundle), which is ours from now on."""
         work = self.work
         if work.state[SLOTS] + 1 > len(work.slots):
             work.grow_slots()
+        kind = OTHER if isinstance(array, Bundle) else KINDS.get(array.dtype, OTHER)
         if position < 0:
-            work.grow_leaves()
-        address, size, kind = 0, 0, OTHER
-        if not isinstance(array, Bundle):
-            address, size, kind = address_of(array), array.size, KINDS.get(array.dtype, OTHER)
-        slot = int(adopt(work.address, id(ref), position, address, size, kind))
+            work.count_leaf()
+        slot = adopt(work.address, id(ref), position, id(array), kind, fresh)
         self.arrays[slot] = array
         if position < 0:
             self.leaf_slots[key(ref)] = slot
-        return slot
 
     def adjoint(self, slot: int, row: list[Any]) -> Any:
         """What has been summed up in the slot of a record."""
@@ -180,8 +185,8 @@ class Run:
         state, work = self.work.state, self.work
         position = int(state[POSITION])
         row = self.wengert.row(position)
-        slot = int(self.slot_of[position]) - 1
-        if self.flags.size and self.flags[position] & STOPS:
+        slot = int(work.row_slots[position]) - 1
+        if self.flags is not None and self.flags[position] & STOPS:
             self.flags[position] &= ~STOPS
             self.call_hooks(row, slot)
             return
@@ -219,7 +224,7 @@ class Run:
         """Add to the adjoint of an operand what a rule contributed."""
         work = self.work
         position = self.wengert.locate(ref) if self.wengert.owns(ref) else -1
-        slot = int(self.slot_of[position]) - 1 if position >= 0 else int(find_leaf(work.address, id(ref)))
+        slot = int(work.row_slots[position]) - 1 if position >= 0 else int(find_leaf(work.address, id(ref)))
         if slot < 0:
             self.adopt(ref, position, bar if isinstance(bar, Bundle) else own(bar, given))
         elif isinstance(bar, Bundle):

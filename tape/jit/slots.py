@@ -5,12 +5,14 @@ from __future__ import annotations
 from ..row import SPEC
 from .address import get, load_word, put
 from .compiled import entry, inner
+from .layout import ARRAY_DATA
 from .objects import field, int_value, locate, owned
 from .state import (
     ADDRESS, ADOPTED, ARENA_NEXT, BYTES, CLASS_BYTES, CLASS_HEAD, DROPPED, FREE_SLOT, FRESH, KIND, LEAF_MASK,
-    LEAF_TABLE, MAX_CLASSES, NEXT, NONE, OTHER, PENDING, SIZE, SLOT_OF, SLOT_TABLE, SLOT_WORDS, SLOTS, SPEC_INDEX,
-    SPEC_TABLE,
+    LEAF_TABLE, MAX_CLASSES, NEXT, NONE, NUMBER, OTHER, PENDING, POSITION, ROWS, SHIFT, SIZE, SLOT_OF, SLOT_TABLE, SLOT_WORDS,
+    SLOTS, SPEC_INDEX, SPEC_TABLE,
 )  # fmt: skip
+from .values import array_size
 
 ALIGN = 64
 
@@ -166,15 +168,18 @@ def claim(state, ref, before):  # type: ignore[no-untyped-def]
 
 
 @entry
-def adopt(state, ref, position, address, size, kind):  # type: ignore[no-untyped-def]
-    """A slot around an array that Python made, for a record (`position`) or another operand (−1)."""
+def adopt(state, ref, position, array, kind, fresh):  # type: ignore[no-untyped-def]
+    """A slot around an array that Python made, for a record (`position`) or another operand (−1).
+
+    A result of another kind than float32 and float64 has a slot too, which no kernel reads.
+    """
     slot = bare_slot(state)
     words = slot_at(state, slot)
-    put(words, ADDRESS, address)
+    put(words, ADDRESS, load_word(array + ARRAY_DATA) if kind != OTHER else 0)
     put(words, BYTES, -1)
-    put(words, SIZE, size)
+    put(words, SIZE, array_size(array) if kind != OTHER else 0)
     put(words, KIND, kind)
-    put(words, FRESH, 0)
+    put(words, FRESH, fresh)
     put(words, ADOPTED, 1)
     if position >= 0:
         hold(state, position, slot)
@@ -183,3 +188,12 @@ def adopt(state, ref, position, address, size, kind):  # type: ignore[no-untyped
         put(entry, 0, ref)
         put(entry, 1, slot)
     return slot
+
+
+@entry
+def begin(state, rows, shift, number, position):  # type: ignore[no-untyped-def]
+    """Say which list is swept, and from where."""
+    put(state, ROWS, rows)
+    put(state, SHIFT, shift)
+    put(state, NUMBER, number)
+    put(state, POSITION, position)

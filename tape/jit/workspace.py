@@ -9,13 +9,15 @@ import numpy as np
 from ..tensor import Tensor
 from . import layout
 from .state import (
-    ARENA_END, ARENA_NEXT, ARRAY_TYPE, CHUNK, CLASS_BYTES, CLASS_HEAD, COUNT, DROPPED, FLOAT32_DESCR, FLOAT32_TYPE,
-    FLOAT64_DESCR, FLOAT64_TYPE, FLOAT_TYPE, FREE_SLOT, INT_TYPE, LEAF_MASK, LEAF_TABLE, LEAVES, MAX_CLASSES, NONE, PENDING, RUNS, SLOT_LIMIT, SLOT_TABLE, SLOT_WORDS, SLOTS,
-    SPEC_INDEX, STATE_WORDS, STEP_WORDS, STEPS, STOPPING, TARGETED, TENSOR_SPEC, TENSOR_TYPE, TUPLE_ITEMS, TUPLE_TYPE,
+    ARENA_END, ARENA_NEXT, ARRAY_TYPE, CHUNK, CLASS_BYTES, DROPPED, FLAG_TABLE, FLOAT32_DESCR, FLOAT32_TYPE,
+    FLOAT64_DESCR, FLOAT64_TYPE, FLOAT_TYPE, FREE_SLOT, INT_TYPE, LEAF_MASK, LEAF_TABLE, LEAVES, MAX_CLASSES, NONE,
+    RUN_TABLE, SLOT_LIMIT, SLOT_OF, SLOT_TABLE, SLOT_WORDS, SPEC_INDEX, STATE_WORDS, STEP_WORDS, STEPS, STOPPING,
+    TENSOR_SPEC, TENSOR_TYPE, TUPLE_ITEMS, TUPLE_TYPE,
 )  # fmt: skip
 
 FIRST_ARENA = 1 << 16
 LARGEST_KEPT = 1 << 26
+MOST_ROWS_KEPT = 1 << 20
 ALIGN = 64
 
 _CONSTANTS = {
@@ -23,6 +25,7 @@ _CONSTANTS = {
     FLOAT_TYPE: id(float), FLOAT64_TYPE: id(np.float64), FLOAT32_TYPE: id(np.float32),
     FLOAT64_DESCR: id(np.dtype(np.float64)), FLOAT32_DESCR: id(np.dtype(np.float32)),
     TUPLE_ITEMS: layout.TUPLE_ITEMS, TENSOR_SPEC: layout.TENSOR_SPEC, SPEC_INDEX: layout.SPEC_INDEX,
+    FREE_SLOT: -1, DROPPED: -1,
 }  # fmt: skip
 
 
@@ -31,36 +34,88 @@ class Workspace:
 
     An arena is a block of bytes that adjoints are placed in one after another.  Addresses that
     were handed out stay good until the sweep ends, so a further arena is added, none is moved.
+
+    Attributes:
+        state: the words that the jitted code shares; `address` is where they are.
+        clean: the state as a sweep finds it; `reset` copies it over the last one's.
+        tables: the tables of others whose addresses the state holds, by word.
+        row_slots: for every row its slot plus one, all 0 between sweeps.
     """
 
     def __init__(self) -> None:
         self.state = np.zeros(STATE_WORDS, dtype=np.int64)
-        for word, value in _CONSTANTS.items():
-            self.state[word] = value
-        self.steps = np.zeros((CHUNK, STEP_WORDS), dtype=np.int64)
-        self.state[STEPS] = address_of(self.steps)
+        self.clean = np.zeros(STATE_WORDS, dtype=np.int64)
         self.address = address_of(self.state)
+        self.clean[CLASS_BYTES : CLASS_BYTES + 2 * MAX_CLASSES] = -1
+        for word, value in _CONSTANTS.items():
+            self.clean[word] = value
+        self.steps = np.zeros((CHUNK, STEP_WORDS), dtype=np.int64)
+        self.clean[STEPS] = address_of(self.steps)
+        self.tables: dict[int, np.ndarray] = {}
+        self.arenas: list[tuple[int, Any]] = []
+        self.state[:] = self.clean
         self.use_slots(np.zeros((64, SLOT_WORDS), dtype=np.int64))
         self.use_leaves(np.zeros((16, 2), dtype=np.int64))
-        self.arenas: list[tuple[int, Any]] = []
+        self.use_rows(256)
         self.add_arena(FIRST_ARENA)
 
-    def reset(self) -> None:
-        """Forget the last sweep; keep the largest arena unless it is very large."""
-        state = self.state
-        if state[LEAVES]:
+    def reset(self, rows: int) -> None:
+        """Forget the last sweep and make room for one over that many rows."""
+        if self.state[LEAVES]:
             self.leaves[:] = 0
-        state[[SLOTS, LEAVES, PENDING, COUNT, RUNS, TARGETED, STOPPING]] = 0
-        state[[FREE_SLOT, DROPPED]] = -1
-        state[CLASS_BYTES : CLASS_BYTES + MAX_CLASSES] = -1
-        state[CLASS_HEAD : CLASS_HEAD + MAX_CLASSES] = -1
-        last = self.arenas[-1]
-        if last[1].nbytes > LARGEST_KEPT:
+        largest = self.arenas[-1]
+        if len(self.arenas) > 1 or largest[1].nbytes > LARGEST_KEPT:
             self.arenas.clear()
-            self.add_arena(FIRST_ARENA)
-        else:
-            self.arenas[:] = [last]
-            self.use(last)
+            if largest[1].nbytes > LARGEST_KEPT:
+                self.add_arena(FIRST_ARENA)
+            else:
+                self.arenas.append(largest)
+                self.use(largest)
+        if not rows <= len(self.row_slots) <= max(4 * rows, MOST_ROWS_KEPT):
+            self.use_rows(max(rows, 256))
+        self.state[:] = self.clean
+
+    def set(self, word: int, value: int) -> None:
+        """Set a word now and for later sweeps."""
+        self.state[word] = self.clean[word] = value
+
+    def use_rows(self, rows: int) -> None:
+        """Provide what there is one of for each row."""
+        self.row_slots = np.zeros(rows + rows // 4, dtype=np.int64)
+        self.runs = np.empty((len(self.row_slots) // 2 + 1, 2), dtype=np.int64)
+        self.set(SLOT_OF, address_of(self.row_slots))
+        self.set(RUN_TABLE, address_of(self.runs))
+
+    def use_flags(self, flags: np.ndarray) -> None:
+        """Let the sweep mind flags of rows."""
+        self.state[FLAG_TABLE], self.state[STOPPING] = address_of(flags), 1
+
+    def use_slots(self, slots: np.ndarray) -> None:
+        self.slots = slots
+        self.set(SLOT_TABLE, address_of(slots))
+        self.set(SLOT_LIMIT, len(slots))
+
+    def grow_slots(self) -> None:
+        """Double the number of slots."""
+        self.use_slots(np.concatenate([self.slots, np.zeros_like(self.slots)]))
+
+    def use_leaves(self, leaves: np.ndarray) -> None:
+        self.leaves = leaves
+        self.set(LEAF_TABLE, address_of(leaves))
+        self.set(LEAF_MASK, len(leaves) - 1)
+
+    def count_leaf(self) -> None:
+        """Make room for one more leaf: the table is doubled when it is half full."""
+        self.state[LEAVES] += 1
+        if 2 * self.state[LEAVES] > len(self.leaves):
+            old = self.leaves[self.leaves[:, 0] != 0]
+            self.use_leaves(np.zeros((2 * len(self.leaves), 2), dtype=np.int64))
+            mask = len(self.leaves) - 1
+            for ref, slot in old.tolist():
+                k = (ref >> 4) & mask
+                while self.leaves[k, 0]:
+                    k = (k + 1) & mask
+                self.leaves[k] = ref, slot
 
     def add_arena(self, nbytes: int) -> None:
         """Add room for at least that many bytes."""
@@ -71,33 +126,8 @@ class Workspace:
 
     def use(self, arena: tuple[int, Any]) -> None:
         start, block = arena
-        self.state[ARENA_NEXT] = -(-start // ALIGN) * ALIGN
-        self.state[ARENA_END] = start + block.nbytes
-
-    def grow_slots(self) -> None:
-        """Double the number of slots."""
-        self.use_slots(np.concatenate([self.slots, np.zeros_like(self.slots)]))
-
-    def use_slots(self, slots: np.ndarray) -> None:
-        self.slots = slots
-        self.state[SLOT_TABLE], self.state[SLOT_LIMIT] = address_of(slots), len(slots)
-
-    def use_leaves(self, leaves: np.ndarray) -> None:
-        self.leaves = leaves
-        self.state[LEAF_TABLE], self.state[LEAF_MASK] = address_of(leaves), len(leaves) - 1
-
-    def grow_leaves(self) -> None:
-        """Double the table of leaves when it is half full."""
-        if 2 * (self.state[LEAVES] + 1) > len(self.leaves):
-            old = self.leaves[self.leaves[:, 0] != 0]
-            self.use_leaves(np.zeros((2 * len(self.leaves), 2), dtype=np.int64))
-            mask = len(self.leaves) - 1
-            for ref, slot in old.tolist():
-                k = (ref >> 4) & mask
-                while self.leaves[k, 0]:
-                    k = (k + 1) & mask
-                self.leaves[k] = ref, slot
-        self.state[LEAVES] += 1
+        self.set(ARENA_NEXT, -(-start // ALIGN) * ALIGN)
+        self.set(ARENA_END, start + block.nbytes)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """The numbers at an address in one of the arenas, as an array."""
