@@ -4,7 +4,10 @@ Every op is declared once; `REGISTRY` holds them all.
 """
 
 from .core import REGISTRY, Op, composite, elementwise, general, linear, plain
-from . import arithmetic, bundle, comparison, elementary, index, linalg, reduction, selection, shape
+from . import (
+    activation, arithmetic, bundle, comparison, contraction, cumulative, decomposition, diagonals, elementary, extremes,
+    index, joining, linalg, norms, numpy_functions, products, queries, reduction, selection, shape, special,
+)  # fmt: skip
 from .operators import Operators, install, methods
 from .symbol import Symbol
 

@@ -14,7 +14,7 @@ from .products import matmul
 from .queries import any
 from .reduction import sum
 from .shape import Case, cases_of, mT, reshape, sum_to
-from .diagonal import trace
+from .diagonals import trace
 
 
 def _regular(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -29,7 +29,7 @@ def _regular_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 inv = general(
-    "inv", np.linalg.inv,
+    "inv", lambda x: np.linalg.inv(x),
     lambda g, z: -matmul(mT(z), matmul(g, mT(z))),
     jvp=lambda z, x_dot: -matmul(z, matmul(x_dot, z)),
     node="LinalgInvExBackward0", numpy=(np.linalg.inv,), cases=_regular_cases,
@@ -143,7 +143,7 @@ def _det_slope(x: Any, z: Any) -> Any:
 
 
 det = general(
-    "det", np.linalg.det, lambda g, x, z: _kept(g) * _det_slope(x, z),
+    "det", lambda x: np.linalg.det(x), lambda g, x, z: _kept(g) * _det_slope(x, z),
     jvp=lambda x, z, x_dot: sum(_det_slope(x, z) * x_dot, axis=(-2, -1)),
     node="LinalgDetBackward0", numpy=(np.linalg.det,), cases=_square_cases,
     doc="Determinant.  The gradient of a singular matrix is its cofactor matrix (PyTorch: zeros).",
