@@ -94,13 +94,13 @@ def _overwrite(g: Any, index: Any, accumulate: bool) -> Any:
 
 
 def _last_writer(shape: tuple[int, ...], index: Any) -> Any:
-    """Which of the values put at an index is still there when all have been put: one, or an array of 0 and 1."""
+    """Mask of the values put at an index that are still there when all have been put; None for all of them."""
     if _is_basic(index):
         return None
     cells = np.arange(np.prod(shape, dtype=int)).reshape(shape)[index]
     owner = np.empty(shape, dtype=int)
     owner[index] = np.arange(cells.size).reshape(cells.shape)
-    return (owner[index] == np.arange(cells.size).reshape(cells.shape)).astype(float)
+    return owner[index] == np.arange(cells.size).reshape(cells.shape)
 
 
 def _written(g: Any, y_shape: tuple[int, ...], index: Any, accumulate: bool) -> Any:

@@ -30,48 +30,48 @@ sign = elementwise(
 )
 
 relu = elementwise(
-    "relu", lambda x: np.maximum(x, 0), lambda z: where(gt(z, 0.0), 1.0, 0.0),
+    "relu", lambda x: np.maximum(x, 0), lambda g, z: where(gt(z, 0.0), g, 0.0),
     lane=Via(lambda x: where(le(x, 0.0), 0.0, x)), domain=(NONZERO,),
     doc="Positive part: z = max(x, 0).  The gradient at 0 is 0.",
 )
 
 maximum = elementwise(
     "maximum", np.maximum,
-    lambda x, y: where(gt(x, y), 1.0, where(eq(x, y), 0.5, 0.0)),
-    lambda x, y: where(gt(y, x), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda g, x, y: where(gt(x, y), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(gt(y, x), g, where(eq(x, y), 0.5 * g, 0.0)),
     lane=Via(lambda x, y: where(logical_or(gt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
     doc="Larger of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
 )
 
 minimum = elementwise(
     "minimum", np.minimum,
-    lambda x, y: where(lt(x, y), 1.0, where(eq(x, y), 0.5, 0.0)),
-    lambda x, y: where(lt(y, x), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda g, x, y: where(lt(x, y), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(lt(y, x), g, where(eq(x, y), 0.5 * g, 0.0)),
     lane=Via(lambda x, y: where(logical_or(lt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
     doc="Smaller of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
 )
 
 fmax = elementwise(
     "fmax", np.fmax,
-    lambda x, y: where(logical_or(gt(x, y), isnan(y)), 1.0, where(eq(x, y), 0.5, 0.0)),
-    lambda x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda g, x, y: where(logical_or(gt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
     lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)), domain=(REAL, REAL),
     doc="Larger of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly.",
 )
 
 fmin = elementwise(
     "fmin", np.fmin,
-    lambda x, y: where(logical_or(lt(x, y), isnan(y)), 1.0, where(eq(x, y), 0.5, 0.0)),
-    lambda x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), 1.0, where(eq(x, y), 0.5, 0.0)),
+    lambda g, x, y: where(logical_or(lt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
     lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)), domain=(REAL, REAL),
     doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly.",
 )
 
 clamp = elementwise(
     "clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    lambda x, low, high: where(logical_and(ge(x, low), le(x, high)), 1.0, 0.0),
-    lambda x, low, high: where(logical_and(lt(x, low), lt(low, high)), 1.0, 0.0),
-    lambda x, low, high: where(logical_or(gt(x, high), ge(low, high)), 1.0, 0.0),
+    lambda g, x, low, high: where(logical_and(ge(x, low), le(x, high)), g, 0.0),
+    lambda g, x, low, high: where(logical_and(lt(x, low), lt(low, high)), g, 0.0),
+    lambda g, x, low, high: where(logical_or(gt(x, high), ge(low, high)), g, 0.0),
     node="ClampBackward1", lane=Via(lambda x, low, high: minimum(maximum(x, low), high)),
     domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
     doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
@@ -79,14 +79,14 @@ clamp = elementwise(
 
 clamp_min = elementwise(
     "clamp_min", lambda x, low: np.maximum(x, low),
-    lambda x, low: where(ge(x, low), 1.0, 0.0), lambda x, low: where(lt(x, low), 1.0, 0.0),
+    lambda g, x, low: where(ge(x, low), g, 0.0), lambda g, x, low: where(lt(x, low), g, 0.0),
     node="ClampBackward1", lane=Via(lambda x, low: maximum(x, low)), domain=(REAL, REAL),
     doc="z = max(x, low).  At the bound the gradient passes to x.",
 )
 
 clamp_max = elementwise(
     "clamp_max", lambda x, high: np.minimum(x, high),
-    lambda x, high: where(le(x, high), 1.0, 0.0), lambda x, high: where(gt(x, high), 1.0, 0.0),
+    lambda g, x, high: where(le(x, high), g, 0.0), lambda g, x, high: where(gt(x, high), g, 0.0),
     node="ClampBackward1", lane=Via(lambda x, high: minimum(x, high)), domain=(REAL, REAL),
     doc="z = min(x, high).  At the bound the gradient passes to x.",
 )

@@ -86,11 +86,16 @@ xlogy = elementwise(
 
 def _share(x: Any, y: Any, z: Any) -> Any:
     """∂ log(eˣ + eʸ)/∂x = 1 / (1 + e^(y−x)); equal infinities: half of +inf each, nothing of −inf."""
-    return where(logical_and(isinf(z), eq(x, y)), where(gt(z, 0.0), 0.5, 0.0), sigmoid(x - y))
+    return _even_at_infinity(x, y, z, sigmoid(x - y))
 
 
 def _share2(x: Any, y: Any, z: Any) -> Any:
-    return where(logical_and(isinf(z), eq(x, y)), where(gt(z, 0.0), 0.5, 0.0), 1.0 / (1.0 + exp2(y - x)))
+    return _even_at_infinity(x, y, z, 1.0 / (1.0 + exp2(y - x)))
+
+
+def _even_at_infinity(x: Any, y: Any, z: Any, share: Any) -> Any:
+    equal = logical_and(isinf(z), eq(x, y))
+    return where(logical_and(equal, gt(z, 0.0)), 0.5, where(equal, 0.0, share))
 
 
 def _logaddexp_lane(x: Any, y: Any) -> Any:

@@ -1,0 +1,71 @@
+"""Inputs for the ops of the registry, drawn from what each op declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY, Op
+from ops.bundle import Bundle
+
+DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name != "output"]
+ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
+
+
+def draw(op: Op, rng: np.random.Generator, shapes: Any) -> tuple[np.ndarray, ...]:
+    """Operands of an elementwise op, of the given shapes, in its domain."""
+    return tuple(np.asarray(interval.fit(rng.random(shape))) for interval, shape in zip(op.domain, shapes))
+
+
+def samples(op: Op, seed: int = 0) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Operands and parameters at which a differentiable op is smooth."""
+    rng = np.random.default_rng([seed, *map(ord, op.name)])
+    if op.cases is not None:
+        return list(op.cases(rng))
+    shapes = [(2, 3)], [()], [(3, 1), (4,), (2, 1, 1)]
+    return [(draw(op, rng, (s * 3)[: len(op.domain)]), {}) for s in shapes]
+
+
+def active(op: Op, operands: Any) -> list[int]:
+    """Positions of the operands that have a rule and floating values."""
+    return [i for i, x in enumerate(operands) if op.rule(i) and np.asarray(x).dtype.kind == "f"]
+
+
+def results(z: Any) -> list[np.ndarray]:
+    """The floating results, and None in place of the others."""
+    parts = z if isinstance(z, tuple) else (z,)
+    return [p if np.asarray(p).dtype.kind == "f" else None for p in parts]
+
+
+def vjps(op: Op, operands: Any, params: Any, gs: list[Any], positions: list[int]) -> list[Any]:
+    """Adjoints of the operands at the positions, given the adjoint of each floating result."""
+    z = op.forward(*operands, **params)
+    g = gs[0] if op.outputs == 1 else Bundle({i: g for i, g in enumerate(gs) if g is not None})
+    env = op.environment(operands, z, params)
+    with np.errstate(all="ignore"):
+        return [op.vjp(i, g, env, np.shape(operands[i]), np.asarray(operands[i]).dtype) for i in positions]
+
+
+def directions(op: Op, operands: Any, rng: np.random.Generator) -> dict[int, np.ndarray]:
+    """A random direction for each active operand; a symmetric one where the op takes symmetric matrices."""
+    made = {}
+    for i in active(op, operands):
+        t = np.asarray(rng.standard_normal(np.shape(operands[i])))
+        made[i] = t + np.swapaxes(t, -1, -2) if op.symmetric else t
+    return made
+
+
+def moved(operands: Any, ts: dict[int, np.ndarray], h: Any) -> tuple[Any, ...]:
+    return tuple(x + h * ts[k] if k in ts else x for k, x in enumerate(operands))
+
+
+def inner(gs: Any, zs: Any) -> Any:
+    return sum(np.sum(g * z) for g, z in zip(gs, zs) if g is not None and z is not None)
+
+
+def slope(f: Callable[[float], Any], h: float = 1e-3) -> Any:
+    """f'(0) from central differences at h and h/2, extrapolated: error O(h⁴)."""
+    coarse, fine = ((f(s) - f(-s)) / (2 * s) for s in (h, h / 2))
+    return (4 * fine - coarse) / 3

@@ -1,0 +1,174 @@
+"""Every rule of the registry against differences, complex steps, its own transpose, and itself at second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from oracle import Traced, gradients, value_of
+from samples import DIFFERENTIABLE, ELEMENTWISE, active, directions, draw, inner, moved, results, samples, slope, vjps
+
+from ops import REGISTRY
+
+every_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+
+
+def adjoints_for(z, rng):
+    return [None if p is None else np.asarray(rng.standard_normal(np.shape(p))) for p in results(z)]
+
+
+@every_op
+def test_vjp_agrees_with_differences(op):
+    rng = np.random.default_rng(1)
+    for operands, params in samples(op):
+        ts = directions(op, operands, rng)
+        gs = adjoints_for(op(*operands, **params), rng)
+        bars = vjps(op, operands, params, gs, list(ts))
+        expected = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+        assert_allclose(inner(bars, ts.values()), expected, rtol=2e-6, atol=1e-7, err_msg=f"{params}")
+
+
+@every_op
+def test_vjp_has_the_shape_and_dtype_of_its_operand(op):
+    rng = np.random.default_rng(2)
+    for operands, params in samples(op):
+        singles = tuple(x.astype(np.float32) if np.asarray(x).dtype.kind == "f" else x for x in operands)
+        if op.name == "cast":
+            params = {"dtype": np.dtype(np.float32)}
+        z = op(*singles, **params)
+        gs = [g if g is None else g.astype(np.float32) for g in adjoints_for(z, rng)]
+        assert all(p is None or p.dtype == np.float32 for p in results(z)), "the result"
+        positions = active(op, singles)
+        precise = vjps(op, operands, params, gs, positions)
+        for i, bar, exact in zip(positions, vjps(op, singles, params, gs, positions), precise):
+            assert bar.shape == np.shape(singles[i])
+            assert bar.dtype == np.float32, f"operand {i}"
+            assert_allclose(bar, exact, rtol=5e-3, atol=2e-3)
+
+
+@every_op
+def test_jvp_is_the_transpose_of_vjp(op):
+    rng = np.random.default_rng(3)
+    for operands, params in samples(op):
+        ts = directions(op, operands, rng)
+        z = op(*operands, **params)
+        gs = adjoints_for(z, rng)
+        tangents = [ts.get(i) for i in range(len(operands))]
+        with np.errstate(all="ignore"):
+            z_dot = op.jvp(operands, tangents, z, params)
+        z_dots = z_dot if isinstance(z_dot, tuple) else (z_dot,)
+        for p, d in zip(results(z), z_dots):
+            assert p is None or d is None or np.shape(d) == np.shape(p)
+        bars = vjps(op, operands, params, gs, list(ts))
+        assert_allclose(inner(gs, z_dots), inner(bars, ts.values()), rtol=1e-9, atol=1e-10, err_msg=f"{params}")
+
+
+@every_op
+def test_jvp_with_respect_to_one_operand_at_a_time(op):
+    rng = np.random.default_rng(4)
+    operands, params = samples(op)[0]
+    z = op(*operands, **params)
+    gs = adjoints_for(z, rng)
+    for i, t in directions(op, operands, rng).items():
+        with np.errstate(all="ignore"):
+            z_dot = op.jvp(operands, [t if k == i else None for k in range(len(operands))], z, params)
+        z_dots = z_dot if isinstance(z_dot, tuple) else (z_dot,)
+        (bar,) = vjps(op, operands, params, gs, [i])
+        assert_allclose(inner(gs, z_dots), np.sum(bar * t), rtol=1e-9, atol=1e-10)
+
+
+@every_op
+def test_second_order_agrees_with_differences_of_the_vjp(op):
+    """∂⟨x_bar, t⟩ by recording the rules, against the change of x_bar along t and the tangent of z along t."""
+    rng = np.random.default_rng(5)
+    for operands, params in samples(op):
+        ts = directions(op, operands, rng)
+        gs = adjoints_for(op(*operands, **params), rng)
+        us = directions(op, operands, rng)
+        xs = [Traced(x) if i in ts else x for i, x in enumerate(operands)]
+        z = op(*xs, **params)
+        seeds = [(p, Traced(g)) for p, g in zip(z if isinstance(z, tuple) else (z,), gs) if g is not None]
+        inputs = [xs[i] for i in ts]
+        with np.errstate(all="ignore"):
+            bars = gradients([p for p, _ in seeds], [g for _, g in seeds], inputs, create_graph=True)
+            pairs = [(bar, t) for bar, t in zip(bars, ts.values()) if isinstance(bar, Traced)]
+            everything = [*inputs, *(g for _, g in seeds)]
+            found = gradients([b for b, _ in pairs], [t for _, t in pairs], everything)
+        found = [np.zeros(x.shape) if f is None else value_of(f) for x, f in zip(everything, found)]
+
+        def first_order(h, op=op, operands=operands, params=params, us=us, gs=gs, ts=ts):
+            return inner(vjps(op, moved(operands, us, h), params, gs, list(ts)), ts.values())
+
+        curvature = inner(found[: len(inputs)], us.values())
+        assert_allclose(curvature, slope(first_order), rtol=1e-5, atol=1e-6, err_msg=f"{params}")
+        tangent = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+        assert_allclose(inner(found[len(inputs) :], [g for g in gs if g is not None]), tangent, rtol=2e-6, atol=1e-7)
+
+
+def complex_step(op, operands, params, ts, gs):
+    """Im f(x + ih t) / h, or None where f does not take complex numbers."""
+    h = 1e-30
+    try:
+        with np.errstate(all="ignore"):
+            zs = op.forward(*moved(operands, ts, 1j * h), **params)
+    except (TypeError, ValueError):
+        return None
+    zs = zs if isinstance(zs, tuple) else (zs,)
+    if not any(np.iscomplexobj(z) for z in zs):
+        return None
+    return inner(gs, [np.imag(z) / h if g is not None else None for g, z in zip(gs, zs)])
+
+
+def test_vjp_agrees_with_complex_steps():
+    """To the last digits, wherever the forward is analytic: where it agrees with differences roughly."""
+    settled = set()
+    for op in DIFFERENTIABLE:
+        rng = np.random.default_rng(6)
+        for operands, params in samples(op):
+            ts = directions(op, operands, rng)
+            gs = adjoints_for(op(*operands, **params), rng)
+            step = complex_step(op, operands, params, ts, gs)
+            rough = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+            if step is None or not np.isclose(step, rough, rtol=1e-5, atol=1e-6):
+                continue
+            settled.add(op.name)
+            bars = vjps(op, operands, params, gs, list(ts))
+            assert_allclose(inner(bars, ts.values()), step, rtol=1e-11, atol=1e-12, err_msg=op.name)
+    assert len(settled) > 80, sorted(settled)
+    assert {"exp", "log", "tanh", "pow", "matmul", "inv", "contract", "cumprod", "prod"} <= settled
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def test_what_does_not_matter_gets_an_exact_zero(op):
+    """A zero adjoint gives zero, also at points where the partial is infinite or nan."""
+    points = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        operands = np.meshgrid(*[points] * len(op.domain))
+        z = op(*operands)
+        for bar in vjps(op, operands, {}, [np.zeros_like(z)], active(op, operands)):
+            assert_allclose(bar, 0.0)
+
+
+@pytest.mark.parametrize("op", [op for op in ELEMENTWISE if op.name != "output"], ids=lambda op: op.name)
+def test_domain_is_kept_by_the_samples(op):
+    rng = np.random.default_rng(7)
+    with np.errstate(all="raise"):
+        z = op(*draw(op, rng, [(50,)] * len(op.domain)))
+    assert np.isfinite(z).all()
+
+
+def test_results_of_svd_and_eigh_in_part():
+    """Each result alone may carry the gradient; the others have none."""
+    for name in ("svd", "eigh", "qr", "slogdet", "sort"):
+        op = REGISTRY[name]
+        for operands, params in samples(op):
+            rng = np.random.default_rng(8)
+            ts = directions(op, operands, rng)
+            every = adjoints_for(op(*operands, **params), rng)
+            for k, g in enumerate(every):
+                if g is None:
+                    continue
+                gs = [g if i == k else None for i in range(len(every))]
+                expected = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))  # noqa: B023
+                found = inner(vjps(op, operands, params, gs, list(ts)), ts.values())
+                assert_allclose(found, expected, rtol=2e-6, atol=1e-7, err_msg=f"{name} {k}")
