@@ -9,6 +9,7 @@ import numpy as np
 
 from ops import REGISTRY
 
+from . import choosing  # noqa: F401  (its functions take the places of derived ones)
 from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .indexing import plain_index
@@ -84,7 +85,7 @@ def _inplace(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 for _name, _function in FUNCTIONS.items():
-    if REGISTRY[_name].kind in ("elementwise", "plain") and is_method(REGISTRY[_name]):
+    if _name in REGISTRY and REGISTRY[_name].kind in ("elementwise", "plain") and is_method(REGISTRY[_name]):
         method(_inplace(_name, _function))
 
 

@@ -75,7 +75,7 @@ def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = tuple(i for i, ref in enumerate(refs) if ref is not None and op.rule(i))
         if wanted:
             return append(wengert, op, refs, values, z, params, wanted)
-    return tuple(map(wrap, z)) if op.outputs > 1 else wrap(z)
+    return tuple(map(wrap, z)) if op.outputs != 1 else wrap(z)
 
 
 def append(
@@ -105,7 +105,7 @@ def append(
         x, y, xv, yv = tuple(refs), None, tuple(saved), None
     code, lasti = wengert.where or user_frame(getframe(2))
     handle = wengert.next()
-    outputs = z if op.outputs > 1 else None
+    outputs = z if op.outputs != 1 else None
     spec = None if outputs else spec_of(z)
     wengert.extend((handle, op.code, x, y, xv, yv, z if keep_z else None, row_params, spec, code, lasti))
     if handle > wengert.limit:

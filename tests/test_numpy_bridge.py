@@ -1,0 +1,99 @@
+"""NumPy's own functions on tensors: the values NumPy gives, with the history kept."""
+
+import numpy as np
+import pytest
+
+import tape
+from ops import REGISTRY
+
+A = np.array([[1.5, -2.0, 0.5], [0.25, 3.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda a: np.exp(a), lambda a: np.abs(a), lambda a: A * a, lambda a: np.float64(2) * a, lambda a: 2 - a,
+        lambda a: A @ a.T, lambda a: np.sum(a, axis=0), lambda a: np.sum(a, 1, keepdims=True), lambda a: np.mean(a),
+        lambda a: np.concatenate([a, A]), lambda a: np.concatenate((a, a), axis=1), lambda a: np.stack([a, A], axis=-1),
+        lambda a: np.where(a > 0, a, 0.0), lambda a: np.reshape(a, (3, 2)), lambda a: np.transpose(a),
+        lambda a: np.linalg.norm(a), lambda a: np.linalg.norm(a, axis=1), lambda a: np.einsum("ij,kj->ik", a, A),
+        lambda a: np.maximum(a, 0.1), lambda a: np.clip(a, -1, 1), lambda a: np.add.reduce(a), lambda a: np.add.reduce(a, axis=None),
+        lambda a: np.maximum.reduce(a, axis=1), lambda a: np.multiply.outer(a, A), lambda a: np.add.accumulate(a, axis=1),
+        lambda a: np.matmul(a, A.T), lambda a: np.dot(a, A.T), lambda a: np.outer(a[0], A[1]), lambda a: np.max(a, axis=1),
+        lambda a: np.var(a, axis=0), lambda a: np.std(a, ddof=1), lambda a: np.prod(a, axis=1), lambda a: np.cumsum(a, axis=0),
+        lambda a: np.squeeze(a[None]), lambda a: np.expand_dims(a, 0), lambda a: np.broadcast_to(a, (2, 2, 3)),
+        lambda a: np.split(a, 3, axis=1)[1], lambda a: np.vstack([a, A]), lambda a: np.hstack([a, A]), lambda a: np.tile(a, 2),
+        lambda a: np.flip(a, 1), lambda a: np.roll(a, 1, axis=0), lambda a: np.diagonal(a), lambda a: np.trace(a), lambda a: np.tril(a),
+        lambda a: np.take(a, [0, 2], axis=1), lambda a: np.sort(a, axis=1), lambda a: np.ravel(a), lambda a: np.swapaxes(a, 0, 1),
+    ],
+)  # fmt: skip
+def test_same_value_and_a_history(compute):
+    result = compute(tape.tensor(A, requires_grad=True))
+    assert isinstance(result, tape.Tensor)
+    np.testing.assert_allclose(result.detach().numpy(), compute(A), rtol=1e-13)
+    assert result.grad_fn is not None
+
+
+def test_every_ufunc_that_an_op_answers_for_arrives():
+    x = tape.tensor(0.5, requires_grad=True)
+    for op in REGISTRY.values():
+        for function in op.numpy:
+            if isinstance(function, np.ufunc) and function.nin == 1 and "d->" in "".join(function.types):
+                with np.errstate(all="ignore"):
+                    value, expected = function(x), op(np.float64(0.5))
+                assert np.array_equal(value.detach().numpy(), expected, equal_nan=True), function
+
+
+def test_gradient_through_numpy_code():
+    x = tape.tensor(A, requires_grad=True)
+    np.sum(np.exp(x) * A, axis=0).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp(A) * A)
+
+
+def test_dtype_argument():
+    result = np.mean(tape.tensor(A), dtype=np.float32)
+    assert result.dtype == np.float32
+
+
+@pytest.mark.parametrize("compute", [lambda t: np.fft.fft2(t), lambda t: np.nextafter(t, 1.0), lambda t: np.add.at(t, 0, 1.0),
+                                     lambda t: np.sum(t, where=A > 0), lambda t: np.unwrap(t), lambda t: np.add(t, 1, where=A > 0)])
+def test_no_rule_is_an_error_that_names_the_function(compute):
+    with pytest.raises(TypeError, match=r"np\.[a-z2.]+ .*has no rule for tensors.*\n.*detach\(\)\.numpy\(\)"):
+        compute(tape.tensor(A, requires_grad=True))
+
+
+def test_out_and_augmented_arrays():
+    plain, tracked = tape.tensor(A), tape.tensor(A, requires_grad=True)
+    array = np.ones_like(A)
+    array += plain
+    np.testing.assert_array_equal(array, 1 + A)
+    target = tape.zeros(2, 3)
+    assert np.add(plain, plain, out=target) is target
+    np.testing.assert_array_equal(target.numpy(), 2 * A)
+    with pytest.raises(RuntimeError, match="do not record"):
+        array += tracked
+    with pytest.raises(RuntimeError, match="do not record"):
+        np.add(tracked, 1.0, out=target)
+
+
+def test_asarray_shares_memory():
+    x = tape.tensor(A)
+    np.asarray(x)[0, 0] = 9.0
+    assert x[0, 0].item() == 9.0
+    assert np.array(x, dtype=np.float32).dtype == np.float32
+    scalar = tape.tensor(1.0)
+    scalar.numpy()[...] = 4.0
+    assert scalar.item() == 4.0
+
+
+def test_asarray_refuses_a_history():
+    x = tape.tensor(A, requires_grad=True)
+    for read in (np.asarray, np.array, lambda t: np.array([t[0], t[1]]), lambda t: t.numpy()):
+        with pytest.raises(RuntimeError, match=r"requires grad.*\n.*detach"):
+            read(x)
+    np.testing.assert_array_equal(x.numpy(force=True), A)
+
+
+def test_facts_about_a_tensor():
+    x = tape.tensor(A, requires_grad=True)
+    assert (np.shape(x), np.ndim(x), np.size(x), np.result_type(x, np.float32)) == ((2, 3), 2, 6, np.float64)

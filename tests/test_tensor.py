@@ -1,0 +1,244 @@
+"""Making tensors, reading them, and what Python and the PyTorch spellings ask of them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import tape
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [(1.5, "float64"), ([1, 2], "int64"), ([True], "bool"), (1j, "complex128"), (np.float32(1), "float32"), ([], "float64"),
+     ([[1.0], [2.0]], "float64"), (np.arange(3, dtype=np.int16), "int16")],
+)  # fmt: skip
+def test_tensor_takes_the_dtype_of_its_data(data, dtype):
+    made = tape.tensor(data)
+    assert made.dtype == np.dtype(dtype)
+    assert np.array_equal(made.numpy(), np.asarray(data))
+
+
+def test_tensor_copies_and_from_numpy_shares():
+    array = np.zeros(2)
+    copied, shared, as_shared = tape.tensor(array), tape.from_numpy(array), tape.as_tensor(array)
+    array[0] = 7.0
+    assert (copied.tolist(), shared.tolist(), as_shared.tolist()) == ([0, 0], [7, 0], [7, 0])
+    shared.fill_(3.0)
+    assert array.tolist() == [3.0, 3.0]
+
+
+def test_tensor_of_tensors():
+    rows = [tape.tensor(1.0, requires_grad=True), tape.tensor(2.0)]
+    made = tape.tensor([rows, rows])
+    assert made.tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    assert not made.requires_grad
+
+
+def test_default_dtype_applies_to_python_numbers_only():
+    tape.set_default_dtype(tape.float32)
+    try:
+        assert tape.tensor(1.0).dtype == tape.zeros(1).dtype == tape.float32
+        assert tape.tensor(np.ones(1)).dtype == tape.float64
+        assert tape.tensor(1j).dtype == tape.complex64
+        assert repr(tape.tensor(1.0)) == "tensor(1.)"
+    finally:
+        tape.set_default_dtype(tape.float64)
+
+
+def test_old_constructors():
+    assert tape.FloatTensor([1, 2]).dtype == tape.float32
+    assert tape.LongTensor([1, 2]).dtype == tape.int64
+    assert tape.DoubleTensor(2, 3).shape == (2, 3)
+    assert tape.Tensor(2, 3).shape == (2, 3)
+    assert tape.Tensor([2, 3]).tolist() == [2.0, 3.0]
+    assert isinstance(tape.ones(1, dtype=tape.float32), tape.FloatTensor)
+    assert not isinstance(tape.ones(1), tape.FloatTensor)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_factories(name):
+    factory, like = getattr(tape, name), getattr(tape, f"{name}_like")
+    assert factory(2, 3).shape == factory((2, 3)).shape == factory(tape.zeros(2, 3).shape).shape == (2, 3)
+    assert factory(()).shape == ()
+    with tape.no_grad():
+        assert factory(2, requires_grad=True).requires_grad
+    assert like(tape.ones(4, dtype=tape.float32)).dtype == tape.float32
+
+
+def test_sequences():
+    assert tape.arange(1, 7, 2).tolist() == [1, 3, 5]
+    assert tape.linspace(0, 1, 3).tolist() == [0.0, 0.5, 1.0]
+    assert tape.eye(2).tolist() == [[1, 0], [0, 1]]
+    assert tape.full((2,), 3.5).tolist() == [3.5, 3.5]
+    assert tape.full_like(tape.ones(1, dtype=tape.float32), 2).dtype == tape.float32
+
+
+def test_seeded_numbers_repeat():
+    tape.manual_seed(3)
+    first = tape.randn(4), tape.randint(0, 9, (3,)), tape.randperm(5)
+    tape.manual_seed(3)
+    second = tape.randn(4), tape.randint(0, 9, (3,)), tape.randperm(5)
+    assert all(tape.equal(a, b) for a, b in zip(first, second))
+
+
+def test_data_shares_memory_without_history():
+    x = tape.tensor(2.0, requires_grad=True)
+    x.data.fill_(5.0)
+    assert (x.item(), x.requires_grad, x._version) == (5.0, True, 0)
+    x.data = tape.ones(3)
+    assert x.shape == (3,)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_detach_shares_memory_and_version():
+    x = tape.ones(2, requires_grad=True)
+    twin = (x * 1).detach()
+    y = x.detach()
+    y.add_(1.0)
+    assert x.tolist() == [2.0, 2.0]
+    assert (x._version, y._version, twin._version) == (1, 1, 0)
+    view = y[:1]
+    view.zero_()
+    assert (x.tolist(), x._version) == ([0.0, 2.0], 2)
+
+
+def test_detach_in_place():
+    x = tape.ones(2, requires_grad=True)
+    y = x * 2
+    assert y.detach_() is y
+    assert y.is_leaf
+    assert not y.requires_grad
+
+
+def test_parameters_step_under_no_grad():
+    w = tape.ones(2, requires_grad=True)
+    for _ in range(3):
+        (w * w).sum().backward()
+        with tape.no_grad():
+            before = w
+            w -= 0.25 * w.grad
+            w.grad.zero_()
+        assert before is w
+    assert w.tolist() == [0.125, 0.125]
+    assert w._version == 3
+
+
+def test_in_place_on_plain_tensors():
+    x = tape.zeros(2, 2)
+    x[0] = tape.tensor([1.0, 2.0])
+    x[x == 0] = 5.0
+    x += 1
+    x.mul_(2).clamp_(max=10.0)
+    assert x.tolist() == [[4.0, 6.0], [10.0, 10.0]]
+    assert x.copy_(tape.ones(2)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_python_numbers():
+    x = tape.tensor([3])
+    assert (float(x), int(x), bool(x), x.item(), [0, 1, 2, 9][x]) == (3.0, 3, True, 3, 9)
+    assert f"{tape.tensor(2.5):.2f}" == "2.50"
+
+
+def test_python_sequences():
+    x = tape.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    assert len(x) == 2
+    assert [row.tolist() for row in x] == [[1.0, 2.0], [3.0, 4.0]]
+    assert 3.0 in x
+    assert 5.0 not in x
+    first, second = x
+    (first * second).sum().backward()
+    assert x.grad.tolist() == [[3.0, 4.0], [1.0, 2.0]]
+
+
+def test_hash_is_identity():
+    x = tape.ones(1)
+    assert {x: 1}[x] == 1
+    assert hash(x) != hash(tape.ones(1))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_pickle_keeps_requires_grad(requires_grad):
+    x = tape.tensor([1.0, 2.0], requires_grad=requires_grad)
+    y = pickle.loads(pickle.dumps(x * 1))
+    assert (y.tolist(), y.requires_grad, y.is_leaf) == ([1.0, 2.0], requires_grad, True)
+
+
+def test_deepcopy_of_a_leaf():
+    x = tape.tensor([1.0], requires_grad=True)
+    (x * 2).sum().backward()
+    y, again = copy.deepcopy([x, x])
+    assert y is again
+    assert y.requires_grad
+    y.detach().zero_()
+    y.grad.zero_()
+    assert (x.tolist(), x.grad.tolist()) == ([1.0], [2.0])
+
+
+def test_shapes_in_both_spellings():
+    x = tape.arange(24.0).reshape(2, 3, 4)
+    assert x.view(6, -1).shape == x.reshape((6, 4)).shape == (6, 4)
+    assert x.permute(2, 0, 1).shape == x.transpose(0, 2).transpose(1, 2).shape == (4, 2, 3)
+    assert x.sum(dim=1).tolist() == x.sum(axis=1).tolist() == tape.sum(x, 1).tolist()
+    assert x.mean(dim=(0, 2), keepdim=True).shape == x.mean(axis=(0, 2), keepdims=True).shape == (1, 3, 1)
+    assert x.mean(dim=[0, -1]).shape == (3,)
+    assert x.unsqueeze(1).squeeze(1).shape == x.shape
+    assert x.expand(5, -1, -1, -1).shape == (5, 2, 3, 4)
+    assert x.flatten(start_dim=1).shape == (2, 12)
+    assert [part.shape[1] for part in x.split(2, dim=1)] == [2, 1]
+    assert [part.shape[2] for part in x.chunk(3, dim=2)] == [2, 2]
+    assert len(x.unbind(2)) == 4
+    assert tape.cat([x, x], dim=1).shape == (2, 6, 4)
+    assert tape.stack((x, x), dim=-1).shape == (2, 3, 4, 2)
+    assert x.repeat(1, 2, 1).shape == (2, 6, 4)
+    assert x.T.shape == (4, 3, 2)
+    assert x.mT.shape == (2, 4, 3)
+
+
+def test_max_means_three_things():
+    x = tape.tensor([[1.0, 5.0, 5.0], [4.0, 2.0, 0.0]], requires_grad=True)
+    assert x.max().item() == 5.0
+    values, indices = x.max(dim=1)
+    assert (values.tolist(), indices.tolist()) == ([5.0, 4.0], [1, 0])
+    values.sum().backward()
+    assert x.grad.tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert tape.max(x, tape.full((2, 3), 3.0)).tolist() == [[3, 5, 5], [4, 3, 3]]
+    assert np.max(x, axis=1).tolist() == [5.0, 4.0]
+
+
+def test_spread_in_both_spellings():
+    x = tape.tensor([1.0, 2.0, 4.0])
+    assert x.std().item() == pytest.approx(np.std([1, 2, 4], ddof=1))
+    assert x.std(unbiased=False).item() == x.std(correction=0).item() == pytest.approx(np.std([1, 2, 4]))
+    assert np.std(x).item() == pytest.approx(np.std([1, 2, 4]))
+
+
+def test_casts():
+    x = tape.tensor([1.7, -1.7], requires_grad=True)
+    assert x.float().dtype == tape.float32
+    assert x.to(tape.ones(1, dtype=tape.float32)).dtype == tape.float32
+    assert x.double() is x
+    whole = x.long()
+    assert (whole.tolist(), whole.requires_grad) == ([1, -1], False)
+    x.float().sum().backward()
+    assert x.grad.dtype == tape.float64
+
+
+def test_indexing_reads_like_numpy():
+    array = np.arange(24.0).reshape(2, 3, 4)
+    x = tape.tensor(array)
+    chosen = tape.tensor([2, 0])
+    assert tape.equal(x[1], tape.tensor(array[1]))
+    assert tape.equal(x[..., -1], tape.tensor(array[..., -1]))
+    assert tape.equal(x[:, chosen], tape.tensor(array[:, [2, 0]]))
+    assert tape.equal(x[x > 5], tape.tensor(array[array > 5]))
+    assert tape.equal(x[None, :, 1::2], tape.tensor(array[None, :, 1::2]))
+
+
+def test_no_derivative_no_grad_fn():
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    for result in (x > 1, x == x, x.argmax(), x.long(), x.isnan()):
+        assert result.grad_fn is None
+        assert not result.requires_grad
