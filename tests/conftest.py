@@ -1,0 +1,21 @@
+"""Hypothesis profiles: ``dev`` by default, ``ci`` under CI, ``intense`` where asked for.
+
+    HYPOTHESIS_PROFILE=intense pytest
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# The first example pays for compiling kernels, so that no deadline would be met by luck alone.
+settings.register_profile("dev", max_examples=30, deadline=None)
+settings.register_profile(
+    "ci",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,  # a red run is the fault of the change under test
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("intense", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

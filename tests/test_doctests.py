@@ -1,0 +1,41 @@
+"""Every example in a docstring of the library runs: in modules, on ops, and on what is installed on tensors."""
+
+import doctest
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import ops
+import tape
+from ops import REGISTRY
+
+
+def modules():
+    for package in (ops, tape):
+        yield package.__name__
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if not info.name.endswith(".__main__"):
+                yield info.name
+
+
+def examples():
+    finder, parser = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestParser()
+    for name in modules():
+        for test in finder.find(importlib.import_module(name)):
+            test.globs = {**REGISTRY, "np": np, **test.globs}  # functions of `tape` have the docs of their ops
+            yield test
+    for op in REGISTRY.values():
+        yield parser.get_doctest(op.__doc__ or "", {**REGISTRY, "np": np}, f"op {op.name}", None, None)
+
+
+# What is shown under two names (an op, and the function of `tape` with its doc) runs once.
+EXAMPLES = {tuple(e.source for e in test.examples): test for test in examples() if test.examples}.values()
+
+
+@pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)
+def test_example(test):
+    report: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
+    assert outcome.failed == 0, "".join(report)
