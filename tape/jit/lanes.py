@@ -1,12 +1,14 @@
 """Lane kernels: an expression over arrays, as straight-line SIMD code in a loop.
 
 A kernel takes the address of its step (see `tape.jit.state`), reads from it where its inputs and
-its output are, and computes ``out = f(g, x, y, z)`` or ``out += f(g, x, y, z)``.  Whole vectors go
-first, the remainder one number at a time.  An input whose stride is 0 is one number for all.
+its output are, and computes ``out = f(g, x, y, z)``, ``out += f(g, x, y, z)``, or the same with the
+sum of f over all elements.  Whole vectors go first, the remainder one number at a time.  An input
+whose stride is 0 is one number for all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -15,9 +17,10 @@ from ops import REGISTRY, Op, Symbol
 
 from .emit import REAL, Emitter
 from .platform import target
-from .state import ELEMENTS, G, OUT, STORE, XV, YV, ZV
+from .state import ELEMENTS, MODE, OUT, STORE, SUM, XV, YV, ZV, G
 
 I64 = ir.IntType(64)
+Inputs = dict[str, tuple[Any, Any]]
 INPUTS = {"g": G, "x": XV, "y": YV, "z": ZV}
 
 
@@ -30,7 +33,7 @@ def kernel_module(formula: Any, bits: int) -> ir.Module:
 
 
 class _Kernel:
-    """Builds one kernel: a vector loop that stores, one that adds, and a loop over the remainder."""
+    """Builds one kernel: for each mode a loop over vectors and one over the remainder."""
 
     def __init__(self, module: ir.Module, function: ir.Function, formula: Any, bits: int):
         self.module, self.function, self.formula, self.bits = module, function, formula, bits
@@ -46,27 +49,59 @@ class _Kernel:
         return b.load(b.inttoptr(address, I64.as_pointer()))
 
     def build(self) -> None:
-        b, item = self.builder, self.bits // 8
-        n, out = self.word(ELEMENTS), self.word(OUT)
-        store = b.icmp_signed("!=", self.word(STORE), I64(0))
+        b = self.builder
+        n, out, mode = self.word(ELEMENTS), self.word(OUT), self.word(MODE)
         vectors = b.udiv(n, I64(self.width))
+        rest = b.sub(n, b.mul(vectors, I64(self.width)))
         wide = {name: self.splat(name) for name in self.names}
-        blocks = {name: self.function.append_basic_block(name) for name in ("store", "add", "rest", "done")}
-        b.cbranch(store, blocks["store"], blocks["add"])
-        for name in ("store", "add"):
-            self.builder.position_at_end(blocks[name])
-            self.loop(self.width, vectors, out, wide, adds=(name == "add"))
-            self.builder.branch(blocks["rest"])
-        b.position_at_end(blocks["rest"])
-        done = b.mul(vectors, I64(self.width))
-        rest_out = b.add(out, b.mul(done, I64(item)))
-        narrow = {}
-        for name, (address, step) in wide.items():
-            narrow[name] = b.add(address, b.mul(vectors, step)), b.udiv(step, I64(self.width))
-        self.loop(1, b.sub(n, done), rest_out, narrow, adds=store)
-        b.branch(blocks["done"])
-        b.position_at_end(blocks["done"])
+        narrow = {
+            name: (b.add(address, b.mul(vectors, step)), b.udiv(step, I64(self.width)))
+            for name, (address, step) in wide.items()
+        }
+        loops = {
+            0: lambda: self.map(vectors, rest, out, wide, narrow, store=False),
+            STORE: lambda: self.map(vectors, rest, out, wide, narrow, store=True),
+            SUM: lambda: self.sum(vectors, rest, out, mode, wide, narrow),
+        }
+        done = self.function.append_basic_block("done")
+        blocks = {k: self.function.append_basic_block(f"mode{k}") for k in loops}
+        switch = b.switch(mode, blocks[SUM])
+        for k in (0, STORE):
+            switch.add_case(I64(k), blocks[k])
+        for k, loop in loops.items():
+            b.position_at_end(blocks[k])
+            loop()
+            b.branch(done)
+        b.position_at_end(done)
         b.ret_void()
+
+    def map(self, vectors: Any, rest: Any, out: Any, wide: Inputs, narrow: Inputs, store: bool) -> None:
+        """``out = f`` or ``out += f``, element by element."""
+        b, item = self.builder, self.bits // 8
+        for width, count, inputs in ((self.width, vectors, wide), (1, rest, narrow)):
+            start = out if width > 1 else b.add(out, b.mul(vectors, I64(item * self.width)))
+
+            def body(k: Any, emitter: Emitter, value: Any, carried: Any, start: Any = start, width: int = width) -> Any:
+                place = b.inttoptr(b.add(start, b.mul(k, I64(item * width))), emitter.type.as_pointer())
+                b.store(value if store else b.fadd(b.load(place, align=item), value), place, align=item)
+
+            self.loop(width, count, inputs, body, None)
+
+    def sum(self, vectors: Any, rest: Any, out: Any, mode: Any, wide: Inputs, narrow: Inputs) -> None:
+        """``out = Σ f`` or ``out += Σ f``, one number."""
+        b = self.builder
+
+        def body(k: Any, emitter: Emitter, value: Any, carried: Any) -> Any:
+            return b.fadd(carried, value)
+
+        lanes = self.loop(self.width, vectors, wide, body, 0.0)
+        total: Any = ir.Constant(REAL[self.bits], 0.0)
+        for k in range(self.width):
+            total = b.fadd(total, b.extract_element(lanes, ir.Constant(ir.IntType(32), k)))
+        total = b.fadd(total, self.loop(1, rest, narrow, body, 0.0))
+        place = b.inttoptr(out, REAL[self.bits].as_pointer())
+        overwrite = b.icmp_signed("!=", b.and_(mode, I64(STORE)), I64(0))
+        b.store(b.select(overwrite, total, b.fadd(b.load(place), total)), place)
 
     def splat(self, name: str) -> tuple[Any, Any]:
         """Address of an input's vectors and the bytes from one to the next: 0 for a repeated number."""
@@ -84,27 +119,29 @@ class _Kernel:
             b.store(filled, buffer)
         return b.select(repeated, b.ptrtoint(buffer, I64), address), b.mul(stride, I64(self.width))
 
-    def loop(self, width: int, count: Any, out: Any, inputs: dict[str, tuple[Any, Any]], adds: Any) -> None:
-        """Emit a loop over `count` vectors; `adds` is True, False, or a mask that says "store"."""
-        b, item = self.builder, self.bits // 8
+    def loop(self, width: int, count: Any, inputs: Inputs, body: Callable[..., Any], initial: float | None) -> Any:
+        """Emit a loop over `count` vectors of `width`; what `body` returns is carried to the next and given back."""
+        b = self.builder
         emitter = Emitter(self.module, b, self.bits, width)
-        before = b.block
-        body, after = self.function.append_basic_block("body"), self.function.append_basic_block("after")
-        b.cbranch(b.icmp_signed(">", count, I64(0)), body, after)
-        b.position_at_end(body)
-        k = b.phi(I64)
-        k.add_incoming(I64(0), before)
-        values = {name: self.load(emitter, b.add(start, b.mul(k, step))) for name, (start, step) in inputs.items()}
-        result = emitter.emit(self.formula, values)
-        place = b.inttoptr(b.add(out, b.mul(k, I64(item * width))), emitter.type.as_pointer())
-        if adds is not False:
-            total = b.fadd(b.load(place, align=item), result)
-            result = total if adds is True else b.select(adds, result, total)
-        b.store(result, place, align=item)
+        before, start = b.block, emitter.constant(initial or 0.0)
+        inside, after = self.function.append_basic_block("loop"), self.function.append_basic_block("after")
+        b.cbranch(b.icmp_signed(">", count, I64(0)), inside, after)
+        b.position_at_end(inside)
+        k, carried = b.phi(I64), b.phi(emitter.type)
+        values = {name: self.load(emitter, b.add(first, b.mul(k, step))) for name, (first, step) in inputs.items()}
+        result = body(k, emitter, emitter.emit(self.formula, values), carried)
+        result = start if result is None else result
         following = b.add(k, I64(1))
-        k.add_incoming(following, b.block)
-        b.cbranch(b.icmp_signed("<", following, count), body, after)
+        for phi, first, later in ((k, I64(0), following), (carried, start, result)):
+            phi.add_incoming(first, before)
+            phi.add_incoming(later, b.block)
+        b.cbranch(b.icmp_signed("<", following, count), inside, after)
+        leaving = b.block
         b.position_at_end(after)
+        final = b.phi(emitter.type)
+        final.add_incoming(start, before)
+        final.add_incoming(result, leaving)
+        return final
 
     def load(self, emitter: Emitter, address: Any) -> Any:
         return self.builder.load(

@@ -96,11 +96,12 @@ def _objects_hold() -> bool:
 TUPLE_ITEMS = _tuple_items()
 TENSOR_SPEC = slot_offset(Tensor, "_spec")
 SPEC_INDEX = slot_offset(Spec, "index")
+SPEC_SHAPE = slot_offset(Spec, "shape")
 CHECKED = (
     sys.implementation.name == "cpython"
     and struct.calcsize("P") == 8
     and sys.byteorder == "little"
-    and all((TUPLE_ITEMS, TENSOR_SPEC, SPEC_INDEX))
+    and all((TUPLE_ITEMS, TENSOR_SPEC, SPEC_INDEX, SPEC_SHAPE))
     and _ints_hold()
     and _arrays_hold()
     and _scalars_hold()

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from ..row import OP, PARAMS, SPEC, XV, X
 from .address import get, load_f64, load_word, put, store_f32, store_f64
+from .broadcast import FULL as EVERY
+from .broadcast import block_stride, cut, element_stride
 from .compiled import entry, inner
 from .layout import SCALAR_VALUE, TYPE
 from .objects import field, int_value, is_small, locate, owned
 from .slots import claim, find_leaf, find_slot, free_position, rounded, slot_at, slot_of, spec_row
 from .state import (
-    ABSENT, ADDRESS, ARENA_END, ARENA_NEXT, AVERAGE, BLOCK, CAPACITY, CHUNK, CONSTANT, COUNT, DONE, ELEMENTS,
-    FIRST_OWN, FLAG_TABLE, FLOAT_TYPE, FRESH, FULL, G, INT_TYPE, KERNEL, KERNEL_TABLE, KIND, LANES, LEADS, LEAF,
-    MEMORY, MOTION, NEEDS, NONE, OP_COUNT, OP_TABLE, OP_WORDS, OTHER, OUT, PENDING, PLAIN, POSITION, PYTHON,
+    ABSENT, ADDRESS, ARENA_END, ARENA_NEXT, AVERAGE, BLOCK, BLOCKS, CAPACITY, CHUNK, CONSTANT, COUNT, DONE, ELEMENTS,
+    FIRST_OWN, FLAG_TABLE, FLOAT_TYPE, FRESH, FULL, G, INT_TYPE, KERNEL, KERNEL_TABLE, KIND, LANES, LEADS, LEAF, LENGTH,
+    MEMORY, MODE, MOTION, NEEDS, NONE, OP_COUNT, OP_TABLE, OP_WORDS, OTHER, OUT, PATTERNS, PENDING, PLAIN, POSITION, PYTHON,
     RELEASED, REQUEST, RUN_TABLE, RUNS, SAME, SCALED, SIZE, SLOT_LIMIT, SLOTS, STEP_WORDS, STEPS, STOP, STOPPING,
-    STOPS, STORE, TARGETED, TUPLE_ITEMS,
+    STOPS, STORE, SUM, TARGETED, TUPLE_ITEMS,
 )  # fmt: skip
 from .state import XV as STEP_XV
-from .values import UNSUITABLE, value_address, value_stride
+from .values import readable, value_address, value_size
 
 GO = -1
 PARTS = 3
-STEPS_PER_ROW = 4
 
 
 @inner
@@ -59,11 +60,13 @@ def check_values(state, position, needs, size, kind):  # type: ignore[no-untyped
     for part in range(PARTS):
         if needs >> part & 1:
             value = field(state, position, XV + part)
-            if part < PARTS - 1:
+            if part < 2:
                 value = number_of(state, position, value)
             if value == get(state, NONE):
                 return RELEASED
-            if load_word(value + TYPE) != get(state, FLOAT_TYPE) and value_stride(state, value, size, kind) == UNSUITABLE:
+            if not readable(state, value, kind):
+                return STOP
+            if part == 2 and value_size(state, value) != size:
                 return STOP
     return GO
 
@@ -73,7 +76,9 @@ def moves(motion, size, kind, target_size, target_kind):  # type: ignore[no-unty
     """Whether an adjoint of one size can reach an operand of another by this motion."""
     if kind != target_kind:
         return False
-    if motion == LANES or motion == SAME:
+    if motion == LANES:
+        return True
+    if motion == SAME:
         return size == target_size
     if motion == BLOCK:
         return size > 0 and target_size % size == 0
@@ -90,6 +95,12 @@ def kernel_index(state, code, side, kind):  # type: ignore[no-untyped-def]
 
 
 @inner
+def steps_for(state, motion):  # type: ignore[no-untyped-def]
+    """How many steps a row takes at most."""
+    return 2 * get(state, BLOCKS) if motion == LANES else 2
+
+
+@inner
 def check(state, position):  # type: ignore[no-untyped-def]
     """Whether a row can be lowered now, and if not, why."""
     if get(state, STOPPING) and get(get(state, FLAG_TABLE), position) & STOPS:
@@ -102,6 +113,10 @@ def check(state, position):  # type: ignore[no-untyped-def]
     size, kind = get(spec, 0), get(spec, 1)
     if kind == OTHER:
         return STOP
+    if motion == LANES and not cut(state, position, size):
+        return STOP
+    if get(state, COUNT) + steps_for(state, motion) > CHUNK:
+        return FULL
     needs, room = 0, 0
     for side in range(2):
         ref = field(state, position, X + side)
@@ -152,14 +167,14 @@ def block_index(state, position):  # type: ignore[no-untyped-def]
 
 
 @inner
-def begin_step(state, kernel, size, out, store):  # type: ignore[no-untyped-def]
+def begin_step(state, kernel, size, out, mode):  # type: ignore[no-untyped-def]
     """Append a step; the address of its words."""
     step = get(state, STEPS) + 8 * STEP_WORDS * get(state, COUNT)
     put(state, COUNT, get(state, COUNT) + 1)
     put(step, KERNEL, get(get(state, KERNEL_TABLE), kernel))
     put(step, ELEMENTS, size)
     put(step, OUT, out)
-    put(step, STORE, store)
+    put(step, MODE, mode)
     return step
 
 
@@ -182,38 +197,56 @@ def put_constant(step, word, value, kind):  # type: ignore[no-untyped-def]
 
 
 @inner
-def put_values(state, step, position, needs, size, kind):  # type: ignore[no-untyped-def]
-    """Write where a step finds the values of x, y and z."""
+def put_values(state, step, position, needs, block, kind):  # type: ignore[no-untyped-def]
+    """Write where a step finds the values of x, y and z in a block."""
+    length, item = get(state, LENGTH), 8 >> kind
     for part in range(PARTS):
         if needs >> part & 1:
             value = field(state, position, XV + part)
-            if part < PARTS - 1:
+            lies = EVERY
+            if part < 2:
                 value = number_of(state, position, value)
+                lies = get(state, PATTERNS + part)
             if load_word(value + TYPE) == get(state, FLOAT_TYPE):
                 put_constant(step, STEP_XV + 2 * part, load_f64(value + SCALAR_VALUE), kind)
             else:
-                stride = value_stride(state, value, size, kind)
-                put_input(step, STEP_XV + 2 * part, value_address(state, value), stride)
+                address = value_address(state, value) + block * block_stride(lies, length, item)
+                put_input(step, STEP_XV + 2 * part, address, element_stride(lies, item))
 
 
 @inner
-def emit(state, position, code, side, own, target):  # type: ignore[no-untyped-def]
-    """Append the steps that carry a row's adjoint, in slot `own`, to slot `target`."""
+def emit_lanes(state, position, code, side, own, target):  # type: ignore[no-untyped-def]
+    """Append the steps that carry an elementwise row's adjoint, in slot `own`, to slot `target`."""
+    g, x_bar = slot_at(state, own), slot_at(state, target)
+    kind, length, lies = get(x_bar, KIND), get(state, LENGTH), get(state, PATTERNS + side)
+    item = 8 >> kind
+    mode = SUM if element_stride(lies, item) == 0 else 0
+    kernel = kernel_index(state, code, side, kind)
+    for block in range(get(state, BLOCKS)):
+        first = block == 0 or block_stride(lies, length, item) != 0
+        out = get(x_bar, ADDRESS) + block * block_stride(lies, length, item)
+        step = begin_step(state, kernel, length, out, mode | (STORE if first and get(x_bar, FRESH) else 0))
+        put_input(step, G, get(g, ADDRESS) + block * length * item, item)
+        put_values(state, step, position, fact(state, code, NEEDS + side), block, kind)
+    put(x_bar, FRESH, 0)
+
+
+@inner
+def emit_linear(state, position, code, side, own, target):  # type: ignore[no-untyped-def]
+    """Append the steps that move a row's adjoint, in slot `own`, to slot `target` unchanged or scaled."""
     g, x_bar = slot_at(state, own), slot_at(state, target)
     motion, kind = fact(state, code, MOTION), get(x_bar, KIND)
     out, size, store, item = get(x_bar, ADDRESS), get(x_bar, SIZE), get(x_bar, FRESH), 8 >> kind
     put(x_bar, FRESH, 0)
     if motion == BLOCK:
         if store:
-            put_constant(begin_step(state, PLAIN + kind, size, out, 1), G, 0.0, kind)
+            put_constant(begin_step(state, PLAIN + kind, size, out, STORE), G, 0.0, kind)
         size, store = get(g, SIZE), 0
         out += block_index(state, position) * size * item
-    step = begin_step(state, kernel_index(state, code, side, kind), size, out, store)
+    step = begin_step(state, kernel_index(state, code, side, kind), size, out, STORE if store else 0)
     put_input(step, G, get(g, ADDRESS), item if get(g, SIZE) == size else 0)
     if motion == AVERAGE:
         put_constant(step, STEP_XV + 2, 1.0 / size, kind)
-    if motion == LANES:
-        put_values(state, step, position, fact(state, code, NEEDS + side), size, kind)
 
 
 @inner
@@ -247,8 +280,6 @@ def lower(state):  # type: ignore[no-untyped-def]
         if own < 0:
             put(state, POSITION, position - 1)
             continue
-        if get(state, COUNT) + STEPS_PER_ROW > CHUNK:
-            return FULL
         status = check(state, position)
         if status != GO:
             return status
@@ -256,6 +287,10 @@ def lower(state):  # type: ignore[no-untyped-def]
         for side in range(2):
             ref = field(state, position, X + side)
             if wanted(state, ref, position):
-                emit(state, position, code, side, own, claim(state, ref, position))
+                target = claim(state, ref, position)
+                if fact(state, code, MOTION) == LANES:
+                    emit_lanes(state, position, code, side, own, target)
+                else:
+                    emit_linear(state, position, code, side, own, target)
         finish(state)
     return DONE

@@ -10,15 +10,19 @@ from __future__ import annotations
  KERNEL_TABLE) = range(18, 28)  # fmt: skip
 # Addresses of the types and descriptors that an operand may have, and offsets into objects.
 (NONE, TENSOR_TYPE, INT_TYPE, TUPLE_TYPE, ARRAY_TYPE, FLOAT_TYPE, FLOAT64_TYPE, FLOAT32_TYPE,
- FLOAT64_DESCR, FLOAT32_DESCR, TUPLE_ITEMS, TENSOR_SPEC, SPEC_INDEX) = range(28, 41)  # fmt: skip
+ FLOAT64_DESCR, FLOAT32_DESCR, TUPLE_ITEMS, TENSOR_SPEC, SPEC_INDEX, SPEC_SHAPE) = range(28, 42)  # fmt: skip
+# How the result of the row being lowered is cut into blocks (see `tape.jit.broadcast`).
+BLOCKS, LENGTH, PATTERNS = 42, 43, 44
 # Free slots by size: CLASS_BYTES[k] is a size, CLASS_HEAD[k] the first free slot of that size.
 CLASS_BYTES, CLASS_HEAD, MAX_CLASSES = 64, 128, 64
 STATE_WORDS = 192
 
 # A step is one call of a kernel: out (=, +=) the kernel's formula in g, x, y, z.  Each value has an
 # address and the bytes from one element to the next: its own size, or 0 for a repeated scalar.
-(KERNEL, ELEMENTS, OUT, STORE, G, G_STRIDE, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE, CONSTANT) = range(13)  # fmt: skip
+# MODE has two bits: whether the output is overwritten, and whether it is one number, the sum.
+(KERNEL, ELEMENTS, OUT, MODE, G, G_STRIDE, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE, CONSTANT) = range(13)  # fmt: skip
 STEP_WORDS = 14
+STORE, SUM = 1, 2
 CHUNK = 1024
 
 # A slot is an adjoint under construction.  NEXT links free slots; ADOPTED says that its memory is

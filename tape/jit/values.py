@@ -7,8 +7,6 @@ from .compiled import inner
 from .layout import ARRAY_DATA, ARRAY_DESCR, ARRAY_DIMS, ARRAY_FLAGS, ARRAY_NDIM, PLAIN_ARRAY, SCALAR_VALUE, TYPE
 from .state import ARRAY_TYPE, FLOAT32_DESCR, FLOAT32_TYPE, FLOAT64_DESCR, FLOAT64_TYPE, FLOAT_TYPE
 
-UNSUITABLE = -1
-
 
 @inner
 def array_size(array):  # type: ignore[no-untyped-def]
@@ -20,20 +18,19 @@ def array_size(array):  # type: ignore[no-untyped-def]
 
 
 @inner
-def value_stride(state, value, size, kind):  # type: ignore[no-untyped-def]
-    """Bytes between elements for a kernel over `size` elements: 0 for a scalar, −1 if unsuitable."""
+def readable(state, value, kind):  # type: ignore[no-untyped-def]
+    """Whether a kernel can read a value: a plain array or a scalar of that kind."""
     type_ = load_word(value + TYPE)
-    item = 8 >> kind
     if type_ == get(state, ARRAY_TYPE):
-        if load_word(value + ARRAY_DESCR) != get(state, FLOAT64_DESCR + kind):
-            return UNSUITABLE
-        if load_u32(value + ARRAY_FLAGS) & PLAIN_ARRAY != PLAIN_ARRAY:
-            return UNSUITABLE
-        n = array_size(value)
-        return item if n == size else 0 if n == 1 else UNSUITABLE
-    if type_ == get(state, FLOAT64_TYPE + kind) or (kind == 0 and type_ == get(state, FLOAT_TYPE)):
-        return item if size == 1 else 0
-    return UNSUITABLE
+        plain = load_u32(value + ARRAY_FLAGS) & PLAIN_ARRAY == PLAIN_ARRAY
+        return plain and load_word(value + ARRAY_DESCR) == get(state, FLOAT64_DESCR + kind)
+    return type_ == get(state, FLOAT64_TYPE + kind) or type_ == get(state, FLOAT_TYPE)
+
+
+@inner
+def value_size(state, value):  # type: ignore[no-untyped-def]
+    """Number of elements of a readable value."""
+    return array_size(value) if load_word(value + TYPE) == get(state, ARRAY_TYPE) else 1
 
 
 @inner
