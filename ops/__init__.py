@@ -3,6 +3,8 @@
 Every op is declared once; `REGISTRY` holds them all.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .core import REGISTRY, Op, composite, elementwise, general, linear, plain
 from . import (
     activation, arithmetic, bundle, comparison, contraction, cumulative, decomposition, diagonals, elementary, extremes,
@@ -10,6 +12,10 @@ from . import (
 )  # fmt: skip
 from .operators import Operators, install, methods
 from .symbol import Symbol
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # every op of the registry is an attribute
 
 globals().update(REGISTRY)
 install(Operators, methods())

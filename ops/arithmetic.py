@@ -62,7 +62,7 @@ pow = elementwise(
     "pow", operator.pow,
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, y * x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), ge(y, 0.0)), 0.0, z * log(x)),
-    numpy=(np.power, np.float_power), symbol="pow", lane=Math("pow"), domain=(POSITIVE, REAL),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, also at x = 0.",
 )
 

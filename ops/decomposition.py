@@ -1,8 +1,10 @@
 """Factorisations of matrices: Cholesky, QR, eigenvalues, singular values; stacked over leading axes.
 
 Eigenvectors of equal eigenvalues (and singular vectors likewise) are defined up to a rotation among
-themselves.  A loss that does not depend on that choice has a gradient, and gets it; for a loss that
-does depend on it the rules raise, where PyTorch returns nan.
+themselves.  A loss of the values alone, or of the vectors alone if it does not depend on that
+rotation, gets its gradient.  A loss that depends on the rotation has none, and the gradient of one
+that combines values and vectors, such as V f(w) Vᵀ, cannot be told from their adjoints (it takes a
+mixed second derivative): the rules raise, where PyTorch returns nan.
 """
 
 from __future__ import annotations
@@ -136,14 +138,24 @@ qr = general(
 )
 
 
-def _divide(numerator: Any, denominator: Any, same: Any, size: Any, what: str) -> Any:
-    """The quotient, and 0 at the pairs that are the same, for which the numerator must vanish."""
-    if bool(any(logical_and(same, gt(abs(numerator), size)))):
+def _divide(numerator: Any, denominator: Any, same: Any, size: Any, what: str, coupled: bool = False) -> Any:
+    """The quotient, and 0 at the pairs that are the same, for which the numerator must vanish.
+
+    `coupled`: the loss uses values and vectors, so that 0 / 0 may stand for any number.
+    """
+    if coupled and bool(any(same)) or bool(any(logical_and(same, gt(abs(numerator), size)))):
         raise RuntimeError(
-            f"the gradient needs a choice of {what}: some of their values coincide, and the loss depends on how the "
-            "vectors are turned among themselves.\nUse a loss that does not depend on it, or break the tie in the input."
+            f"the gradient through {what} of coinciding values is not determined: the loss must use the values alone, "
+            "or the vectors alone in a way that does not depend on how they are turned among themselves.\n"
+            f"Here it {'uses values and vectors together' if coupled else 'depends on how they are turned'}; "
+            "break the tie in the input, or write the function without the decomposition."
         )
     return where(same, 0.0, numerator / where(same, 1.0, denominator))
+
+
+def _apart(same: Any) -> Any:
+    """Without the pairs of a value and itself."""
+    return logical_and(same, ~np.eye(same.shape[-1], dtype=bool))
 
 
 def _largest(x: Any, axes: tuple[int, ...]) -> Any:
@@ -164,8 +176,13 @@ def _rounding(w: Any) -> Any:
 
 
 def _coincide(w: Any) -> Any:
-    """Pairs of values that are equal up to rounding, each with itself included."""
-    return le(abs(_as_row(w) - _as_column(w)), _rounding(w))
+    """Pairs of values that are equal up to rounding."""
+    return _apart(le(abs(_as_row(w) - _as_column(w)), _rounding(w)))
+
+
+def _differences(w: Any) -> Any:
+    """wⱼ − wᵢ, with 1 on the diagonal, where what is divided by it vanishes."""
+    return _as_row(w) - _as_column(w) + np.eye(w.shape[-1], dtype=w.dtype)
 
 
 def _eigh_vjp(g: Any, z: Any) -> Any:
@@ -176,16 +193,20 @@ def _eigh_vjp(g: Any, z: Any) -> Any:
         p = matmul(mT(v), g[1])
         # only the skew part of p counts, since F is skew and the result is made symmetric
         skew = 0.5 * (p - mT(p))
-        middle = _divide(skew, _as_row(w) - _as_column(w), _coincide(w), _size(p), "eigenvectors")
+        middle = _divide(skew, _differences(w), _coincide(w), _size(p), "eigenvectors", g[0] is not None)
     if g[0] is not None:
         middle = middle + _as_row(g[0]) * np.eye(w.shape[-1], dtype=w.dtype)
     return _symmetric(matmul(v, matmul(middle, mT(v))))
 
 
+def _off_diagonal(x: Any) -> Any:
+    return x * (1.0 - np.eye(x.shape[-1], dtype=x.dtype))
+
+
 def _eigh_jvp(z: Any, x_dot: Any) -> Any:
     w, v = z
     p = matmul(mT(v), matmul(_symmetric(x_dot), v))
-    turn = _divide(p * (1.0 - np.eye(w.shape[-1], dtype=w.dtype)), _as_row(w) - _as_column(w), _coincide(w), _size(p), "eigenvectors")
+    turn = _divide(_off_diagonal(p), _differences(w), _coincide(w), _size(p), "eigenvectors")
     return diagonal(p, axis1=-2, axis2=-1), matmul(v, turn)
 
 
@@ -205,7 +226,7 @@ def _svd(x: Any, *, full_matrices: bool = False) -> tuple[Any, ...]:
     return tuple(np.linalg.svd(x, full_matrices))
 
 
-def _svd_middle(u: Any, s: Any, v: Any, g_u: Any, g_v: Any) -> Any:
+def _svd_middle(u: Any, s: Any, v: Any, g_u: Any, g_v: Any, coupled: bool) -> Any:
     """The part of x_bar between U and Vᵀ that comes from the vectors.
 
     With P = skew(Uᵀ G_U), Q = skew(Vᵀ G_V) it is (P S + S Q) / (sⱼ² − sᵢ²).  Written as the sum of
@@ -215,15 +236,24 @@ def _svd_middle(u: Any, s: Any, v: Any, g_u: Any, g_v: Any) -> Any:
     q = 0.0 * p if g_v is None else matmul(mT(v), g_v)
     size = _size(p, q)
     p, q = p - mT(p), q - mT(q)
-    both_zero = le(_as_row(s) + _as_column(s), 2.0 * _rounding(s))
-    first = _divide(0.5 * (p + q), _as_row(s) - _as_column(s), _coincide(s), size, "singular vectors")
-    return first + _divide(0.5 * (p - q), _as_row(s) + _as_column(s), both_zero, size, "singular vectors")
+    first = _divide(0.5 * (p + q), _differences(s), _coincide(s), size, "singular vectors", coupled)
+    return first + _divide(0.5 * (p - q), _sums(s), _both_zero(s), size, "singular vectors", coupled)
 
 
-def _outside(g: Any, basis: Any, s: Any) -> Any:
+def _sums(s: Any) -> Any:
+    """sⱼ + sᵢ, with 1 on the diagonal, where what is divided by it vanishes."""
+    eye = np.eye(s.shape[-1], dtype=s.dtype)
+    return (_as_row(s) + _as_column(s)) * (1.0 - eye) + eye
+
+
+def _both_zero(s: Any) -> Any:
+    return _apart(le(_as_row(s) + _as_column(s), 2.0 * _rounding(s)))
+
+
+def _outside(g: Any, basis: Any, s: Any, coupled: bool = False) -> Any:
     """The part of an adjoint that leaves the span of the vectors, over the singular values."""
     rest = g - matmul(basis, matmul(mT(basis), g))
-    return _divide(rest, _as_row(s), le(_as_row(s), _rounding(s)), _size(g), "singular vectors")
+    return _divide(rest, _as_row(s), le(_as_row(s), _rounding(s)), _size(g), "singular vectors", coupled)
 
 
 def _svd_vjp(g: Any, x_shape: tuple[int, ...], z: Any, full_matrices: bool) -> Any:
@@ -238,16 +268,16 @@ def _svd_vjp(g: Any, x_shape: tuple[int, ...], z: Any, full_matrices: bool) -> A
         )
     u, v = _columns(u, 0, k), mT(getitem(vh, index=(Ellipsis, slice(0, k), slice(None))))
     g_u, g_v = g[0], None if g[2] is None else mT(g[2])
-    middle = 0.0
+    middle, coupled = 0.0, g[1] is not None
     if g_u is not None or g_v is not None:
-        middle = _svd_middle(u, s, v, g_u, g_v)
+        middle = _svd_middle(u, s, v, g_u, g_v, coupled)
     if g[1] is not None:
         middle = middle + _as_row(g[1]) * np.eye(k, dtype=s.dtype)
     bar = matmul(matmul(u, middle), mT(v))
     if m > k and g_u is not None:
-        bar = bar + matmul(_outside(g_u, u, s), mT(v))
+        bar = bar + matmul(_outside(g_u, u, s, coupled), mT(v))
     if n > k and g_v is not None:
-        bar = bar + matmul(u, mT(_outside(g_v, v, s)))
+        bar = bar + matmul(u, mT(_outside(g_v, v, s, coupled)))
     return bar
 
 
@@ -258,10 +288,9 @@ def _svd_jvp(z: Any, x_dot: Any, full_matrices: bool) -> Any:
         raise RuntimeError("svd with full_matrices=True has no tangent for matrices that are not square; use False")
     v = mT(vh)
     p = matmul(mT(u), matmul(x_dot, v))
-    off = p * (1.0 - np.eye(s.shape[-1], dtype=s.dtype))
-    size, row, column = _size(p), _as_row(s), _as_column(s)
-    even = _divide(0.5 * (off + mT(off)), row - column, _coincide(s), size, "singular vectors")
-    odd = _divide(0.5 * (off - mT(off)), row + column, le(row + column, 2.0 * _rounding(s)), size, "singular vectors")
+    off, size = _off_diagonal(p), _size(p)
+    even = _divide(0.5 * (off + mT(off)), _differences(s), _coincide(s), size, "singular vectors")
+    odd = _divide(0.5 * (off - mT(off)), _sums(s), _both_zero(s), size, "singular vectors")
     u_dot = matmul(u, even + odd)
     v_dot = matmul(v, even - odd)
     if m > n:

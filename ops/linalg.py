@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .comparison import eq
+from .comparison import eq, gt
 from .core import general
 from .index import getitem, scatter
 from .products import matmul
 from .queries import any
 from .reduction import sum
+from .selection import abs
 from .shape import Case, cases_of, mT, reshape, sum_to
 from .diagonals import trace
 
@@ -136,10 +137,14 @@ cofactor = general(
 
 
 def _det_slope(x: Any, z: Any) -> Any:
-    """∂ det / ∂x: det(x) x⁻ᵀ, or the cofactors where some matrix of the stack has no inverse."""
+    """∂ det / ∂x: det(x) x⁻ᵀ, or the cofactors where some matrix of the stack has no inverse to rely on."""
     if bool(any(eq(z, 0.0))):
         return cofactor(x)
-    return _kept(z) * mT(inv(x))
+    inverse = inv(x)
+    condition = sum(abs(x), axis=(-2, -1)) * sum(abs(inverse), axis=(-2, -1))
+    if bool(any(gt(condition, x.shape[-1] ** 2 * float(np.finfo(x.dtype).eps) ** -0.6))):
+        return cofactor(x)
+    return _kept(z) * mT(inverse)
 
 
 det = general(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import mul
+from .arithmetic import mul, pow
 from .comparison import isnan
 from .core import composite, ready, shape_of
 from .extremes import amax, amin, sort
@@ -19,7 +19,7 @@ from .joining import along, cat, split, stack
 from .products import matmul, tensordot
 from .reduction import mean, std, sum, var
 from .selection import clamp, clamp_max, clamp_min, where
-from .shape import broadcast_arrays, broadcast_to, flip, permute, reshape, transpose
+from .shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
@@ -33,6 +33,14 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 
 clip = composite("clip", _clip, numpy=(np.clip,))
+
+
+def _float_power(x1: Any, x2: Any) -> Any:
+    """Power in double precision, whatever the dtypes."""
+    return pow(*(x if x.dtype == np.float64 else cast(x, dtype=np.dtype(np.float64)) for x in map(ready, (x1, x2))))
+
+
+float_power = composite("float_power", _float_power, numpy=(np.float_power,))
 
 
 def _numpy_var(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .core import REGISTRY, Op
 
@@ -13,6 +13,18 @@ class Operators:
 
     __slots__ = ()
     __array_priority__ = 1000
+
+    if TYPE_CHECKING:  # a type checker cannot see what `install` does; a test compares the two
+
+        def _unary(self) -> Any: ...
+        def _binary(self, other: Any) -> Any: ...
+
+        __abs__ = __invert__ = __neg__ = __pos__ = _unary
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _binary
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _binary
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _binary
+        __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary  # type: ignore[assignment]
 
 
 def _forward(op: Op) -> Callable[..., Any]:

@@ -82,7 +82,7 @@ permute = linear(
 transpose = linear(
     "transpose", lambda x, *, axis1=0, axis2=1: np.swapaxes(x, axis1, axis2),
     lambda g, axis1, axis2: transpose(g, axis1=axis1, axis2=axis2),
-    numpy=(np.swapaxes,), cases=cases_of(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {})),
+    numpy=(np.swapaxes,), cases=cases_of(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 0})),
     doc="Two axes exchanged.",
 )
 
