@@ -9,6 +9,7 @@ tensor([2., 4.])
 """
 
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING, Any
 
 from . import attributes, dtypes, indexing, inplace, node, numpy_bridge, protocol
 from . import autograd as autograd
@@ -25,6 +26,10 @@ from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
 from .size import Size
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the functions, which come from the registry
 
 newaxis = None
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):

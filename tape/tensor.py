@@ -55,6 +55,12 @@ class Tensor(Operators):
 
     __hash__ = object.__hash__
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...  # what the rooms add
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
     @property
     def shape(self) -> Size:
         """Length of each axis."""
