@@ -13,6 +13,7 @@ import numpy as np
 from ..gradcheck.check import check
 from ..gradcheck.errors import GradcheckError
 from ..gradcheck.second import second_order
+from ..gradcheck.subject import has_history
 from ..tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -148,7 +149,7 @@ def _inputs(inputs: Any) -> list[Any]:
 
 
 def _requiring(inputs: list[Any], caller: str) -> list[int]:
-    found = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    found = [i for i, x in enumerate(inputs) if has_history(x)]
     if not found:
         raise ValueError(
             f"{caller} needs at least one input that requires grad; got {len(inputs)} that do not. "

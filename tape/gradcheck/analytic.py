@@ -12,7 +12,7 @@ from ..backward import grad
 from ..leaf import leaf
 from ..tensor import Tensor
 from .errors import GradcheckError, Unfit
-from .subject import Array, Subject, plain
+from .subject import Array, Subject, has_history, plain
 
 
 @dataclass
@@ -42,7 +42,7 @@ def sweep_jacobian(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
     jacobian = Jacobian([], dtypes=[set() for _ in leaves])
     rows: list[list[Array]] = [[] for _ in leaves]
     for name, out in zip(subject.output_names, outs):
-        live = isinstance(out, Tensor) and out.requires_grad
+        live = has_history(out)
         if not live:
             jacobian.detached.append(name)
         for g in _unit_adjoints(plain(out)):
@@ -57,7 +57,7 @@ def sweep_jacobian(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
 
 def pull(outs: Sequence[Tensor], leaves: Sequence[Tensor], gs: Sequence[Array]) -> Sequence[Tensor | None]:
     """Vector-Jacobian products, None for an input that the outputs do not depend on."""
-    return grad(outs, leaves, [leaf(g) for g in gs], retain_graph=True, allow_unused=True)  # type: ignore[no-any-return]
+    return grad(outs, leaves, [leaf(g) for g in gs], retain_graph=True, allow_unused=True)
 
 
 def _unit_adjoints(value: Any) -> Any:
@@ -114,8 +114,8 @@ class Written(Subject):
         wanted = [self.names[i] for i in self.wrt]
         parts = self._parts(self.gradient(*self.arguments(arrays)), wanted)
         blocks, dtypes = [], []
-        for name, part, x in zip(wanted, parts, arrays):
-            part = np.asarray(plain(part))
+        for name, given, x in zip(wanted, parts, arrays):
+            part = np.asarray(plain(given))
             expected = (*self.shapes[0], *x.shape)
             if part.shape != expected or part.dtype.kind not in "fiu":
                 raise GradcheckError(

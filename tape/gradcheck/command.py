@@ -27,6 +27,7 @@ from .second import second_order
 from .show import Progress, show
 
 RIGHT, WRONG, UNUSABLE = 0, 1, 2
+POSITIVE, NOT_NEGATIVE = click.FloatRange(min=0, min_open=True), click.FloatRange(min=0)
 
 EPILOG = """\b
 An input is a name and a value:
@@ -49,16 +50,14 @@ Example:
 
 @click.command(name="gradcheck", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("target", metavar="FILE.py:FUNCTION | MODULE:FUNCTION")
-@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An argument of the function; see below.")
-@click.option(
-    "--wrt", metavar="NAME,…", help="Arguments to check. Default: every float --input that is not read from a file."
-)
-@click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2 checks second derivatives too.")
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Dtype of the float inputs. Default: as given.")
-@click.option("--eps", type=click.FloatRange(min=0, min_open=True), help="Step of the difference. Default: per element.")
-@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance. Default: per element.")
-@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance. Default: 1e-6; 2e-5 in float32.")
-@click.option("--gradient", metavar="FUNCTION", help="Check this function of the file, a gradient by hand, instead of tape's.")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An argument of the function.")
+@click.option("--wrt", metavar="NAME,…", help="Arguments to check. Default: every float --input not read from a file.")
+@click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2: second derivatives too.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Of the float inputs. Default: as given.")
+@click.option("--eps", type=POSITIVE, help="Step of the difference. Default: per element.")
+@click.option("--atol", type=NOT_NEGATIVE, help="Absolute tolerance. Default: per element.")
+@click.option("--rtol", type=NOT_NEGATIVE, help="Relative tolerance. Default: 1e-6; 2e-5 in float32.")
+@click.option("--gradient", metavar="FUNCTION", help="Check this gradient, written by hand in the file, not tape's.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print inputs, steps, uncertainties and timing.")

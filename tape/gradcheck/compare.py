@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from .subject import Array, Subject
 CONFIDENCE = 8.0
 """How many times its own estimated error a numerical derivative is allowed to be off."""
 
+LONGER = 32.0
 PATIENCE = 12
 """After so many wrong elements of one input, further doubts are no longer looked into."""
 
@@ -47,6 +49,11 @@ class Settled:
     step: Array
     method: Array
     examined: bool = True
+
+    def take(self, other: Settled, where: Array) -> None:
+        """Take over another comparison for some of the outputs."""
+        for name in ("error", "tolerance", "uncertainty", "numeric", "step", "method"):
+            getattr(self, name)[where] = getattr(other, name)[where]
 
     @property
     def ratio(self) -> Array:
@@ -100,7 +107,7 @@ class _Element:
         size = np.max(np.abs(point[k]))
         self.scale = float(size) if np.isfinite(size) and size > 0 else 1.0
 
-    def moved(self, value: object, dtype: np.dtype | None = None) -> list[Array]:  # type: ignore[type-arg]
+    def moved(self, value: object, dtype: np.dtype[Any] | None = None) -> list[Array]:
         point = list(self.point)
         point[self.k] = x = np.array(point[self.k], dtype=dtype)
         x.reshape(-1)[self.e] = value
@@ -141,28 +148,36 @@ class _Allowance:
 
 
 def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
-    """Compare along one input element: by the plain difference first, and closely where it disagrees."""
+    """Compare along one input element: by plain differences first, and closely where they disagree."""
     h = allowed.tolerances.eps or plain_step(float(line.x), line.scale, float(np.max(rough, initial=0.0)))
+    column = _plainly(line, analytic, rough, allowed, h)
+    for second_opinion in (_longer, _settle):
+        doubtful = ~(column.error <= column.tolerance)
+        if not np.any(doubtful):
+            return column
+        if not patient:
+            column.examined = False
+            return column
+        column.take(second_opinion(line, analytic, rough, allowed, h), doubtful)
+    return column
+
+
+def _plainly(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
+    """Compare with the plain central difference."""
+    found = central(line, line.x, h, rough)
     with np.errstate(all="ignore"):
-        first = central(line, line.x, h, rough)
-        error, tolerance = np.abs(analytic - first.value), allowed.first(first.value)
-        doubtful = ~(error <= tolerance)
+        error, tolerance = np.abs(analytic - found.value), allowed.first(found.value)
     n = len(analytic)
-    plain = Settled(
-        error, tolerance, first.rounding, first.value, np.full(n, first.step), np.full(n, "central", dtype=object)
-    )
-    if not np.any(doubtful):
-        return plain
-    if not patient:
-        plain.examined = False
-        return plain
-    closely = _settle(line, analytic, rough, allowed)
-    for name in ("error", "tolerance", "uncertainty", "numeric", "step", "method"):
-        getattr(plain, name)[doubtful] = getattr(closely, name)[doubtful]
-    return plain
+    method = np.full(n, "central", dtype=object)
+    return Settled(error, tolerance, found.rounding, found.value, np.full(n, found.step), method)
 
 
-def _settle(line: _Element, analytic: Array, rough: Array, allowed: _Allowance) -> Settled:
+def _longer(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
+    """The same with a longer step: where rounding was the trouble, two calls more settle it."""
+    return _plainly(line, analytic, rough, allowed, LONGER * h)
+
+
+def _settle(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, _: float) -> Settled:
     """Compare with the best that differences can do, or with the complex step where they cannot tell."""
     found = settle(line, line.x, line.scale, rough, line.at_complex)
     with np.errstate(all="ignore"):
@@ -193,18 +208,21 @@ def _summary(
     block: Array, columns: list[Settled], rows: slice,
 ) -> Comparison:  # fmt: skip
     if block.size == 0:
-        nothing = dict.fromkeys(("analytic", "numeric", "error", "tolerance", "uncertainty", "step"), 0.0)
-        return Comparison(
-            input, output, input_shape, output_shape, 0, 0, None, None, method="central", verdict=RIGHT, **nothing
-        )
+        nothing = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        return Comparison(input, output, input_shape, output_shape, 0, 0, None, None, *nothing, "central", RIGHT)
     ratios = np.array([c.ratio[rows] if c.examined else np.full(len(block), -1.0) for c in columns])
     e, o = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
-    worst = {f: getattr(columns[e], f)[rows][o] for f in ("numeric", "error", "tolerance", "uncertainty", "step")}
-    verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(worst["numeric"]) else WRONG
+    column = columns[e]
+    numeric, error, tolerance, uncertainty, step = (
+        float(field[rows][o])
+        for field in (column.numeric, column.error, column.tolerance, column.uncertainty, column.step)
+    )
+    verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(numeric) else WRONG
     return Comparison(
         input, output, input_shape, output_shape, block.size, int(np.sum(ratios > 1)),
-        _index(int(e), input_shape), _index(int(o), output_shape), float(block[o, e]),
-        method=str(columns[e].method[rows][o]), verdict=verdict, complete=all(c.examined for c in columns), **{f: float(v) for f, v in worst.items()},
+        _index(int(e), input_shape), _index(int(o), output_shape),
+        float(block[o, e]), numeric, error, tolerance, uncertainty, step,
+        str(column.method[rows][o]), verdict, all(c.examined for c in columns),
     )  # fmt: skip
 
 

@@ -136,7 +136,8 @@ def _load_npz(path: Path, key: str | None) -> np.ndarray:
         key = names[0]
     if key not in names:
         asked = "say which array" if key is None else f"there is no array {key!r}"
-        raise BadInput(f"{path}: {asked}; it holds {', '.join(names)}, so write {path.name}[{names[0] if names else ''}]")
+        example = names[0] if names else "name"
+        raise BadInput(f"{path}: {asked}; it holds {', '.join(names)}, so write {path.name}[{example}]")
     with archive:
         return _numeric(path, archive[key])
 

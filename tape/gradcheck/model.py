@@ -47,7 +47,7 @@ def pick(module: ModuleType, name: str, place: str) -> Callable[..., Any]:
     for part in name.split("."):
         found = getattr(found, part, None)
     if callable(found):
-        return found  # type: ignore[no-any-return]
+        return found
     own = [n for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__]
     what = "has no function" if found is None else f"has a {type(found).__name__}, not a function, called"
     raise Failed(f"{place} {what} {name!r}; it defines {', '.join(own) or 'no function'}")

@@ -23,6 +23,7 @@ Line = Callable[[Any], Vector]
 RATIO = 4.0
 ROUNDING = 4.0
 ORDERS = 3
+LEAST_REACH = 1e-13
 COMPLEX_STEP, COMPLEX_ERROR = 1e-100, 1e-12
 
 
@@ -99,7 +100,7 @@ def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | N
     differences = np.array([p[0].value for p in pairs])
     rounding = np.array([p[0].rounding for p in pairs])
     taken = np.array([p[0].step for p in pairs])
-    reach = 1e-2 * (abs(float(x)) or scale)
+    reach = max(1e-2 * (abs(float(x)) or scale), LEAST_REACH)
     found, errors = _best(differences, rounding, taken, reach)
     _mark_kinks(found, line(x), pairs, taken, rounding, reach)
     if complex_line is not None:
@@ -132,11 +133,11 @@ def _best(
         trusted = [np.where(_uncontradicted(t, e, table[0], errors[0]), e, np.inf) for t, e in zip(table, errors)]
     values, found = np.concatenate(table), np.concatenate(trusted)
     used = np.concatenate([steps[: len(t)] for t in table])
-    order = np.repeat(np.arange(ORDERS), [len(t) for t in table])
+    orders = np.repeat(np.arange(ORDERS), [len(t) for t in table])
     at, each = np.argmin(found, axis=0), np.arange(values.shape[1])
     value, error = values[at, each], found[at, each]
     value = np.where(np.isfinite(error), value, np.nan)
-    method = np.where(order[at] > 0, "richardson", "central").astype(object)
+    method = np.where(orders[at] > 0, "richardson", "central").astype(object)
     estimate = Estimate(value, error, used[at], value.copy(), value.copy(), np.full_like(value, np.nan), method)
     return estimate, errors[0]
 
@@ -173,7 +174,8 @@ def _staircase(differences: np.ndarray, steps: np.ndarray, reach: float) -> np.n
     quiet = np.logical_and.accumulate((differences == 0)[::-1], axis=0)[::-1]
     extent = np.max(np.where(quiet, steps[:, None], 0.0), axis=0)
     moves = np.any(np.isfinite(differences) & (differences != 0), axis=0)
-    return quiet & (moves & (extent < reach))
+    lost: np.ndarray = quiet & (moves & (extent < reach))
+    return lost
 
 
 def _uncontradicted(entries: np.ndarray, errors: np.ndarray, plain: np.ndarray, plain_errors: np.ndarray) -> np.ndarray:

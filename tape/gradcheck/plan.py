@@ -112,7 +112,9 @@ def _accepted(gradient: Callable[..., Any], names: list[str]) -> list[str]:
     missing = [n for n in names if n not in parameters(gradient)]
     if missing and not flexible:
         title = getattr(gradient, "__name__", "the gradient")
-        raise BadInput(f"{title} must take the arguments of the function it is a gradient of: {', '.join(missing)} missing")
+        raise BadInput(
+            f"{title} must take the arguments of the function it is a gradient of: {', '.join(missing)} missing"
+        )
     return names
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..backward import grad
 from ..leaf import leaf
-from ..tensor import Tensor
-from .subject import Subject, plain
+from .subject import Subject, has_history, plain
 
 
 @dataclass
@@ -65,7 +64,7 @@ def second_order(
         xs, vs = arguments[:n], arguments[n:]
         targets = [xs[i] for i in wrt]
         outs = subject.outputs(func(*xs))
-        pairs = [(o, v) for o, v in zip(outs, vs) if isinstance(o, Tensor) and o.requires_grad]
+        pairs = [(o, v) for o, v in zip(outs, vs) if has_history(o)]
         bars = grad(
             [o for o, _ in pairs], targets, [v for _, v in pairs], create_graph=True, allow_unused=True
         ) if pairs else [None] * len(targets)  # fmt: skip

@@ -51,7 +51,8 @@ class Progress:
 def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], *, verbose: bool) -> None:
     """Print the outcome of the command: errors on standard error, everything else on standard output."""
     if outcome["error"] is not None:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]gradcheck:[/] {escape(outcome['error'])}", highlight=False)
+        screen = Console(stderr=True, soft_wrap=True, highlight=False)
+        screen.print(f"[bold red]gradcheck:[/] {escape(outcome['error'])}")
         return
     assert plan is not None
     out = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else PAPER)
@@ -63,21 +64,27 @@ def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], 
         _show_findings(out, report)
         if verbose:
             _show_details(out, report)
+    _show_total(out, outcome, reports)
+
+
+def _show_total(out: Console, outcome: dict[str, Any], reports: Sequence[Report]) -> None:
+    """The last line: the verdict, and what it took."""
     total = sum(c.checked for report in reports for c in report.comparisons)
-    bad = [c for report in reports for c in report.comparisons if not c.ok]
-    verdict = ("right", "wrong", "unsettled")[outcome["status"]]
     calls = sum(report.evaluations for report in reports)
-    tail = "" if not bad else f" ({', '.join(f'{c.count} d {c.output} / d {c.input}' for c in bad)})"
-    out.print(f"[{COLOURS[verdict]}]{verdict}[/]: {total} derivatives, {calls} calls, {outcome['seconds']:.2f} s{escape(tail)}")
+    verdict = ("right", "wrong", "unsettled")[outcome["status"]]
+    bad = [f"{c.count} d {c.output} / d {c.input}" for report in reports for c in report.comparisons if not c.ok]
+    tail = escape(f" ({', '.join(bad)})") if bad else ""
+    out.print(f"[{COLOURS[verdict]}]{verdict}[/]: {total} derivatives, {calls} calls, {outcome['seconds']:.2f} s{tail}")
 
 
 def _table(title: str, plan: Plan, report: Report) -> Table:
     table = Table(title=title, title_justify="left")
-    several = len({c.output for c in report.comparisons}) > 1
+    several = {c.output for c in report.comparisons} != {"output"}
     ours = "tape" if plan.gradient is None else plan.gradient.__name__
     heads = (*(("output",) if several else ()), "input", "shape", "worst", ours, "difference", "error/tol", "")
     for head in heads:
-        table.add_column(escape(head), justify="right" if head in (ours, "difference", "error/tol") else "left", no_wrap=True)
+        number = head in (ours, "difference", "error/tol")
+        table.add_column(escape(head), justify="right" if number else "left", no_wrap=True)
     for c in report.comparisons:
         cells = (*((c.output,) if several else ()), c.input, str(tuple(c.input_shape)), _where(c), *_numbers(c))
         table.add_row(*map(escape, cells), f"[{COLOURS[c.verdict]}]{c.verdict}[/]")

@@ -95,6 +95,11 @@ def plain(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
+def has_history(x: Any) -> bool:
+    """Whether a gradient flows from this output back to anything."""
+    return isinstance(x, Tensor) and x._node is not None
+
+
 def _is_float(x: Any) -> bool:
     value = plain(x)
     return isinstance(value, (float, np.ndarray, np.floating)) and np.asarray(value).dtype.kind == "f"
