@@ -18,9 +18,10 @@ DEGREE = 0.017453292519943295
 
 
 def _chain_mul(x: Any, y: Any) -> Any:
-    with np.errstate(all="ignore"):
-        z = np.multiply(x, y)
-    return np.where(np.equal(x, 0), z.dtype.type(0), z)[()] if not np.isfinite(z).all() else z
+    z = x * y
+    if np.count_nonzero(x) == np.size(x) or np.isfinite(z).all():
+        return z
+    return np.where(np.equal(x, 0), np.zeros_like(z), z)[()]
 
 
 add = elementwise(

@@ -46,15 +46,19 @@ def ready(x: Any) -> Any:
 class Rule:
     """One derivative rule with respect to one operand, and the names of the values it reads."""
 
-    __slots__ = ("call", "is_partial", "names")
+    __slots__ = ("_pick", "call", "is_partial", "names")
 
     def __init__(self, call: Callable[..., Any], is_partial: bool):
         self.call = call
         self.names = tuple(inspect.signature(call).parameters)
         self.is_partial = is_partial and "g" not in self.names
+        self._pick = operator.itemgetter(*self.names) if self.names else None
 
     def __call__(self, env: dict[str, Any]) -> Any:
-        return self.call(**{name: env[name] for name in self.names})
+        if self._pick is None:
+            return self.call()
+        picked = self._pick(env)
+        return self.call(*picked) if len(self.names) > 1 else self.call(picked)
 
 
 class Op:
@@ -161,12 +165,17 @@ class Op:
         return env
 
     def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
-        """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype."""
+        """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype.
+
+        `env` comes from `environment`; what only this operand's rule asks for is added to it.
+        """
         rule = self.rule(i)
         if rule is None:
             return None
         name = "x" if self.variadic else self.operands[i]
-        env = {"i": i, **env, "g": g, f"{name}_shape": shape, f"{name}_dtype": dtype}
+        env["g"], env[name + "_shape"], env[name + "_dtype"] = g, shape, dtype
+        if self.variadic:
+            env["i"] = i
         if self.kind != "elementwise":
             return rule(env)
         bar = REGISTRY["chain_mul"](g, rule(env)) if rule.is_partial else rule(env)

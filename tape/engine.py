@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from . import sweep_python
 from .native import jitted
 from .propagate import key
@@ -35,8 +33,7 @@ def differentiate(
     recording, where = recorder.recording, recorder.where
     recorder.recording = create_graph
     try:
-        with np.errstate(all="ignore"):
-            return _sweep_lists(adjoints, wanted, retain_graph, create_graph)
+        return _sweep_lists(adjoints, wanted, retain_graph, create_graph)
     finally:
         recorder.recording, recorder.where = recording, where
 

@@ -10,11 +10,11 @@ import numpy as np
 from ops import REGISTRY, Op
 
 from .location import locate
-from .record import wrap
+from .record import output, plan, wrap
 from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, X, XV, Y, YV, ZV
 from .spec import Spec
 from .tensor import Tensor
-from .wengert import list_of
+from .wengert import current, list_of
 
 OPS = list(REGISTRY.values())
 
@@ -32,7 +32,7 @@ def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...],
     params = row[PARAMS]
     number = params if type(params) is float else None
     if type(row[X]) is tuple:
-        refs, values = row[X], row[XV]
+        refs, values = row[X], row[XV] or (None,) * len(row[X])
     elif op.arity == 1:
         refs, values = (row[X],), (row[XV],)
     else:
@@ -54,12 +54,17 @@ def released(row: list[Any]) -> bool:
     """Whether a value that the rules need was dropped by an earlier backward."""
     op = op_of(row)
     refs, values, _ = arguments(row, op)
-    needs = op.needs([i for i, ref in enumerate(refs) if ref is not None])
-    if "z" in needs and row[ZV] is None:
+    return lacking(op, refs, values, row)
+
+
+def lacking(op: Op, refs: tuple[Any, ...], values: Any, row: list[Any]) -> bool:
+    """`released`, for a record whose arguments are at hand."""
+    keep, keep_z = plan(op, tuple([i for i, ref in enumerate(refs) if ref is not None]))
+    if keep_z and row[ZV] is None:
         return True
-    if values is None or op.variadic:
-        return bool(needs & {"xs", *op.operands}) and row[XV] is None
-    return any(name in needs and value is None for name, value in zip(op.operands, values))
+    if keep is True or keep is False:
+        return keep and row[XV] is None
+    return any(keep) and (values is None or any([k and v is None for k, v in zip(keep, values)]))
 
 
 def check_not_released(rows: Iterable[list[Any]]) -> None:
@@ -83,22 +88,29 @@ def contributions(row: list[Any], g: Any, wanted: Callable[[Any], bool], record:
     """What a record adds to the adjoints of its operands: pairs of operand and contribution."""
     op = op_of(row)
     refs, values, params = arguments(row, op)
+    if lacking(op, refs, values, row):
+        raise released_error(row)
     z = row[ZV]
     if record:
         values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
-        if z is not None and op.outputs == 1:
-            z = wrap(z, row[HANDLE], row[SPEC])
+        if z is not None:
+            z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
     env = op.environment(values, z, params)
     for i, ref in enumerate(refs):
         if ref is None or not wanted(ref):
             continue
         spec = spec_of_operand(ref)
-        bar = op.vjp(i, g, env, spec.shape if spec else (), spec.dtype if spec else None)
-        if bar is None:
+        if spec is None:
+            yield ref, op.vjp(i, g, env, ())
             continue
-        if spec is not None and bar.dtype != spec.dtype:
-            bar = REGISTRY["cast"](bar, dtype=spec.dtype)
-        yield ref, bar
+        bar = op.vjp(i, g, env, spec.shape, spec.dtype)
+        if bar is not None:
+            yield ref, bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)
+
+
+def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The results of an op with several, as tensors with their place in the history."""
+    return tuple(output(current(), row[HANDLE], i, v, row[CODE], row[LASTI]) for i, v in enumerate(z))
 
 
 def _rebuild(ref: Any, value: Any) -> Any:

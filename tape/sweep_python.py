@@ -11,6 +11,8 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from .propagate import check_not_released, contributions, key
 from .row import CODE, LASTI, X, Y, operands
 from .wengert import WengertList, current
@@ -68,9 +70,10 @@ def sweep(
         if targets is not None and handle in targets:
             found[handle] = g
         recorder.where = row[CODE], row[LASTI]
-        for ref, bar in contributions(row, g, wanted, create_graph):
-            k = key(ref)
-            adjoints[k] = adjoints[k] + bar if k in adjoints else bar
+        with np.errstate(all="ignore"):
+            for ref, bar in contributions(row, g, wanted, create_graph):
+                k = key(ref)
+                adjoints[k] = adjoints[k] + bar if k in adjoints else bar
     return found | adjoints, list(runs(map(wengert.locate, rows)))
 
 

@@ -119,10 +119,12 @@ class WengertList:
             return
         keep, held = liveness.scan(self)
         kept = int(np.count_nonzero(keep))
-        if kept == 0:
-            rows.clear()
-        elif kept < n:
-            rows[:] = itertools.compress(rows, keep.repeat(WIDTH).tolist())
+        if kept < n:
+            edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH
+            survivors: list[Any] = []
+            for start, stop in edges.reshape(-1, 2).tolist():
+                survivors += rows[start:stop]
+            rows[:] = survivors
         self.shift = last + 1 - kept
         self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
         self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ops.bundle import Bundle
 
-from ..propagate import contributions, key, released, released_error, spec_of_operand
+from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, X, Y, operands
 from ..spec import KINDS, TABLE
 from ..tensor import Tensor
@@ -66,8 +66,8 @@ class Run:
         self.flags: np.ndarray | None = None
         self.last = max(roots.values())
         KERNELS.update()
-        for word, table in ((OP_TABLE, KERNELS.ops), (KERNEL_TABLE, KERNELS.addresses), (SPEC_TABLE, TABLE.rows)):
-            self.provide(word, table)
+        self.provide(SPEC_TABLE, TABLE.rows)
+        self.provide_kernels()
         begin(work.address, id(wengert.rows), wengert.shift, wengert.number, self.last)
         if targets is not None or wengert.hooks:
             self.mark(roots, targets)
@@ -77,7 +77,12 @@ class Run:
         if self.work.tables.get(word) is not table:
             self.work.tables[word] = table
             self.work.set(word, address_of(table))
-            self.work.set(OP_COUNT, len(KERNELS.ops))
+
+    def provide_kernels(self) -> None:
+        """Say where the kernels are, which move when ops are declared, in a hook for example."""
+        self.provide(KERNEL_TABLE, KERNELS.addresses)
+        self.provide(OP_TABLE, KERNELS.ops)
+        self.work.set(OP_COUNT, len(KERNELS.ops))
 
     def start(self, handle: int, position: int, g: Any) -> None:
         """Give an output its adjoint."""
@@ -128,6 +133,7 @@ class Run:
             self.leaf()
         elif status == ABSENT:
             KERNELS.provide(int(work.state[REQUEST]))
+            self.provide_kernels()
         elif status == MEMORY:
             work.add_arena(int(work.state[REQUEST]))
         elif status == CAPACITY:
@@ -190,11 +196,10 @@ class Run:
             self.flags[position] &= ~STOPS
             self.call_hooks(row, slot)
             return
-        if released(row):
-            raise released_error(row)
         given: set[int] = set()
-        for ref, bar in contributions(row, self.adjoint(slot, row), self.wanted, record=False):
-            self.deposit(ref, bar, given)
+        with np.errstate(all="ignore"):
+            for ref, bar in contributions(row, self.adjoint(slot, row), self.wanted, record=False):
+                self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
 

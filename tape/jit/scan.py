@@ -13,7 +13,7 @@ from .compiled import entry, inner
 from .objects import field, locate, operand_at, operand_count, owned
 from .slots import spec_row
 from .state import NONE, NUMBER, ROWS, SHIFT, SPEC_TABLE
-from .workspace import Workspace, address_of
+from .workspace import address_of, constant_state
 
 if TYPE_CHECKING:
     from ..wengert import WengertList
@@ -57,8 +57,9 @@ def scan_rows(wengert: WengertList) -> tuple[np.ndarray, int]:
     """Mask of the records to keep, and the bytes that the kept ones may hold."""
     n = len(wengert)
     counts, keep = np.zeros((2, n), dtype=np.int64)
-    work = Workspace()
-    work.state[ROWS], work.state[SHIFT], work.state[NUMBER] = id(wengert.rows), wengert.shift, wengert.number
-    work.state[SPEC_TABLE] = address_of(TABLE.rows)
-    held = scan(work.address, address_of(counts), address_of(keep), n)
+    state = constant_state()
+    state[ROWS], state[SHIFT], state[NUMBER] = id(wengert.rows), wengert.shift, wengert.number
+    specs = TABLE.rows  # held, in case another thread replaces the table meanwhile
+    state[SPEC_TABLE] = address_of(specs)
+    held = scan(address_of(state), address_of(counts), address_of(keep), n)
     return keep.astype(np.bool_), int(held)

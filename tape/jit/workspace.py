@@ -30,6 +30,15 @@ _CONSTANTS = {
 }  # fmt: skip
 
 
+def constant_state() -> np.ndarray:
+    """State words that hold what is the same for every sweep."""
+    state = np.zeros(STATE_WORDS, dtype=np.int64)
+    state[CLASS_BYTES : CLASS_BYTES + 2 * MAX_CLASSES] = -1
+    for word, value in _CONSTANTS.items():
+        state[word] = value
+    return state
+
+
 class Workspace:
     """State words, steps, slots and arenas of one sweep.
 
@@ -44,17 +53,13 @@ class Workspace:
     """
 
     def __init__(self) -> None:
-        self.state = np.zeros(STATE_WORDS, dtype=np.int64)
-        self.clean = np.zeros(STATE_WORDS, dtype=np.int64)
+        self.state = constant_state()
+        self.clean = self.state.copy()
         self.address = address_of(self.state)
-        self.clean[CLASS_BYTES : CLASS_BYTES + 2 * MAX_CLASSES] = -1
-        for word, value in _CONSTANTS.items():
-            self.clean[word] = value
         self.steps = np.zeros((CHUNK, STEP_WORDS), dtype=np.int64)
         self.clean[STEPS] = address_of(self.steps)
         self.tables: dict[int, np.ndarray] = {}
         self.arenas: list[tuple[int, Any]] = []
-        self.state[:] = self.clean
         self.use_slots(np.zeros((64, SLOT_WORDS), dtype=np.int64))
         self.use_leaves(np.zeros((16, 2), dtype=np.int64))
         self.use_rows(256)
