@@ -75,7 +75,8 @@ class Op:
         lane: how a SIMD kernel computes the op (see `ops.lane`), or None.
         motion: how the jitted sweep moves the adjoint of a linear op without calling its rule:
             ``"spread"`` (x̄ += g everywhere), ``"average"`` (x̄ += g / n everywhere), ``"same"``
-            (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter).
+            (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter),
+            ``"matrix"`` (x̄ += g yᵀ and ȳ += xᵀ g, where the matrices are small).
         numpy: the NumPy functions that the op answers for.
         symbol: the Python operator it implements, such as ``"mul"`` for ``__mul__``.
         domain: per operand, the `ops.domain.Interval` where it is smooth (elementwise ops).

@@ -47,7 +47,7 @@ def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
 
 matmul = general(
     "matmul", np.matmul, _matmul_x, _matmul_y,
-    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,),
+    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,), motion="matrix",
     cases=cases_of(
         ([(2, 3), (3, 4)], {}), ([(3,), (3,)], {}), ([(2, 3), (3,)], {}), ([(3,), (3, 2)], {}),
         ([(4, 2, 3), (3, 2)], {}), ([(2, 3), (4, 3, 2)], {}), ([(2, 1, 2, 3), (4, 3, 2)], {}),

@@ -12,12 +12,13 @@ from ops import REGISTRY, Op, Symbol
 from . import objectcache
 from .emit import NoLane
 from .lanes import kernel_module, vjp_formula
+from .products import product_kernel
 from .platform import machine, target
 from .state import (
-    AVERAGE, BLOCK, FIRST_OWN, LANES, MOTION, OP_WORDS, PYTHON, SAME, SCALED, SPREAD,
+    AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
 )  # fmt: skip
 
-MOTIONS = {"spread": SPREAD, "average": AVERAGE, "same": SAME, "block": BLOCK}
+MOTIONS = {"spread": SPREAD, "average": AVERAGE, "same": SAME, "block": BLOCK, "matrix": MATRIX}
 VALUES = {"x": 1, "y": 2, "z": 4}
 
 
@@ -51,7 +52,7 @@ class Kernels:
         self.ops = np.zeros((0, OP_WORDS), dtype=np.int64)
         self.addresses = np.zeros(FIRST_OWN, dtype=np.int64)
         self._rules: list[Any] = []
-        self._engines: dict[int, llvm.ExecutionEngine] = {}
+        self._engines: dict[int, Any] = {}
 
     def update(self) -> None:
         """Take in ops that were declared since."""
@@ -63,6 +64,10 @@ class Kernels:
 
     def provide(self, number: int) -> None:
         """Compile or fetch a kernel; an op without lanes moves in Python from now on."""
+        if number in (PRODUCT, PRODUCT + 1):
+            self._engines[number] = kernel = product_kernel(32 if number & 1 else 64)
+            self.addresses[number] = kernel.address
+            return
         try:
             engine, address = compile_kernel(kernel_module(self.formula(number), 32 if number & 1 else 64))
         except NoLane:
@@ -92,6 +97,8 @@ def describe(op: Op) -> tuple[int, int, int]:
     if op.kind == "elementwise" and op.arity <= 2 and not op.params and op.lane is not None:
         motion = LANES
     needs = [0, 0]
+    if motion == MATRIX:
+        needs = [VALUES["y"], VALUES["x"]]
     if motion == LANES:
         short = dict(zip(op.operands, "xy")) | {"z": "z"}
         for side in range(op.arity):

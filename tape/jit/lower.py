@@ -7,32 +7,22 @@ Python: for a leaf's memory, a kernel that was never used before, or a record wi
 
 from __future__ import annotations
 
-from ..row import OP, PARAMS, SPEC, XV, X
-from .address import get, load_f64, load_word, put, store_f32, store_f64
-from .broadcast import FULL as EVERY
-from .broadcast import block_stride, cut, element_stride
+from ..row import OP, SPEC, XV, X
+from .address import get, load_word, put
+from .broadcast import cut
 from .compiled import entry, inner
-from .layout import SCALAR_VALUE, TYPE
-from .objects import field, int_value, is_small, locate, owned
-from .slots import claim, find_leaf, find_slot, free_position, rounded, slot_at, slot_of, spec_row
+from .layout import TYPE
+from .matrices import check_product, emit_product
+from .objects import field, int_value, locate, owned
+from .slots import claim, find_leaf, find_slot, free_position, rounded, slot_of, spec_row
+from .steps import block_index_holds, emit_lanes, emit_linear, fact, kernel_index, number_of
+from .values import readable, value_size
 from .state import (
-    ABSENT, ADDRESS, ARENA_END, ARENA_NEXT, AVERAGE, BLOCK, BLOCKS, CAPACITY, CHUNK, CONSTANT, COUNT, DONE, ELEMENTS,
-    FIRST_OWN, FLAG_TABLE, FLOAT_TYPE, FRESH, FULL, G, INT_TYPE, KERNEL, KERNEL_TABLE, KIND, LANES, LEADS, LEAF, LENGTH,
-    MEMORY, MODE, MOTION, NEEDS, NONE, OP_COUNT, OP_TABLE, OP_WORDS, OTHER, OUT, PATTERNS, PENDING, PLAIN, POSITION, PYTHON,
-    RELEASED, REQUEST, RUN_TABLE, RUNS, SAME, SCALED, SIZE, SLOT_LIMIT, SLOTS, STEP_WORDS, STEPS, STOP, STOPPING,
-    STOPS, STORE, SUM, TARGETED, TUPLE_ITEMS,
+    ABSENT, ARENA_END, ARENA_NEXT, BLOCK, BLOCKS, CAPACITY, CHUNK, COUNT, DONE, FLAG_TABLE, FULL, INT_TYPE,
+    KERNEL_TABLE, LANES, LEADS, LEAF, MATRIX, MEMORY, MOTION, NEEDS, NONE, OP_COUNT, OTHER, PENDING, POSITION,
+    PYTHON, RELEASED, REQUEST, RUN_TABLE, RUNS, SAME, SLOT_LIMIT, SLOTS, STOP, STOPPING, STOPS, TARGETED, GO,
+    PARTS,
 )  # fmt: skip
-from .state import XV as STEP_XV
-from .values import readable, value_address, value_size
-
-GO = -1
-PARTS = 3
-
-
-@inner
-def fact(state, code, word):  # type: ignore[no-untyped-def]
-    """What is known of an op."""
-    return get(get(state, OP_TABLE) + 8 * OP_WORDS * code, word)
 
 
 @inner
@@ -45,13 +35,6 @@ def wanted(state, ref, before):  # type: ignore[no-untyped-def]
     if owned(state, ref):
         return get(get(state, FLAG_TABLE), locate(state, ref, before)) & LEADS != 0
     return load_word(ref + TYPE) == get(state, INT_TYPE) or find_leaf(state, ref) >= 0
-
-
-@inner
-def number_of(state, position, value):  # type: ignore[no-untyped-def]
-    """The plain number that stands in for an operand without a saved value, or NONE."""
-    params = field(state, position, PARAMS)
-    return params if value == get(state, NONE) and load_word(params + TYPE) == get(state, FLOAT_TYPE) else value
 
 
 @inner
@@ -76,22 +59,13 @@ def moves(motion, size, kind, target_size, target_kind):  # type: ignore[no-unty
     """Whether an adjoint of one size can reach an operand of another by this motion."""
     if kind != target_kind:
         return False
-    if motion == LANES:
+    if motion == LANES or motion == MATRIX:
         return True
     if motion == SAME:
         return size == target_size
     if motion == BLOCK:
         return size > 0 and target_size % size == 0
     return size == 1
-
-
-@inner
-def kernel_index(state, code, side, kind):  # type: ignore[no-untyped-def]
-    """Which kernel an op's side uses: its own, or the shared ones that add and that scale."""
-    motion = fact(state, code, MOTION)
-    if motion == LANES:
-        return FIRST_OWN + code * 4 + side * 2 + kind
-    return SCALED + kind if motion == AVERAGE else PLAIN + kind
 
 
 @inner
@@ -146,107 +120,15 @@ def check_side(state, position, code, side, ref, size, kind):  # type: ignore[no
         return STOP, 0
     if motion == BLOCK and not block_index_holds(state, position, target_size // size):
         return STOP, 0
+    if motion == MATRIX:
+        status = check_product(state, position, side, size, kind, target_size)
+        if status != GO:
+            return status, 0
     kernel = kernel_index(state, code, side, kind)
     if get(get(state, KERNEL_TABLE), kernel) == 0:
         put(state, REQUEST, kernel)
         return ABSENT, 0
     return GO, rounded(target_size, kind) if slot < 0 else 0
-
-
-@inner
-def block_index_holds(state, position, blocks):  # type: ignore[no-untyped-def]
-    """Whether the index of a block is an int in range(blocks)."""
-    index = load_word(field(state, position, PARAMS) + get(state, TUPLE_ITEMS))
-    return load_word(index + TYPE) == get(state, INT_TYPE) and is_small(index) and int_value(index) < blocks
-
-
-@inner
-def block_index(state, position):  # type: ignore[no-untyped-def]
-    """The index of a block."""
-    return int_value(load_word(field(state, position, PARAMS) + get(state, TUPLE_ITEMS)))
-
-
-@inner
-def begin_step(state, kernel, size, out, mode):  # type: ignore[no-untyped-def]
-    """Append a step; the address of its words."""
-    step = get(state, STEPS) + 8 * STEP_WORDS * get(state, COUNT)
-    put(state, COUNT, get(state, COUNT) + 1)
-    put(step, KERNEL, get(get(state, KERNEL_TABLE), kernel))
-    put(step, ELEMENTS, size)
-    put(step, OUT, out)
-    put(step, MODE, mode)
-    return step
-
-
-@inner
-def put_input(step, word, address, stride):  # type: ignore[no-untyped-def]
-    """Where a step finds one of its inputs."""
-    put(step, word, address)
-    put(step, word + 1, stride)
-
-
-@inner
-def put_constant(step, word, value, kind):  # type: ignore[no-untyped-def]
-    """Give a step a number as one of its inputs, kept in the step itself."""
-    address = step + 8 * CONSTANT
-    if kind == 0:
-        store_f64(address, value)
-    else:
-        store_f32(address, value)
-    put_input(step, word, address, 0)
-
-
-@inner
-def put_values(state, step, position, needs, block, kind):  # type: ignore[no-untyped-def]
-    """Write where a step finds the values of x, y and z in a block."""
-    length, item = get(state, LENGTH), 8 >> kind
-    for part in range(PARTS):
-        if needs >> part & 1:
-            value = field(state, position, XV + part)
-            lies = EVERY
-            if part < 2:
-                value = number_of(state, position, value)
-                lies = get(state, PATTERNS + part)
-            if load_word(value + TYPE) == get(state, FLOAT_TYPE):
-                put_constant(step, STEP_XV + 2 * part, load_f64(value + SCALAR_VALUE), kind)
-            else:
-                address = value_address(state, value) + block * block_stride(lies, length, item)
-                put_input(step, STEP_XV + 2 * part, address, element_stride(lies, item))
-
-
-@inner
-def emit_lanes(state, position, code, side, own, target):  # type: ignore[no-untyped-def]
-    """Append the steps that carry an elementwise row's adjoint, in slot `own`, to slot `target`."""
-    g, x_bar = slot_at(state, own), slot_at(state, target)
-    kind, length, lies = get(x_bar, KIND), get(state, LENGTH), get(state, PATTERNS + side)
-    item = 8 >> kind
-    mode = SUM if element_stride(lies, item) == 0 else 0
-    kernel = kernel_index(state, code, side, kind)
-    for block in range(get(state, BLOCKS)):
-        first = block == 0 or block_stride(lies, length, item) != 0
-        out = get(x_bar, ADDRESS) + block * block_stride(lies, length, item)
-        step = begin_step(state, kernel, length, out, mode | (STORE if first and get(x_bar, FRESH) else 0))
-        put_input(step, G, get(g, ADDRESS) + block * length * item, item)
-        put_values(state, step, position, fact(state, code, NEEDS + side), block, kind)
-    put(x_bar, FRESH, 0)
-
-
-@inner
-def emit_linear(state, position, code, side, own, target):  # type: ignore[no-untyped-def]
-    """Append the steps that move a row's adjoint, in slot `own`, to slot `target` unchanged or scaled."""
-    g, x_bar = slot_at(state, own), slot_at(state, target)
-    motion, kind = fact(state, code, MOTION), get(x_bar, KIND)
-    out, size, store, item = get(x_bar, ADDRESS), get(x_bar, SIZE), get(x_bar, FRESH), 8 >> kind
-    put(x_bar, FRESH, 0)
-    if motion == BLOCK:
-        if store:
-            put_constant(begin_step(state, PLAIN + kind, size, out, STORE), G, 0.0, kind)
-        size, store = get(g, SIZE), 0
-        out += block_index(state, position) * size * item
-    step = begin_step(state, kernel_index(state, code, side, kind), size, out, STORE if store else 0)
-    put_input(step, G, get(g, ADDRESS), item if get(g, SIZE) == size else 0)
-    if motion == AVERAGE:
-        put_constant(step, STEP_XV + 2, 1.0 / size, kind)
 
 
 @inner
@@ -290,6 +172,8 @@ def lower(state):  # type: ignore[no-untyped-def]
                 target = claim(state, ref, position)
                 if fact(state, code, MOTION) == LANES:
                     emit_lanes(state, position, code, side, own, target)
+                elif fact(state, code, MOTION) == MATRIX:
+                    emit_product(state, position, side, own, target)
                 else:
                     emit_linear(state, position, code, side, own, target)
         finish(state)

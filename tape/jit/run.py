@@ -228,6 +228,8 @@ class Run:
     def deposit(self, ref: Any, bar: Any, given: set[int]) -> None:
         """Add to the adjoint of an operand what a rule contributed."""
         work = self.work
+        if isinstance(bar, Bundle):
+            bar = bar.copy()  # its parts may lie in memory that the sweep is about to use again
         position = self.wengert.locate(ref) if self.wengert.owns(ref) else -1
         slot = int(work.row_slots[position]) - 1 if position >= 0 else int(find_leaf(work.address, id(ref)))
         if slot < 0:

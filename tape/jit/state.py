@@ -22,6 +22,9 @@ STATE_WORDS = 192
 # MODE has two bits: whether the output is overwritten, and whether it is one number, the sum.
 (KERNEL, ELEMENTS, OUT, MODE, G, G_STRIDE, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE, CONSTANT) = range(13)  # fmt: skip
 STEP_WORDS = 14
+# A step of a matrix product has its own words after MODE: strides are in bytes, ELEMENTS are rows.
+LEFT, LEFT_ROW, LEFT_COLUMN, RIGHT, RIGHT_ROW, RIGHT_COLUMN, INNER, COLUMNS = range(4, 12)
+MOST_PRODUCTS = 1 << 13
 STORE, SUM = 1, 2
 CHUNK = 1024
 
@@ -39,7 +42,8 @@ OP_WORDS = 3
 # Kernels by number: two that many ops share, then four for each opcode (side, kind).
 PLAIN = 0  # out += g
 SCALED = 2  # out += g y
-FIRST_OWN = 4
+PRODUCT = 4  # out += left right, matrices
+FIRST_OWN = 6
 NEEDS_X, NEEDS_Y, NEEDS_Z = 1, 2, 4
 
 # Flags of a row, where there are targets or hooks.
@@ -53,6 +57,7 @@ SPREAD = 2  # x̄ += g for every element of x: a sum
 AVERAGE = 3  # x̄ += g / n for every element of x: a mean
 SAME = 4  # x̄ += g in the same order: a reshape, a copy
 BLOCK = 5  # x̄[i] += g at an integer index along the first axis
+MATRIX = 6  # x̄ += g yᵀ and ȳ += xᵀ g, small matrices
 
 # Why lowering returned.
 DONE = 0
@@ -63,3 +68,6 @@ MEMORY = 4  # the arena is used up: REQUEST more bytes are wanted
 CAPACITY = 5  # more slots are wanted
 ABSENT = 6  # kernel REQUEST is wanted for the first time
 RELEASED = 7  # a value that the record at POSITION needs was released
+
+GO = -1  # not a reason: the row can be lowered
+PARTS = 3  # x, y and z: the values that a row may hold
