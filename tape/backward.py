@@ -12,6 +12,7 @@ import numpy as np
 
 from ops import REGISTRY
 
+from .changes import check_unchanged
 from .engine import differentiate, node_of
 from .hooks import apply
 from .leaf import LEAVES, materialise
@@ -132,6 +133,7 @@ def _grad_once(
     outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor], retain: bool, create: bool, unused: bool
 ) -> list[Tensor | None]:
     fitted = _fit_all(outputs, weights, create)
+    check_unchanged(outputs, inputs)
     found = differentiate(outputs, fitted, inputs, retain_graph=retain, create_graph=create)
     with _recording(create):
         return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
@@ -182,6 +184,7 @@ def _run(
     if targets is not None:
         _check_inputs(targets, "backward(inputs=…)")
     gradients = _fit_all(outputs, weights, create)
+    check_unchanged(outputs, targets)
     found = differentiate(
         outputs, gradients, targets, retain_graph=create if retain is None else retain, create_graph=create
     )
@@ -263,10 +266,10 @@ def _legacy(old: str, old_value: Any, new: str, new_value: Any) -> Any:
 
 
 def _sequence(tensors: Any) -> tuple[Tensor, ...]:
-    found = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    found = tuple(tensors) if isinstance(tensors, Iterable) and not isinstance(tensors, Tensor) else (tensors,)
     for t in found:
         if not isinstance(t, Tensor):
-            raise TypeError(f"a tensor or a sequence of tensors is required; got {type(t).__name__} in it")
+            raise TypeError(f"a tensor or a sequence of tensors is required; got {type(t).__name__}")
     return found
 
 

@@ -62,7 +62,8 @@ def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
             if value.shape != array.shape
             else f"{operation} cannot write into this memory: {error}. Use .clone() for a copy."
         ) from None
-    increment(tensor)
+    del array
+    increment(tensor, operation)
     return tensor
 
 
@@ -118,9 +119,8 @@ def zero_(self: Tensor) -> Tensor:
 @method
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     check(self, "x[index] = value", value)
-    array = materialise(self)
-    array[plain_index(index)] = array_of(value)
-    increment(self)
+    materialise(self)[plain_index(index)] = array_of(value)
+    increment(self, "x[index] = value")
 
 
 NOT_AUGMENTED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})

@@ -12,7 +12,7 @@ from .location import Location
 from .propagate import arguments, op_of, released_error
 from .record import wrap
 from .row import SPEC, XV, ZV
-from .tensor import Tensor, attribute
+from .tensor import Tensor, attribute, settable
 from .wengert import list_of
 
 SAVED_NAMES = {"self": 0, "input": 0, "other": 1, "exponent": 1}
@@ -153,6 +153,13 @@ def grad_fn(self: Tensor) -> Node | None:
     ('MulBackward0', None)
     """
     return None if self.is_leaf else node_of(self._node)[0]
+
+
+def _read_only(self: Tensor, value: Any) -> None:
+    raise AttributeError("grad_fn is read only: it tells which operation made the tensor. Use .detach() for one without it.")
+
+
+settable(grad_fn, _read_only)
 
 
 @attribute

@@ -58,7 +58,7 @@ def sweep(
         k = key(ref)
         return targets is None or k in rows or k in targets or foreign(wengert, ref)
 
-    adjoints = dict(roots)
+    adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     found: dict[int, Any] = {}
     recorder = current()
     for handle, row in rows.items():

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .location import user_frame
+from .row import HANDLE, WIDTH
 from .tensor import Tensor
+from .wengert import LISTS
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
 """Changed memory by the identity of the array that owns it."""
@@ -39,10 +44,67 @@ def count(tensor: Tensor) -> int:
     return known[1][0] if known else 0
 
 
-def increment(tensor: Tensor) -> None:
-    """Count one in-place change."""
-    counter: Any = tensor._versions if tensor._versions is not None else _counter(tensor._data)
-    counter[0] += 1
+class Change(NamedTuple):
+    """An in-place change of memory that records may have saved.
+
+    Attributes:
+        memory: the array that owns the memory.
+        operation: what changed it.
+        code, lasti: the user's line.
+        before: per list, the last record that was there before the change.
+    """
+
+    memory: weakref.ref[np.ndarray]
+    operation: str
+    code: CodeType
+    lasti: int
+    before: dict[int, int]
+
+
+CHANGES: dict[int, Change] = {}
+"""The last change of each piece of memory that something else than its tensor held at the time."""
+
+
+def increment(tensor: Tensor, operation: str) -> None:
+    """Count one in-place change, and note it if a record may have saved the memory.
+
+    References tell: in a training loop backward has released the parameters before they are
+    updated, so that nothing is noted and the next backward has nothing to check.
+    """
+    if tensor._versions is not None:
+        tensor._versions[0] += 1
+        return
+    _counter(tensor._data)[0] += 1
+    if _references(tensor) > _ALONE:
+        memory = owner(tensor._data)
+        k = id(memory)
+        before = {w.number: w.rows[-WIDTH + HANDLE] for w in list(LISTS.values()) if w.rows}
+        gone = weakref.ref(memory, lambda _: CHANGES.pop(k, None))
+        CHANGES[k] = Change(gone, operation, *user_frame(sys._getframe(1)), before)
+
+
+def _references(tensor: Tensor) -> int:
+    memory = owner(tensor._data)
+    return sys.getrefcount(memory)
+
+
+def _probe() -> Tensor:
+    tensor: Tensor = object.__new__(Tensor)
+    tensor._data = np.empty(1)
+    return tensor
+
+
+_ALONE = _references(_probe())
+"""What `_references` says of memory that one tensor alone holds."""
+
+
+def forget_released() -> None:
+    """Drop the notes of memory that no record holds any more."""
+    for k, change in list(CHANGES.items()):
+        memory = change.memory()
+        # The name and the call themselves hold it twice, the tensor at most once.
+        if memory is None or sys.getrefcount(memory) <= _ALONE:
+            CHANGES.pop(k, None)
 
 
 def share_count(tensor: Tensor, twin: Tensor) -> None:

@@ -35,4 +35,4 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Count an in-place change that was made behind the library's back."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        increment(t)
+        increment(t, "increment_version()")

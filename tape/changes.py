@@ -1,0 +1,66 @@
+"""Finding values that a rule needs and that were changed in place after they were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .location import locate
+from .propagate import op_of
+from .row import CODE, HANDLE, LASTI, X, XV, Y, YV, ZV, operands
+from .sweep_python import visit
+from .tensor import Tensor
+from .version import CHANGES, Change, forget_released, owner
+from .wengert import THREAD_SHIFT, list_of
+
+
+def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None) -> None:
+    """Raise if a backward from these outputs would use a value that has been changed since.
+
+    Costs nothing unless memory was changed while something held it beside its tensor.
+
+    Raises:
+        RuntimeError: naming the op that needs the value and the one that changed it, with the user's lines.
+    """
+    if CHANGES:
+        forget_released()
+    if not CHANGES:
+        return
+    wanted = None if targets is None else {-id(t) if t._node is True else t._node for t in targets}
+    queue = [t._node for t in outputs if not t.is_leaf]
+    seen: set[int] = set()
+    while queue:
+        wengert = list_of(queue[-1])
+        roots = [h for h in queue if wengert.owns(h)]
+        queue = [h for h in queue if not wengert.owns(h)]
+        for handle, row in visit(wengert, roots, wanted).items():
+            if handle not in seen:
+                seen.add(handle)
+                _check(row)
+                queue += [k for k in operands(row[X], row[Y]) if type(k) is int and not wengert.owns(k)]
+
+
+def _check(row: list[Any]) -> None:
+    for value in _saved(row):
+        change = CHANGES.get(id(owner(value)))
+        if change is not None and row[HANDLE] <= change.before.get(row[HANDLE] >> THREAD_SHIFT, -1):
+            raise changed_error(row, change)
+
+
+def _saved(row: list[Any]) -> list[np.ndarray]:
+    values = [row[YV]]
+    for value in (row[XV], row[ZV]):
+        values += value if isinstance(value, tuple) else (value,)
+    return [v for v in values if isinstance(v, np.ndarray)]
+
+
+def changed_error(row: list[Any], change: Change) -> RuntimeError:
+    """The error for a value that is not any more what it was when it was recorded."""
+    return RuntimeError(
+        f"a value that the gradient of {op_of(row).name} needs was changed in place after it was recorded.\n"
+        f"  recorded at {locate(row[CODE], row[LASTI])}\n"
+        f"  changed by {change.operation} at {locate(change.code, change.lasti)}\n"
+        "Call backward() before the change, or change a copy: x.detach().clone()."
+    )
