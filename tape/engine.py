@@ -53,24 +53,30 @@ def _sweep_lists(
     """
     found: dict[int, Any] = {}
     consumed = []
-    while adjoints:
-        k = next(iter(adjoints))
-        if k < 0:
-            _add(found, k, adjoints.pop(k))
-            continue
-        wengert = list_of(k)
-        roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
-        wengert.busy += 1
-        try:
+    busy: list[WengertList] = []
+    try:
+        while adjoints:
+            k = next(iter(adjoints))
+            if k < 0:
+                _add(found, k, adjoints.pop(k))
+                continue
+            wengert = list_of(k)
+            roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
+            wengert.busy += 1
+            busy.append(wengert)
             reached, runs = sweep(wengert, roots, wanted, create_graph)
-        finally:
+            consumed.append((wengert, runs))
+            for k, g in reached.items():
+                _add(found if k < 0 or wengert.owns(k) else adjoints, k, g)
+        if not retain:
+            for wengert, runs in consumed:
+                wengert.release(runs)
+    finally:
+        # Until here no row of these lists may move: the runs are positions.
+        for wengert in busy:
             wengert.busy -= 1
-        consumed.append((wengert, runs))
-        for k, g in reached.items():
-            _add(found if k < 0 or (wanted is not None and k in wanted) else adjoints, k, g)
-    if not retain:
-        for wengert, runs in consumed:
-            wengert.release(runs)
+    for wengert, _ in consumed:
+        wengert.scan_if_due()
     return found
 
 

@@ -52,11 +52,16 @@ def sweep(
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited."""
     rows = visit(wengert, roots, targets)
-    check_not_released(rows.values())
 
     def wanted(ref: Any) -> bool:
+        if ref is None:
+            return False
         k = key(ref)
         return targets is None or k in rows or k in targets or foreign(wengert, ref)
+
+    # A target that leads no further is not consumed.
+    consumed = [handle for handle, row in rows.items() if any(map(wanted, operands(row[X], row[Y])))]
+    check_not_released(rows[handle] for handle in consumed)
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     found: dict[int, Any] = {}
@@ -74,7 +79,7 @@ def sweep(
             for ref, bar in contributions(row, g, wanted, create_graph):
                 k = key(ref)
                 adjoints[k] = adjoints[k] + bar if k in adjoints else bar
-    return found | adjoints, list(runs(map(wengert.locate, rows)))
+    return found | adjoints, list(runs(map(wengert.locate, consumed)))
 
 
 def foreign(wengert: WengertList, ref: Any) -> bool:

@@ -106,11 +106,18 @@ class WengertList:
         for start, stop in runs:
             for field in (XV, YV, ZV):
                 rows[start * WIDTH + field : stop * WIDTH : WIDTH] = [None] * (stop - start)
-        if rows and rows[-WIDTH + HANDLE] > self.limit:
+
+    def scan_if_due(self) -> None:
+        """Scan after a sweep; the list of another thread is scanned by that thread alone."""
+        rows = self.rows
+        if rows and rows[-WIDTH + HANDLE] > self.limit and LISTS.get(get_ident()) is self:
             self.scan()
 
     def scan(self) -> None:
-        """Reclaim the records that no living tensor can reach."""
+        """Reclaim the records that no living tensor can reach.
+
+        Only the list's own thread may do this, or one that knows that the thread has ended.
+        """
         rows, n = self.rows, len(self)
         last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
         self.limit = last + ROWS_BETWEEN_SCANS
@@ -144,6 +151,7 @@ LISTS: dict[int, WengertList] = {}
 
 _by_number: dict[int, WengertList] = {}
 _numbers = itertools.count(1)
+_orphans = threading.RLock()
 _thread = threading.local()
 
 
@@ -181,9 +189,10 @@ def _end(ident: int, ended: WengertList) -> None:
 
 def _drop_orphans() -> None:
     """Forget the lists of ended threads from which no living tensor can reach a record."""
-    threads = set(map(id, list(LISTS.values())))
-    for number, orphan in list(_by_number.items()):
-        if id(orphan) not in threads:
-            orphan.scan()
-            if not orphan.rows:
-                del _by_number[number]
+    with _orphans:
+        threads = set(map(id, list(LISTS.values())))
+        for number, orphan in list(_by_number.items()):
+            if id(orphan) not in threads:
+                orphan.scan()
+                if not orphan.rows:
+                    _by_number.pop(number, None)

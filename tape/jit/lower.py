@@ -147,10 +147,15 @@ def log_run(state, position):  # type: ignore[no-untyped-def]
 @entry
 def finish(state):  # type: ignore[no-untyped-def]
     """The record at POSITION is done: give its slot back, note it, go on below."""
-    position = get(state, POSITION)
-    free_position(state, position)
-    log_run(state, position)
-    put(state, POSITION, position - 1)
+    log_run(state, get(state, POSITION))
+    abandon(state)
+
+
+@entry
+def abandon(state):  # type: ignore[no-untyped-def]
+    """Go on below POSITION without having consumed the record there: a target that leads no further."""
+    free_position(state, get(state, POSITION))
+    put(state, POSITION, get(state, POSITION) - 1)
 
 
 @entry

@@ -15,7 +15,7 @@ from ..spec import KINDS, TABLE
 from ..tensor import Tensor
 from ..wengert import WengertList
 from .kernels import KERNELS
-from .lower import finish, lower
+from .lower import abandon, finish, lower
 from .mark import mark
 from .slots import adopt, begin, find_leaf
 from .state import (
@@ -38,7 +38,10 @@ def sweep(
     """
     positions = {handle: wengert.locate(handle) for handle in roots}
     last = max(positions.values())
-    work = _idle.pop() if _idle else Workspace()
+    try:
+        work = _idle.pop()
+    except IndexError:
+        work = Workspace()
     work.reset(last + 1)
     try:
         run = Run(wengert, work, positions, targets)
@@ -195,6 +198,9 @@ class Run:
         if self.flags is not None and self.flags[position] & STOPS:
             self.flags[position] &= ~STOPS
             self.call_hooks(row, slot)
+            if self.targets is not None and not any(map(self.wanted, operands(row[X], row[Y]))):
+                abandon(work.address)
+                self.run_steps()
             return
         given: set[int] = set()
         with np.errstate(all="ignore"):
@@ -219,8 +225,8 @@ class Run:
             self.found[handle] = g
 
     def wanted(self, ref: Any) -> bool:
-        if self.targets is None:
-            return True
+        if self.targets is None or ref is None:
+            return ref is not None
         if self.wengert.owns(ref):
             return bool(self.flags[self.wengert.locate(ref)] & LEADS)
         return type(ref) is int or key(ref) in self.targets
