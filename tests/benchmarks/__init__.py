@@ -1,0 +1,6 @@
+"""How fast `tape` is, beside its peers doing the same work in the same run.
+
+    python -m tests.benchmarks                 all of them, as a table
+    python -m tests.benchmarks chain           those whose names begin so
+    python -m tests.benchmarks --json out.json --readme
+"""

@@ -1,0 +1,90 @@
+"""What can only be seen in a fresh process: how long an import and a first gradient take, and memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import cos, exp, sin
+from pathlib import Path
+from time import perf_counter
+
+ROOT = Path(__file__).parents[2]
+
+IMPORT = """
+from time import perf_counter
+start = perf_counter()
+import {module}
+print(perf_counter() - start)
+"""
+
+FIRST_GRADIENT = {
+    "tape": """
+import tape as torch
+x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+y = (torch.sin(x) * x + torch.exp(x)).sum()
+y.backward()
+print(x.grad.sum().item())
+""",
+    "autograd": """
+import autograd, autograd.numpy as np
+x = np.array([0.5, 1.0, 2.0])
+print(autograd.grad(lambda x: np.sum(np.sin(x) * x + np.exp(x)))(x).sum())
+""",
+    "jax": """
+import jax, jax.numpy as np
+jax.config.update("jax_enable_x64", True)
+x = np.array([0.5, 1.0, 2.0])
+print(jax.grad(lambda x: np.sum(np.sin(x) * x + np.exp(x)))(x).sum())
+""",
+}
+FIRST_GRADIENT["torch"] = FIRST_GRADIENT["tape"].replace("import tape as torch", "import torch")
+SUM_OF_FIRST_GRADIENT = sum(cos(x) * x + sin(x) + exp(x) for x in (0.5, 1.0, 2.0))
+
+
+def printed(arguments: list[str], caches: str | None = None) -> float:
+    """The number that a fresh Python prints, with its caches of compiled code in a folder of their own."""
+    environment = dict(os.environ)
+    if caches is not None:
+        environment |= {"NUMBA_CACHE_DIR": f"{caches}/numba", "TAPE_CACHE_DIR": f"{caches}/tape"}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"a process that was to be measured failed:\n{done.stderr}")
+    return float(done.stdout)
+
+
+def import_seconds(module: str) -> Callable[[], float]:
+    """A sampler of the time one ``import`` takes, without the start of Python itself."""
+    return lambda: printed(["-c", IMPORT.format(module=module)])
+
+
+def first_gradient(peer: str, caches: str | None = None) -> float:
+    """Seconds from the start of a Python process to its end, with one small gradient in between."""
+    start = perf_counter()
+    found = printed(["-c", FIRST_GRADIENT[peer]], caches)
+    seconds = perf_counter() - start
+    if abs(found - SUM_OF_FIRST_GRADIENT) > 1e-9:
+        raise AssertionError(f"{peer} finds {found} where the gradient sums to {SUM_OF_FIRST_GRADIENT}")
+    return seconds
+
+
+@contextmanager
+def folder(filled: bool) -> Iterator[Callable[[], str]]:
+    """Gives folders for caches: one that a first run has filled, or an empty one each time."""
+    with tempfile.TemporaryDirectory() as top:
+        if filled:
+            first_gradient("tape", top)
+            yield lambda: top
+        else:
+            yield lambda: tempfile.mkdtemp(dir=top)
+
+
+def bytes_per_record(peer: str, records: int) -> float:
+    """Growth of a fresh process over a recorded chain on one number, for each operation."""
+    return printed(["-m", "tests.benchmarks.memory", peer, str(records)])

@@ -1,0 +1,94 @@
+"""The programs that are timed, each written once for every library.
+
+A program takes the library as ``xp`` (tape, torch, autograd.numpy, jax.numpy, numpy) and then its
+inputs.  The gradient taken is that of the sum of what it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+COMPLEX_STEP = 1e-30
+
+
+@dataclass(frozen=True)
+class Work:
+    """A program and its inputs: a gradient is wanted for the variables, none for the constants."""
+
+    program: Callable[..., Any]
+    variables: tuple[np.ndarray, ...]
+    constants: tuple[np.ndarray, ...] = ()
+
+    def reference(self) -> list[np.ndarray]:
+        """Gradients by the complex step ∂f/∂xᵢ = Im f(x + ih eᵢ) / h, in NumPy alone: slow and exact."""
+        return [self._derivatives(k) for k in range(len(self.variables))]
+
+    def _derivatives(self, k: int) -> np.ndarray:
+        gradient = np.empty(self.variables[k].shape)
+        for index in np.ndindex(gradient.shape):
+            inputs = [v.astype(np.complex128) for v in self.variables]
+            inputs[k][index] += 1j * COMPLEX_STEP
+            gradient[index] = np.sum(self.program(np, *inputs, *self.constants)).imag / COMPLEX_STEP
+        return gradient
+
+
+def chain(shape: tuple[int, ...], steps: int) -> Work:
+    """Two operations a step on small arrays: all overhead."""
+
+    def program(xp: Any, x: Any) -> Any:
+        y = x
+        for _ in range(steps):
+            y = y * x + x
+        return y
+
+    return Work(program, (np.asarray(_rng().uniform(0.0, 0.5, shape)),))
+
+
+def square() -> Work:
+    """The smallest history there is."""
+    return Work(lambda xp, x: x * x, (np.asarray(2.0),))
+
+
+def indexing(n: int) -> Work:
+    """A loop over the elements of a vector."""
+
+    def program(xp: Any, x: Any) -> Any:
+        s = 0.0
+        for i in range(n):
+            s = s + x[i] * x[i]
+        return s
+
+    return Work(program, (_rng().random(n),))
+
+
+def elementwise(n: int, dtype: str) -> Work:
+    """Four functions of the math library over a long array."""
+
+    def program(xp: Any, x: Any) -> Any:
+        return xp.sum(xp.sin(xp.tanh(xp.log(xp.exp(x) + 1.0))))
+
+    return Work(program, (_rng().normal(size=n).astype(dtype),))
+
+
+def matmul(n: int) -> Work:
+    """A product of square matrices."""
+    return Work(lambda xp, x, y: x @ y, (_rng().random((n, n)), _rng().random((n, n))))
+
+
+def logistic(rows: int, columns: int) -> Work:
+    """Mean negative log-likelihood of logistic regression, labels ±1."""
+
+    def program(xp: Any, w: Any, b: Any, features: Any, labels: Any) -> Any:
+        return xp.mean(xp.log1p(xp.exp(-labels * (features @ w + b))))
+
+    rng = _rng()
+    features, w = rng.normal(size=(rows, columns)), rng.normal(size=columns)
+    return Work(program, (0.5 * w, np.asarray(0.1)), (features, np.sign(features @ w + 0.05)))
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(20)
