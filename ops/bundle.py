@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .core import general
 
 output = general(
@@ -22,6 +24,10 @@ class Bundle:
 
     def __getitem__(self, i: int) -> Any:
         return self.parts.get(i)
+
+    def copy(self) -> Bundle:
+        """The same adjoints in arrays of their own."""
+        return Bundle({i: np.array(part) for i, part in self.parts.items()})
 
     def __add__(self, other: Bundle) -> Bundle:
         total = dict(self.parts)

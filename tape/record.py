@@ -92,7 +92,7 @@ def append(
     else:
         saved = [v if k else None for v, k in zip(values, keep)]
     row_params: Any = tuple(params.get(name, default) for name, default in op.params.items()) or None
-    if arity == 1:
+    if arity == 1 and not op.variadic:
         x, y, xv, yv = refs[0], None, saved[0], None
     elif arity == 2 and not op.variadic:
         (x, y), (xv, yv) = refs, saved
