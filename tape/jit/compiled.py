@@ -1,12 +1,52 @@
 """How functions are jitted: `entry` for what Python calls, `inner` for what only jitted code calls.
 
-Entries are kept on disk with everything they call.  Inner functions get no wrappers of their own,
-which halves the time that the first gradient on a machine takes.
+Entries are kept on disk with everything they call.  Numba notices changes in an entry's own file
+only, so the cache is told what all the files here contain.  Inner functions get no wrappers of
+their own, which halves the time that the first gradient on a machine takes.
 """
 
 from __future__ import annotations
 
-from numba import njit
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-entry = njit(cache=True, error_model="numpy")
+from numba import njit, types
+from numba.core.caching import FunctionCache
+from numba.core.ccallback import CFunc
+
 inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@cache
+def sources() -> str:
+    """A hash of every file that jitted code is written in."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted([*here.glob("*.py"), here.parent / "row.py"]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache on disk, with the state of all our files as part of the key."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), sources())
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Jit a function that Python calls."""
+    jitted = njit(error_model="numpy")(function)
+    jitted._cache = _Cache(function)
+    return jitted
+
+
+def kernel(function: Callable[[int], None]) -> Any:
+    """Compile a kernel, a function of the address of its step; the result has an ``address``."""
+    compiled = CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})
+    compiled._cache = _Cache(function)
+    compiled.compile()
+    return compiled

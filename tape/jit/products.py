@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import cfunc, types
-
 from .address import get, load_f32, load_f64, store_f32, store_f64
+from .compiled import kernel
 from .state import COLUMNS, ELEMENTS, INNER, LEFT, LEFT_COLUMN, LEFT_ROW, MODE, OUT, RIGHT, RIGHT_COLUMN, RIGHT_ROW, STORE
-
-KERNEL = types.void(types.int64)
 
 
 def product_kernel(bits: int) -> Callable[..., Any]:
-    """The compiled kernel for float64 or float32; its ``address`` goes into the table."""
-    return cfunc(KERNEL, cache=True)(product_f64 if bits == 64 else product_f32)
+    """The compiled kernel for float64 or float32."""
+    return kernel(product_f64 if bits == 64 else product_f32)
 
 
 def product_f64(step):  # type: ignore[no-untyped-def]
