@@ -120,6 +120,14 @@ def cut(state, position, size):  # type: ignore[no-untyped-def]
 
 
 @inner
+def pattern_size(state, side):  # type: ignore[no-untyped-def]
+    """Number of elements of an operand that lies as the cut says: not so if its ``.data`` was replaced."""
+    kind = get(state, PATTERNS + side)
+    size = get(state, LENGTH) if kind == FULL or kind == TILE else 1
+    return size * get(state, BLOCKS) if kind == FULL or kind == REPEAT else size
+
+
+@inner
 def block_stride(kind, length, item):  # type: ignore[no-untyped-def]
     """Bytes from an operand's part in one block to its part in the next."""
     return length * item if kind == FULL else item if kind == REPEAT else 0

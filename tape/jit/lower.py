@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from ..row import OP, SPEC, XV, X
 from .address import get, load_word, put
-from .broadcast import cut
+from .broadcast import cut, pattern_size
 from .compiled import entry, inner
 from .layout import TYPE
 from .matrices import check_product, emit_product
 from .objects import field, int_value, locate, owned
 from .slots import claim, find_leaf, find_slot, free_position, rounded, slot_of, spec_row
-from .steps import block_index_holds, emit_lanes, emit_linear, fact, kernel_index, number_of
+from .steps import block_index_holds, emit_lanes, emit_linear, fact, kernel_index, operand_value
 from .values import readable, value_size
 from .state import (
     ABSENT, ARENA_END, ARENA_NEXT, BLOCK, BLOCKS, CAPACITY, CHUNK, COUNT, DONE, FLAG_TABLE, FULL, INT_TYPE,
@@ -42,9 +42,7 @@ def check_values(state, position, needs, size, kind):  # type: ignore[no-untyped
     """Whether a kernel can read the values that a row's rules need."""
     for part in range(PARTS):
         if needs >> part & 1:
-            value = field(state, position, XV + part)
-            if part < 2:
-                value = number_of(state, position, value)
+            value = operand_value(state, position, part) if part < 2 else field(state, position, XV + part)
             if value == get(state, NONE):
                 return RELEASED
             if not readable(state, value, kind):
@@ -87,7 +85,7 @@ def check(state, position):  # type: ignore[no-untyped-def]
     size, kind = get(spec, 0), get(spec, 1)
     if kind == OTHER:
         return STOP
-    if motion == LANES and not cut(state, position, size):
+    if motion == LANES and (size == 0 or not cut(state, position, size)):
         return STOP
     if get(state, COUNT) + steps_for(state, motion) > CHUNK:
         return FULL
@@ -119,6 +117,8 @@ def check_side(state, position, code, side, ref, size, kind):  # type: ignore[no
     if not moves(motion, size, kind, target_size, target_kind):
         return STOP, 0
     if motion == BLOCK and not block_index_holds(state, position, target_size // size):
+        return STOP, 0
+    if motion == LANES and target_size != pattern_size(state, side):
         return STOP, 0
     if motion == MATRIX:
         status = check_product(state, position, side, size, kind, target_size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..row import PARAMS, XV
+from ..row import PARAMS, XV, X
 from .address import get, load_f64, load_word, put, store_f32, store_f64
 from .broadcast import FULL as EVERY
 from .broadcast import block_stride, element_stride
@@ -26,10 +26,11 @@ def fact(state, code, word):  # type: ignore[no-untyped-def]
 
 
 @inner
-def number_of(state, position, value):  # type: ignore[no-untyped-def]
-    """The plain number that stands in for an operand without a saved value, or NONE."""
-    params = field(state, position, PARAMS)
-    return params if value == get(state, NONE) and load_word(params + TYPE) == get(state, FLOAT_TYPE) else value
+def operand_value(state, position, side):  # type: ignore[no-untyped-def]
+    """The saved value of an operand, or the plain number that the record has in its place, or NONE."""
+    value, params = field(state, position, XV + side), field(state, position, PARAMS)
+    absent = value == get(state, NONE) and field(state, position, X + side) == get(state, NONE)
+    return params if absent and load_word(params + TYPE) == get(state, FLOAT_TYPE) else value
 
 
 @inner
@@ -79,11 +80,8 @@ def put_values(state, step, position, needs, block, kind):  # type: ignore[no-un
     length, item = get(state, LENGTH), 8 >> kind
     for part in range(PARTS):
         if needs >> part & 1:
-            value = field(state, position, XV + part)
-            lies = EVERY
-            if part < 2:
-                value = number_of(state, position, value)
-                lies = get(state, PATTERNS + part)
+            value = operand_value(state, position, part) if part < 2 else field(state, position, XV + part)
+            lies = get(state, PATTERNS + part) if part < 2 else EVERY
             if load_word(value + TYPE) == get(state, FLOAT_TYPE):
                 put_constant(step, STEP_XV + 2 * part, load_f64(value + SCALAR_VALUE), kind)
             else:
