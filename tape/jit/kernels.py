@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -53,17 +54,27 @@ class Kernels:
         self.addresses = np.zeros(FIRST_OWN, dtype=np.int64)
         self._rules: list[Any] = []
         self._engines: dict[int, Any] = {}
+        self._lock = threading.RLock()
 
     def update(self) -> None:
         """Take in ops that were declared since."""
         if len(REGISTRY) > len(self.ops):
-            declared = list(REGISTRY.values())[len(self.ops) :]
-            described = np.array([describe(op) for op in declared], dtype=np.int64)
-            self.ops = np.concatenate([self.ops, described])
-            self.addresses = np.concatenate([self.addresses, np.zeros(4 * len(declared), np.int64)])
+            with self._lock:
+                declared = list(REGISTRY.values())[len(self.ops) :]
+                described = np.array([describe(op) for op in declared], dtype=np.int64).reshape(-1, OP_WORDS)
+                self.addresses = np.concatenate([self.addresses, np.zeros(4 * len(declared), np.int64)])
+                self.ops = np.concatenate([self.ops, described])
 
     def provide(self, number: int) -> None:
-        """Compile or fetch a kernel; an op without lanes moves in Python from now on."""
+        """Compile or fetch a kernel; an op without lanes moves in Python from now on.
+
+        Once only: another thread's sweep may be about to call what is there.
+        """
+        with self._lock:
+            if not self.addresses[number]:
+                self._provide(number)
+
+    def _provide(self, number: int) -> None:
         if number in (PRODUCT, PRODUCT + 1):
             self._engines[number] = kernel = product_kernel(32 if number & 1 else 64)
             self.addresses[number] = kernel.address

@@ -53,6 +53,7 @@ def sweep(
         work.use_rows(last + 1)
         raise
     finally:
+        work.trim()
         _idle.append(work)
 
 

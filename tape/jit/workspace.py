@@ -69,6 +69,12 @@ class Workspace:
         """Forget the last sweep and make room for one over that many rows."""
         if self.state[LEAVES]:
             self.leaves[:] = 0
+        if not rows <= len(self.row_slots) <= max(4 * rows, MOST_ROWS_KEPT):
+            self.use_rows(max(rows, 256))
+        self.state[:] = self.clean
+
+    def trim(self) -> None:
+        """Keep one arena for the next sweep, unless it is so large that others may want the memory."""
         largest = self.arenas[-1]
         if len(self.arenas) > 1 or largest[1].nbytes > LARGEST_KEPT:
             self.arenas.clear()
@@ -77,9 +83,6 @@ class Workspace:
             else:
                 self.arenas.append(largest)
                 self.use(largest)
-        if not rows <= len(self.row_slots) <= max(4 * rows, MOST_ROWS_KEPT):
-            self.use_rows(max(rows, 256))
-        self.state[:] = self.clean
 
     def set(self, word: int, value: int) -> None:
         """Set a word now and for later sweeps."""
