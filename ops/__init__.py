@@ -5,11 +5,30 @@ Every op is declared once; `REGISTRY` holds them all.
 
 from typing import TYPE_CHECKING, Any
 
-from .core import REGISTRY, Op, composite, elementwise, general, linear, plain
 from . import (
-    activation, arithmetic, bundle, comparison, contraction, cumulative, decomposition, diagonals, elementary, extremes,
-    index, joining, linalg, norms, numpy_functions, products, queries, reduction, selection, shape, special,
-)  # fmt: skip
+    activation,
+    arithmetic,
+    bundle,
+    comparison,
+    contraction,
+    cumulative,
+    decomposition,
+    diagonals,
+    elementary,
+    extremes,
+    index,
+    joining,
+    linalg,
+    norms,
+    numpy_functions,
+    products,
+    queries,
+    reduction,
+    selection,
+    shape,
+    special,
+)
+from .core import REGISTRY, Op, composite, elementwise, general, linear, plain
 from .operators import Operators, install, methods
 from .symbol import Symbol
 
@@ -19,4 +38,7 @@ if TYPE_CHECKING:
 
 globals().update(REGISTRY)
 install(Operators, methods())
-__all__ = ["REGISTRY", "Op", "Operators", "Symbol", "composite", "elementwise", "general", "install", "linear", "methods", "plain", *REGISTRY]
+__all__ = [
+    "REGISTRY", "Op", "Operators", "Symbol",
+    "composite", "elementwise", "general", "install", "linear", "methods", "plain", *REGISTRY,
+]  # fmt: skip

@@ -25,31 +25,33 @@ def _contract_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], i: int,
 
     An index that xᵢ alone has is spread by a vector of ones; one that xᵢ has twice, by an identity matrix.
     """
-    terms, output = subscripts.split("->")
-    terms = terms.split(",")
+    left, output = subscripts.split("->")
+    terms = left.split(",")
     others = [x for k, x in enumerate(xs) if k != i]
     others_terms = [term for k, term in enumerate(terms) if k != i]
     spare = iter(letter for letter in ascii_letters if letter not in subscripts)
     known, target = set("".join([output, *others_terms])), ""
     for letter, n in zip(terms[i], x_shape):
+        twin = letter
         if letter in target:
             twin = next(spare)
             others.append(np.eye(n, dtype=g.dtype))
             others_terms.append(letter + twin)
-            letter = twin
         elif letter not in known:
             others.append(np.ones(n, dtype=g.dtype))
             others_terms.append(letter)
-        target += letter
+        target += twin
     bar = contract(g, *others, subscripts=f"{','.join([output, *others_terms])}->{target}")
     return bar if bar.shape == x_shape else sum_to(bar, shape=x_shape)
 
 
 def _cases(rng: np.random.Generator) -> Iterator[Case]:
     for subscripts, *shapes in (
-        ("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("ij->j", (2, 3)), ("i,j->ij", (2,), (3,)),
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("ij->j", (2, 3)),
+        ("i,j->ij", (2,), (3,)),
         ("ij,ij,j->", (2, 3), (2, 3), (3,)), ("iij,jk->ik", (2, 2, 3), (3, 2)), ("ij,k->k", (2, 3), (2,)),
-        ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), (",i->i", (), (3,)), ("ij,ij->ij", (1, 3), (2, 3)), ("iii->i", (2, 2, 2)),
+        ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), (",i->i", (), (3,)), ("ij,ij->ij", (1, 3), (2, 3)),
+        ("iii->i", (2, 2, 2)),
     ):  # fmt: skip
         yield tuple(np.asarray(rng.standard_normal(shape)) for shape in shapes), {"subscripts": subscripts}
 

@@ -33,7 +33,7 @@ REGISTRY: dict[str, Op] = {}
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array, of whatever stands for one, or of a number."""
     try:
-        return x.shape  # type: ignore[no-any-return]
+        return x.shape
     except AttributeError:
         return np.shape(x)
 
@@ -185,7 +185,9 @@ class Op:
     def jvp(self, operands: Sequence[Any], tangents: Sequence[Any], z: Any, params: dict[str, Any]) -> Any:
         """Directional derivative of the result along `tangents` (None where there is none)."""
         if self.kind == "linear":
-            rows = [t if t is not None else np.zeros(shape_of(x), getattr(x, "dtype", None)) for x, t in zip(operands, tangents)]
+            rows = [
+                np.zeros(shape_of(x), getattr(x, "dtype", None)) if t is None else t for x, t in zip(operands, tangents)
+            ]
             linear_in = [self.rule(i) is not None for i in range(len(operands))]
             return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
         env = self.environment(operands, z, params)

@@ -19,7 +19,7 @@ def _cumsum_transpose(g: Any, x_shape: tuple[int, ...], axis: int | None) -> Any
     return reshape(flip(cumsum(flip(g, axis=axis), axis=axis), axis=axis), shape=x_shape)
 
 
-CUMULATIVE = (((4,), {}), ((2, 3), {}), ((2, 3), {"axis": 0}), ((2, 3, 2), {"axis": -2}))
+CUMULATIVE: Any = (((4,), {}), ((2, 3), {}), ((2, 3), {"axis": 0}), ((2, 3, 2), {"axis": -2}))
 
 cumsum = linear(
     "cumsum", lambda x, *, axis=None: np.cumsum(x, axis), _cumsum_transpose,

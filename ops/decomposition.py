@@ -126,7 +126,7 @@ def _qr_jvp(x: Any, z: Any, x_dot: Any) -> Any:
 def _matrix_cases(*shapes: tuple[int, ...]):  # type: ignore[no-untyped-def]
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         for shape in shapes:
-            yield (rng.standard_normal(shape) + 2.0 * np.eye(*shape[-2:]),), {}
+            yield (rng.standard_normal(shape) + 2.0 * np.eye(shape[-2], shape[-1]),), {}
 
     return cases
 
@@ -143,7 +143,7 @@ def _divide(numerator: Any, denominator: Any, same: Any, size: Any, what: str, c
 
     `coupled`: the loss uses values and vectors, so that 0 / 0 may stand for any number.
     """
-    if coupled and bool(any(same)) or bool(any(logical_and(same, gt(abs(numerator), size)))):
+    if (coupled and bool(any(same))) or bool(any(logical_and(same, gt(abs(numerator), size)))):
         raise RuntimeError(
             f"the gradient through {what} of coinciding values is not determined: the loss must use the values alone, "
             "or the vectors alone in a way that does not depend on how they are turned among themselves.\n"

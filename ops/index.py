@@ -18,7 +18,7 @@ def _parts(index: Any) -> tuple[Any, ...]:
 def _is_basic(index: Any) -> bool:
     """Whether an index is made of slices and integers alone, so that no element is read twice."""
     return all(
-        p is None or p is Ellipsis or isinstance(p, (slice, int, np.integer)) and not isinstance(p, bool)
+        p is None or p is Ellipsis or (isinstance(p, (slice, int, np.integer)) and not isinstance(p, bool))
         for p in _parts(index)
     )
 
@@ -184,12 +184,14 @@ def _index_add(x: Any, indices: Any, source: Any, *, axis: int | None = 0) -> An
     if axis is None:
         np.add.at(z.reshape(-1), np.asarray(indices), source)
     else:
-        np.add.at(z, (slice(None),) * (axis % max(z.ndim, 1)) + (np.asarray(indices),), source)
+        place: Any = (slice(None),) * (axis % max(z.ndim, 1)) + (np.asarray(indices),)
+        np.add.at(z, place, source)
     return z
 
 
 def _take_cases(rng: np.random.Generator) -> Iterator[Case]:
-    for indices, axis in ((np.array([0, 2, 2]), 0), (np.array([[1, 0], [3, 3]]), 1), (np.array(5), None), (np.array(-1), 0)):
+    several, square = np.array([0, 2, 2]), np.array([[1, 0], [3, 3]])
+    for indices, axis in ((several, 0), (square, 1), (np.array(5), None), (np.array(-1), 0)):
         yield (rng.standard_normal((3, 4)), indices), {"axis": axis}
 
 

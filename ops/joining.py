@@ -94,7 +94,7 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any
     """x cut along one axis into sections of nearly equal length, or at the given positions."""
     lengths = list(map(len, np.array_split(np.empty(shape_of(ary)[axis]), indices_or_sections)))
     at = tuple(int(k) for k in np.cumsum(lengths[:-1]))
-    return split(ary, indices_or_sections=at, axis=axis)  # type: ignore[no-any-return]
+    return split(ary, indices_or_sections=at, axis=axis)
 
 
 array_split = composite("array_split", _array_split, numpy=(np.array_split,))

@@ -9,13 +9,13 @@ import numpy as np
 
 from .comparison import eq, gt
 from .core import general
+from .diagonals import trace
 from .index import getitem, scatter
 from .products import matmul
 from .queries import any
 from .reduction import sum
 from .selection import abs
 from .shape import Case, cases_of, mT, reshape, sum_to
-from .diagonals import trace
 
 
 def _regular(rng: np.random.Generator, *shape: int) -> np.ndarray:

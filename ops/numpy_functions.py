@@ -65,7 +65,9 @@ def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     weights = ready(weights)
     if weights.shape != a.shape:
         if not isinstance(axis, (int, np.integer)) or weights.shape != (a.shape[axis],):
-            raise ValueError(f"average needs weights of shape {a.shape}, or one for each place along `axis`; got {weights.shape}")
+            raise ValueError(
+                f"average needs weights of shape {a.shape}, or one for each place along `axis`; got {weights.shape}"
+            )
         weights = reshape(weights, shape=tuple(-1 if k == axis % a.ndim else 1 for k in range(a.ndim)))
         weights = broadcast_to(weights, shape=a.shape)
     return sum(a * weights, axis=axis, keepdims=keepdims) / sum(weights, axis=axis, keepdims=keepdims)
@@ -174,8 +176,9 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
         dx = _diff(x, axis=axis if x.ndim > 1 else -1)
         if x.ndim == 1:
             dx = reshape(dx, shape=tuple(-1 if k == axis % y.ndim else 1 for k in range(y.ndim)))
-    pairs = getitem(y, index=along(axis, y.ndim, slice(1, None))) + getitem(y, index=along(axis, y.ndim, slice(None, -1)))
-    return sum(0.5 * pairs * dx, axis=axis)
+    later = getitem(y, index=along(axis, y.ndim, slice(1, None)))
+    earlier = getitem(y, index=along(axis, y.ndim, slice(None, -1)))
+    return sum(0.5 * (earlier + later) * dx, axis=axis)
 
 
 trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,))
@@ -260,11 +263,13 @@ def _column_stack(tup: Sequence[Any]) -> Any:
 
 
 vstack = composite(
-    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,), doc="Arrays one below the other, vectors as rows."
+    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,),
+    doc="Arrays one below the other, vectors as rows.",
 )
 hstack = composite("hstack", _hstack, numpy=(np.hstack,))
 dstack = composite(
-    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,), doc="Arrays one behind the other, in the third axis."
+    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,),
+    doc="Arrays one behind the other, in the third axis.",
 )
 column_stack = composite("column_stack", _column_stack, numpy=(np.column_stack,))
 
@@ -317,7 +322,7 @@ def _meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Any, ...]:
     if indexing == "xy" and n > 1:
         axes[:2] = 1, 0
     rows = [reshape(ready(x), shape=tuple(-1 if k == axis else 1 for k in range(n))) for x, axis in zip(xi, axes)]
-    return broadcast_arrays(*rows)  # type: ignore[no-any-return]
+    return broadcast_arrays(*rows)
 
 
 meshgrid = composite("meshgrid", _meshgrid, numpy=(np.meshgrid,))

@@ -24,7 +24,7 @@ class Operators:
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _binary
         __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _binary
         __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _binary
-        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary  # type: ignore[assignment]
+        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary
 
 
 def _forward(op: Op) -> Callable[..., Any]:

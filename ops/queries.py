@@ -20,16 +20,20 @@ argsort = plain(
     "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
     numpy=(np.argsort,), doc="Indices that sort along an axis.",
 )
-argwhere = plain("argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,), doc="Indices of the nonzero elements, a row each.")
+argwhere = plain(
+    "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,), doc="Indices of the nonzero elements, a row each.",
+)
 nonzero = plain(
     "nonzero", lambda x: np.nonzero(x), numpy=(np.nonzero,), outputs=-1,
     doc="Indices of the nonzero elements, an array for each axis.",
 )
 flatnonzero = plain(
-    "flatnonzero", lambda x: np.flatnonzero(x), numpy=(np.flatnonzero,), doc="Indices of nonzero elements in the flat array."
+    "flatnonzero", lambda x: np.flatnonzero(x), numpy=(np.flatnonzero,),
+    doc="Indices of nonzero elements in the flat array.",
 )
 count_nonzero = plain(
-    "count_nonzero", lambda x, *, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, axis=axis, keepdims=keepdims)),
+    "count_nonzero",
+    lambda x, *, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, axis=axis, keepdims=keepdims)),
     numpy=(np.count_nonzero,), doc="Number of nonzero elements over axes.",
 )
 all = plain(
@@ -45,7 +49,8 @@ isclose = plain(
     numpy=(np.isclose,), doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
 )
 allclose = plain(
-    "allclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.bool_(np.allclose(x, y, rtol, atol, equal_nan)),
+    "allclose",
+    lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.bool_(np.allclose(x, y, rtol, atol, equal_nan)),
     numpy=(np.allclose,), doc="Whether |x − y| ≤ atol + rtol |y| everywhere.",
 )
 array_equal = plain(
@@ -56,7 +61,10 @@ array_equiv = plain(
     "array_equiv", lambda x, y: np.bool_(np.array_equiv(x, y)), numpy=(np.array_equiv,),
     doc="Whether x and y are equal after broadcasting.",
 )
-isin = plain("isin", lambda x, y, *, invert=False: np.isin(x, y, invert=invert), numpy=(np.isin,), doc="Whether each element of x is among those of y.")
+isin = plain(
+    "isin", lambda x, y, *, invert=False: np.isin(x, y, invert=invert), numpy=(np.isin,),
+    doc="Whether each element of x is among those of y.",
+)
 searchsorted = plain(
     "searchsorted", lambda x, y, *, side="left": np.asarray(np.searchsorted(x, y, side)),
     numpy=(np.searchsorted,), doc="Where the elements y belong in the sorted array x.",
@@ -75,10 +83,17 @@ def _like(make: Any) -> Any:
     return lambda x, *, dtype=None, shape=None: make(np.asarray(x), dtype=dtype, shape=shape)
 
 
-zeros_like = plain("zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), doc="Zeros in the shape and dtype of x.")
-ones_like = plain("ones_like", _like(np.ones_like), numpy=(np.ones_like,), doc="Ones in the shape and dtype of x.")
-empty_like = plain("empty_like", _like(np.empty_like), numpy=(np.empty_like,), doc="Anything in the shape and dtype of x.")
+zeros_like = plain(
+    "zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), doc="Zeros in the shape and dtype of x.",
+)
+ones_like = plain(
+    "ones_like", _like(np.ones_like), numpy=(np.ones_like,), doc="Ones in the shape and dtype of x.",
+)
+empty_like = plain(
+    "empty_like", _like(np.empty_like), numpy=(np.empty_like,), doc="Anything in the shape and dtype of x.",
+)
 full_like = plain(
-    "full_like", lambda x, *, fill_value, dtype=None, shape=None: np.full_like(np.asarray(x), fill_value, dtype=dtype, shape=shape),
+    "full_like",
+    lambda x, *, fill_value, dtype=None, shape=None: np.full_like(np.asarray(x), fill_value, dtype=dtype, shape=shape),
     numpy=(np.full_like,), doc="One number in the shape and dtype of x.",
 )

@@ -42,7 +42,7 @@ def spread(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
     return broadcast_to(kept(g, shape, axis), shape=shape)
 
 
-REDUCTIONS = (
+REDUCTIONS: Any = (
     ((2, 3), {}),
     ((2, 3, 2), {"axis": 1}),
     ((2, 3), {"axis": (0, 1), "keepdims": True}),
@@ -127,7 +127,7 @@ def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = F
         return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
 
 
-VARIANCES = (
+VARIANCES: Any = (
     ((2, 3), {}),
     ((2, 3, 2), {"axis": 1, "correction": 0}),
     ((2, 3), {"axis": (0, 1), "keepdims": True}),
@@ -136,7 +136,9 @@ VARIANCES = (
 
 var = general(
     "var", _var,
-    lambda g, x, axis, correction: kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis),
+    lambda g, x, axis, correction: (
+        kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis)
+    ),
     jvp=lambda x, x_dot, axis, correction, keepdims: sum(
         center(x, axis=axis) * x_dot * (2.0 / _freedom(x.shape, axis, correction)), axis=axis, keepdims=keepdims
     ),
@@ -205,7 +207,7 @@ def _softmax_derivative(v: Any, z: Any, axis: Axis) -> Any:
     return v - z * sum(v, axis=axis, keepdims=True)
 
 
-SOFTMAXES = (((2, 3), {"axis": 0}), ((3,), {}), ((2, 3, 2), {"axis": (0, 1)}))
+SOFTMAXES: Any = (((2, 3), {"axis": 0}), ((3,), {}), ((2, 3, 2), {"axis": (0, 1)}))
 
 softmax = general(
     "softmax", _softmax, lambda g, z, axis: _softmax_derivative(g, z, axis),

@@ -10,7 +10,7 @@ from .domain import NONZERO, REAL, Interval
 from .lane import Intrinsic, Select, Via
 
 where = elementwise(
-    "where", lambda condition, x, y: np.where(condition, x, y)[()],
+    "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
     None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
     numpy=(np.where,), lane=Select(), domain=(Interval(-1.0, 1.0, avoid=(0.0,)), REAL, REAL),
     doc="""Choice, elementwise: z = x where the condition holds, else y.
@@ -92,7 +92,7 @@ clamp_max = elementwise(
 )
 
 masked_fill = elementwise(
-    "masked_fill", lambda x, mask, value: np.where(mask, value, x)[()],
+    "masked_fill", lambda x, mask, value: np.asarray(np.where(mask, value, x))[()],
     lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
     lane=Via(lambda x, mask, value: where(mask, value, x)),
     domain=(REAL, Interval(-1.0, 1.0, avoid=(0.0,)), REAL),
@@ -131,6 +131,7 @@ trunc = elementwise(
 
 round = elementwise(
     "round", lambda x, *, decimals=0: np.round(x, decimals), lambda: 0.0,
+    node=lambda decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
     numpy=(np.round, np.around), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
     doc="Nearest number with that many decimals, halves to even.  The gradient is 0 everywhere.",
 )

@@ -17,8 +17,8 @@ def cases_of(*shapes_and_params: tuple[Any, dict[str, Any]]) -> Callable[[np.ran
     """Cases of an op: the shape of its operand, or a list of the shapes of several, and the parameters."""
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for shapes, params in shapes_and_params:
-            shapes = shapes if isinstance(shapes, list) else [shapes]
+        for given, params in shapes_and_params:
+            shapes = given if isinstance(given, list) else [given]
             yield tuple(np.asarray(rng.standard_normal(shape)) for shape in shapes), params
 
     return cases
@@ -91,7 +91,7 @@ t = linear(
     doc="The transposed matrix; a vector is left as it is.",
 )
 
-mT = linear(
+mT = linear(  # noqa: N816  (the name that NumPy and PyTorch give it)
     "mT", lambda x: np.swapaxes(x, -1, -2), lambda g: mT(g), node="TransposeBackward0",
     numpy=(np.matrix_transpose, np.linalg.matrix_transpose), cases=cases_of(((2, 3, 4), {})),
     doc="The transposed matrices of a stack.",
@@ -112,7 +112,9 @@ roll = linear(
     "roll", lambda x, *, shift, axis=None: np.roll(x, shift, axis),
     lambda g, shift, axis: roll(g, shift=_negative(shift), axis=axis),
     numpy=(np.roll,),
-    cases=cases_of(((2, 3), {"shift": 1}), ((2, 3), {"shift": -1, "axis": 1}), ((2, 3), {"shift": (1, 2), "axis": (0, 1)})),
+    cases=cases_of(
+        ((2, 3), {"shift": 1}), ((2, 3), {"shift": -1, "axis": 1}), ((2, 3), {"shift": (1, 2), "axis": (0, 1)})
+    ),
     doc="The elements moved along axes; what leaves at one end enters at the other.",
 )
 
@@ -147,7 +149,8 @@ def _repeat_transpose(g: Any, x_shape: tuple[int, ...], reps: Any) -> Any:
 
 repeat = linear(
     "repeat", lambda x, *, reps: np.tile(x, reps), _repeat_transpose,
-    numpy=(np.tile,), cases=cases_of(((2, 3), {"reps": (2, 1)}), ((3,), {"reps": (2, 2)}), ((2, 3), {"reps": 2}), ((), {"reps": 3})),
+    numpy=(np.tile,),
+    cases=cases_of(((2, 3), {"reps": (2, 1)}), ((3,), {"reps": (2, 2)}), ((2, 3), {"reps": 2}), ((), {"reps": 3})),
     doc="x laid out several times along each axis, as tiles.",
 )
 

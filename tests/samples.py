@@ -65,6 +65,11 @@ def inner(gs: Any, zs: Any) -> Any:
     return sum(np.sum(g * z) for g, z in zip(gs, zs) if g is not None and z is not None)
 
 
+def along(op: Op, operands: Any, params: Any, ts: dict[int, np.ndarray], gs: Any) -> Any:
+    """The change of Σ ⟨g, z⟩ along the directions, by differences."""
+    return slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+
+
 def slope(f: Callable[[float], Any], h: float = 1e-3) -> Any:
     """f'(0) from central differences at h and h/2, extrapolated: error O(h⁴)."""
     coarse, fine = ((f(s) - f(-s)) / (2 * s) for s in (h, h / 2))

@@ -7,8 +7,7 @@ import inspect
 import hypothesis.extra.numpy as st_numpy
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from samples import DIFFERENTIABLE, ELEMENTWISE, active, draw, results, samples, vjps
 
@@ -49,7 +48,7 @@ def test_gives_what_numpy_gives(op, f):
 
 
 @pytest.mark.parametrize(
-    ("op", "f"), [(op, f) for op in ELEMENTWISE for f in op.numpy if op.name not in ("where",)],
+    ("op", "f"), [(op, f) for op in ELEMENTWISE for f in op.numpy if op.name != "where"],
     ids=lambda x: getattr(x, "name", getattr(x, "__name__", "")),
 )  # fmt: skip
 def test_nan_and_infinities_pass_through_as_in_numpy(op, f):
@@ -130,13 +129,13 @@ def test_memory_layout_makes_no_difference_and_inputs_stay(op, layout):
 
 def test_every_declaration_is_complete():
     for op in REGISTRY.values():
-        assert op.__doc__ and op.__doc__.strip(), f"{op.name} has no docstring"
+        assert (op.__doc__ or "").strip(), f"{op.name} has no docstring"
         assert op.name.isidentifier()
         assert getattr(ops, op.name) is op
         if op.name == "output" or not op.differentiable:
             continue
         if op.kind == "elementwise":
-            assert op.domain is not None and len(op.domain) == len(op.operands), f"{op.name} declares no domain"
+            assert len(op.domain or ()) == len(op.operands), f"{op.name} declares no domain"
         else:
             assert op.cases is not None, f"{op.name} declares no cases"
         assert op.variadic or len(op.rules) == len(op.operands), f"{op.name} lacks a rule for an operand"

@@ -12,7 +12,8 @@ import ops
 from ops import REGISTRY
 
 rng = np.random.default_rng(11)
-A, B, V, W, T = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=4), rng.normal(size=(2, 3, 4))
+A, B, V, W = (rng.normal(size=shape) for shape in ((3, 4), (3, 4), 4, 4))
+T = rng.normal(size=(2, 3, 4))
 SQUARE = rng.normal(size=(3, 3)) + 3 * np.eye(3)
 POSITIVE = SQUARE @ SQUARE.T
 MASK = A > 0
@@ -23,7 +24,9 @@ CALLS = {
     "broadcast_arrays": [((A, V), {})],
     "cat": [(([A, B],), {}), (([A, B, A], 1), {}), (([A, V], None), {}), (([A, B],), {"axis": -1})],
     "array_split": [((A, 3), {"axis": 1}), ((V, [1, 3]), {})],
-    "take_along_axis": [((A, np.argsort(A, 1), 1), {}), ((A, np.array([[0], [2], [1]]), 1), {}), ((A, np.array([3, 0]), None), {})],
+    "take_along_axis": [
+        ((A, np.argsort(A, 1), 1), {}), ((A, np.array([[0], [2], [1]]), 1), {}), ((A, np.array([3, 0]), None), {}),
+    ],
     "repeat_interleave": [((A, 2), {}), ((A, [1, 0, 2], 0), {}), ((A, 2), {"axis": 1})],
     "extract": [((MASK, A), {})],
     "diag": [((V,), {}), ((A,), {}), ((V, 1), {}), ((A, -1), {})],
@@ -45,12 +48,16 @@ CALLS = {
     "numpy_svd": [((A,), {"full_matrices": False}), ((A,), {"compute_uv": False}), ((SQUARE,), {})],
     "numpy_qr": [((SQUARE,), {}), ((A.T, "r"), {})],
     "norm": [
-        ((A,), {}), ((V, 3), {}), ((V, 1), {}), ((V, np.inf), {}), ((V, -np.inf), {}), ((A, "fro"), {}), ((A, "nuc"), {}),
-        ((A, 2), {}), ((A, -2), {}), ((A, 1), {}), ((A, -1), {}), ((A, np.inf), {}), ((A, -np.inf), {}), ((A, None, 1), {}),
+        ((A,), {}), ((V, 3), {}), ((V, 1), {}), ((V, np.inf), {}), ((V, -np.inf), {}), ((A, "fro"), {}),
+        ((A, "nuc"), {}),
+        ((A, 2), {}), ((A, -2), {}), ((A, 1), {}), ((A, -1), {}), ((A, np.inf), {}), ((A, -np.inf), {}),
+        ((A, None, 1), {}),
         ((A, 1, 0, True), {}), ((T, None, (0, 2)), {}), ((T, "nuc", (2, 0)), {"keepdims": True}), ((T,), {}),
     ],
     "matrix_norm": [((T,), {}), ((A,), {"ord": 2}), ((T,), {"ord": 1, "keepdims": True})],
-    "clip": [((A, -0.5, 0.5), {}), ((A, None, 0.5), {}), ((A,), {"a_min": 0.1, "a_max": None}), ((A, B - 1, B + 1), {})],
+    "clip": [
+        ((A, -0.5, 0.5), {}), ((A, None, 0.5), {}), ((A,), {"a_min": 0.1, "a_max": None}), ((A, B - 1, B + 1), {}),
+    ],
     "float_power": [((np.abs(A), 2), {}), ((np.abs(A), B), {})],
     "numpy_var": [((A,), {}), ((A, 0), {}), ((A, 1), {"ddof": 1, "keepdims": True}), ((A,), {"correction": 2})],
     "numpy_std": [((A,), {}), ((A, 0), {}), ((T, (0, 2)), {"ddof": 1})],
@@ -59,12 +66,17 @@ CALLS = {
     "nansum": [((np.where(MASK, A, np.nan),), {}), ((A, 1), {})],
     "nanmean": [((np.where(MASK, A, np.nan),), {}), ((A, 0), {"keepdims": True})],
     "numpy_sort": [((A,), {}), ((A, 0), {}), ((A, None), {})],
-    "quantile": [((A, 0.3), {}), ((A, [0.1, 0.5], 1), {}), ((T, 0.7, (0, 2)), {"keepdims": True}), ((T, [[0.2, 1.0]], 1), {})],
+    "quantile": [
+        ((A, 0.3), {}), ((A, [0.1, 0.5], 1), {}), ((T, 0.7, (0, 2)), {"keepdims": True}), ((T, [[0.2, 1.0]], 1), {}),
+    ],
     "percentile": [((A, 30), {}), ((A, [25.0, 75.0], 0), {})],
     "numpy_median": [((A,), {}), ((A, 0), {}), ((T, (0, 2)), {"keepdims": True})],
     "diff": [((V,), {}), ((A, 2), {}), ((A, 1, 0), {})],
     "trapezoid": [((A,), {}), ((A, V), {}), ((A,), {"dx": 0.5, "axis": 0}), ((A, B), {})],
-    "numpy_dot": [((A, V), {}), ((V, W), {}), ((A, B.T), {}), ((2.0, A), {}), ((T, V), {}), ((T, rng.normal(size=(2, 4, 3))), {})],
+    "numpy_dot": [
+        ((A, V), {}), ((V, W), {}), ((A, B.T), {}), ((2.0, A), {}), ((T, V), {}),
+        ((T, rng.normal(size=(2, 4, 3))), {}),
+    ],
     "cross": [((A.T[:, :3], B.T[:, :3]), {}), ((A, B), {"axis": 0})],
     "cov": [((A,), {}), ((V,), {}), ((A,), {"rowvar": False}), ((A,), {"bias": True}), ((A,), {"ddof": 0})],
     "atleast_1d": [((np.array(2.0),), {}), ((V, A), {})],

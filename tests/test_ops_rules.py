@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from oracle import Traced, gradients, value_of
-from samples import DIFFERENTIABLE, ELEMENTWISE, active, directions, draw, inner, moved, results, samples, slope, vjps
+from samples import (
+    DIFFERENTIABLE,
+    ELEMENTWISE,
+    active,
+    along,
+    directions,
+    draw,
+    inner,
+    moved,
+    results,
+    samples,
+    slope,
+    vjps,
+)
 
 from ops import REGISTRY
 
@@ -26,7 +39,7 @@ def test_vjp_agrees_with_differences(op):
         ts = directions(op, operands, rng)
         gs = adjoints_for(op(*operands, **params), rng)
         bars = vjps(op, operands, params, gs, list(ts))
-        expected = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+        expected = along(op, operands, params, ts, gs)
         assert_allclose(inner(bars, ts.values()), expected, rtol=2e-6, atol=1e-7, err_msg=f"{params}")
 
 
@@ -35,9 +48,7 @@ def test_vjp_has_the_shape_and_dtype_of_its_operand(op):
     rng = np.random.default_rng(2)
     for operands, params in samples(op):
         singles = tuple(x.astype(np.float32) if np.asarray(x).dtype.kind == "f" else x for x in operands)
-        if op.name == "cast":
-            params = {"dtype": np.dtype(np.float32)}
-        z = op(*singles, **params)
+        z = op(*singles, **(params if op.name != "cast" else {"dtype": np.dtype(np.float32)}))
         gs = [g if g is None else g.astype(np.float32) for g in adjoints_for(z, rng)]
         assert all(p is None or p.dtype == np.float32 for p in results(z)), "the result"
         positions = active(op, singles)
@@ -103,7 +114,7 @@ def test_second_order_agrees_with_differences_of_the_vjp(op):
 
         curvature = inner(found[: len(inputs)], us.values())
         assert_allclose(curvature, slope(first_order), rtol=1e-5, atol=1e-6, err_msg=f"{params}")
-        tangent = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+        tangent = along(op, operands, params, ts, gs)
         assert_allclose(inner(found[len(inputs) :], [g for g in gs if g is not None]), tangent, rtol=2e-6, atol=1e-7)
 
 
@@ -131,7 +142,7 @@ def test_vjp_agrees_with_complex_steps():
             ts = directions(op, operands, rng)
             gs = adjoints_for(op(*operands, **params), rng)
             step = complex_step(op, operands, params, ts, gs)
-            rough = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))
+            rough = along(op, operands, params, ts, gs)
             if step is None or not np.isclose(step, rough, rtol=1e-5, atol=1e-6):
                 continue
             settled.add(op.name)
@@ -172,6 +183,6 @@ def test_results_of_svd_and_eigh_in_part():
                 if g is None:
                     continue
                 gs = [g if i == k else None for i in range(len(every))]
-                expected = slope(lambda h: inner(gs, results(op(*moved(operands, ts, h), **params))))  # noqa: B023
+                expected = along(op, operands, params, ts, gs)
                 found = inner(vjps(op, operands, params, gs, list(ts)), ts.values())
                 assert_allclose(found, expected, rtol=2e-6, atol=1e-7, err_msg=f"{name} {k}")

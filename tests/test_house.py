@@ -1,0 +1,83 @@
+"""Who may depend on whom: read from the imports themselves, wherever in a file they stand."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def modules(house: str) -> dict[str, Path]:
+    """The modules of a package by name, its packages under their own names."""
+    found = {}
+    for path in (ROOT / house).rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def only_for_types(tree: ast.AST) -> set[ast.AST]:
+    """What stands under ``if TYPE_CHECKING:``, which never runs."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    return {inner for block in blocks for statement in block.body for inner in ast.walk(statement)}
+
+
+def imports(name: str, path: Path, known: set[str]) -> set[str]:
+    """The modules among `known` that a file imports, inside functions too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    unused = only_for_types(tree)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in unused:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            inside = {f"{base}.{alias.name}" for alias in node.names} & known
+            found |= inside or {base}
+    return {m for m in found if m.split(".")[0] in ("ops", "tape")} - {name}
+
+
+def graph(*houses: str) -> dict[str, set[str]]:
+    paths = {name: path for house in houses for name, path in modules(house).items()}
+    return {name: imports(name, path, set(paths)) for name, path in paths.items()}
+
+
+def test_ops_does_not_know_tape():
+    for name, used in graph("ops").items():
+        assert not {m for m in used if m.split(".")[0] == "tape"}, f"{name} imports {used}"
+
+
+@pytest.mark.parametrize("house", ["ops", "tape"])
+def test_no_import_cycles(house):
+    """A package's own ``__init__`` gathers its rooms and is imported by none of them."""
+    edges = graph(house)
+    assert len(edges) > 10
+    try:
+        order = list(TopologicalSorter(edges).static_order())
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' → '.join(reversed(error.args[1]))}")
+    assert set(edges) <= set(order)
+
+
+def test_the_cycle_test_sees_cycles(tmp_path):
+    """Imports of several spellings, also inside functions, are edges."""
+    (tmp_path / "a.py").write_text("def f():\n    from . import b\n    from .c import x\n    import tape.d\n")
+    assert imports("tape.a", tmp_path / "a.py", {"tape.a", "tape.b", "tape.c"}) == {"tape.b", "tape.c", "tape.d"}
+    (tmp_path / "e.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import x\n")
+    assert imports("tape.e", tmp_path / "e.py", {"tape.b"}) == set()
+
+
+def test_importing_ops_leaves_scipy_and_numba_alone():
+    code = "import sys, ops; print([m for m in ('scipy', 'numba', 'tape') if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
