@@ -11,14 +11,38 @@ tensor([2., 4.])
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import attributes, dtypes, indexing, inplace, node, numpy_bridge, protocol
-from . import autograd as autograd
+from . import (
+    attributes,
+    autograd as autograd,
+    casting,
+    choosing,
+    dtypes,
+    indexing,
+    inplace,
+    node,
+    numpy_bridge,
+    protocol,
+    shaping,
+)
 from .autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .creation import (
-    arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, logspace, ones, ones_like,
-    tensor, zeros, zeros_like,
+    arange,
+    as_tensor,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    linspace,
+    logspace,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
 )  # fmt: skip
-from . import casting, choosing, shaping
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
 from .legacy import CONSTRUCTORS
@@ -38,7 +62,7 @@ for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "e", "empty", "empty_like", "enable_grad", "eye",
     "from_numpy", "full", "full_like", "get_default_dtype", "inf", "is_grad_enabled", "linspace", "logspace",
-    "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones", "ones_like", "pi", "printoptions", "rand", "rand_like",
-    "randint", "randn", "randn_like", "randperm", "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor",
-    "zeros", "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
+    "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones", "ones_like", "pi", "printoptions", "rand",
+    "rand_like", "randint", "randn", "randn_like", "randperm", "set_default_dtype", "set_grad_enabled",
+    "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
 ]  # fmt: skip

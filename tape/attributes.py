@@ -37,7 +37,8 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
 
 def _check_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(f".grad must be a tensor or None; got {type(value).__name__}. Convert it with tape.as_tensor().")
+        kind = type(value).__name__
+        raise TypeError(f".grad must be a tensor or None; got {kind}. Convert it with tape.as_tensor().")
     if value is tensor:
         raise RuntimeError("a tensor cannot be its own .grad; assign a copy: x.grad = x.detach().clone()")
     if value._spec.shape != tensor._spec.shape:
@@ -99,7 +100,7 @@ def detach_(self: Tensor) -> Tensor:
     Raises:
         RuntimeError: on a view, whose base would stay in the history.
     """
-    if not self.is_leaf and self._is_view():  # type: ignore[attr-defined]
+    if not self.is_leaf and self._is_view():
         raise RuntimeError(
             "detach_() cannot take a view out of the history, because its base stays in it.\n"
             "Use .detach(), or call detach_() on the base."

@@ -21,6 +21,7 @@ from .record import wrap
 from .tensor import Tensor, method
 from .wengert import current
 
+Tuple = tuple[Tensor, ...]
 Tensors = Tensor | Sequence[Tensor]
 
 
@@ -113,7 +114,7 @@ def grad(
     (tensor(6.),)
     """
     if not only_inputs:
-        warnings.warn("only_inputs=False has no effect any more; only the inputs get gradients", FutureWarning, stacklevel=2)
+        warnings.warn("only_inputs=False does nothing any more: only inputs get gradients", FutureWarning, stacklevel=2)
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs, so it needs allow_unused=True or None")
     tensors = tuple(inputs.values()) if isinstance(inputs, dict) else _sequence(inputs)
@@ -130,7 +131,7 @@ def grad(
 
 
 def _grad_once(
-    outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor], retain: bool, create: bool, unused: bool
+    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool
 ) -> list[Tensor | None]:
     fitted = _fit_all(outputs, weights, create)
     check_unchanged(outputs, inputs)
@@ -140,7 +141,7 @@ def _grad_once(
 
 
 def _grad_batched(
-    outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor], retain: bool, create: bool, unused: bool
+    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool
 ) -> list[Tensor | None]:
     batch = {w.shape[0] for w in weights if w is not None and w.ndim}
     if len(batch) != 1 or None in weights:
@@ -164,7 +165,7 @@ def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tens
         if unused:
             return None
         raise RuntimeError(
-            f"input {i} of grad() (shape {tensor._spec.shape}) was not used to compute the outputs, so it has no gradient.\n"
+            f"input {i} of grad(), of shape {tensor._spec.shape}, was not used to compute the outputs.\n"
             "Pass allow_unused=True to get None for it, or materialize_grads=True to get zeros."
         )
     g = found[k]
@@ -291,7 +292,7 @@ def _gradients(gradients: Any, outputs: Sequence[Tensor]) -> tuple[Any, ...]:
         return (None,) * len(outputs)
     found = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
     if len(found) != len(outputs):
-        raise RuntimeError(f"one gradient per output is required: got {len(outputs)} outputs and {len(found)} gradients")
+        raise RuntimeError(f"each output needs one gradient: got {len(outputs)} outputs and {len(found)} gradients")
     return found
 
 
@@ -327,7 +328,7 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
     if gradient.dtype == spec.dtype:
         return gradient
     with _recording(create):
-        return REGISTRY["cast"](gradient, dtype=spec.dtype)  # type: ignore[no-any-return]
+        return REGISTRY["cast"](gradient, dtype=spec.dtype)
 
 
 def _implicit(output: Tensor) -> Tensor:

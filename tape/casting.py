@@ -29,8 +29,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False) -> Tenso
             dtype = arg
     wanted = check_dtype(dtype)
     if wanted is None or wanted == self.dtype:
-        return ops.clone(self) if copy else self  # type: ignore[no-any-return]
-    return ops.cast(self, dtype=wanted)  # type: ignore[no-any-return]
+        return ops.clone(self) if copy else self
+    return ops.cast(self, dtype=wanted)
 
 
 @method

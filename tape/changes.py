@@ -9,7 +9,7 @@ import numpy as np
 
 from .location import locate
 from .propagate import op_of
-from .row import CODE, HANDLE, LASTI, X, XV, Y, YV, ZV, operands
+from .row import CODE, HANDLE, LASTI, XV, YV, ZV, X, Y, operands
 from .sweep_python import visit
 from .tensor import Tensor
 from .version import CHANGES, Change, forget_released, owner

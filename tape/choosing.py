@@ -11,17 +11,22 @@ import numpy as np
 import ops
 
 from .calls import adaptor, also, axis_of, derived, function_only
-from .functions import tensors
-from .record import wrap
+from .record import as_tensor, wrap
 from .shaping import along
 from .tensor import Tensor
 
 
+def _pair(name: str) -> Any:
+    return namedtuple(name, ("values", "indices"))
+
+
 def _extreme(name: str, elementwise: str, argument: Callable[..., Any]) -> Callable[..., Any]:
     """``max`` and ``min``, which mean three things."""
-    pair = namedtuple(name, "values indices")  # type: ignore[misc]
+    pair = _pair(name)
 
-    def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
+    def extreme(
+        input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    ) -> Any:
         if isinstance(dim, Tensor):
             return getattr(ops, elementwise)(input, dim)
         if dim is None:
@@ -51,39 +56,39 @@ _extreme("min", "minimum", np.argmin)
 @adaptor
 def gather(input: Tensor, dim: int, index: Any) -> Tensor:
     """``z[i][j] = x[index[i][j]][j]`` for ``dim`` 0, and likewise along other dimensions."""
-    return ops.gather(input, index, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+    return ops.gather(input, index, axis=axis_of(input, dim))
 
 
 @adaptor
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """The input with ``src[i][j]`` added at ``[index[i][j]][j]`` for ``dim`` 0, and likewise along others."""
-    return ops.scatter_add(input, index, src, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+    return ops.scatter_add(input, index, src, axis=axis_of(input, dim))
 
 
 @adaptor
 def index_select(input: Tensor, dim: int, index: Any) -> Tensor:
     """The entries along one axis at a vector of indices."""
-    return ops.take(input, index, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+    return ops.take(input, index, axis=axis_of(input, dim))
 
 
 @adaptor
 def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The input with the entries of ``source`` added to those along one axis at a vector of indices."""
     source = source if alpha == 1 else source * alpha
-    return ops.index_add(input, index, source, axis=axis_of(input, dim))  # type: ignore[no-any-return]
+    return ops.index_add(input, index, source, axis=axis_of(input, dim))
 
 
 @adaptor
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
     """`gather` with indices that broadcast against the input."""
-    return ops.take_along_axis(input, indices, axis=dim)  # type: ignore[no-any-return]
+    return ops.take_along_axis(input, indices, axis=dim)
 
 
 @adaptor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The input with one number put at a vector of indices along one axis."""
     places = along(axis_of(input, dim), index._data)
-    return ops.index_put(input, value, index=places)  # type: ignore[no-any-return]
+    return ops.index_put(input, value, index=places)
 
 
 @function_only
@@ -91,12 +96,12 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; the indices of true elements without them."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return tensors(ops.where(condition, input, other))
+    return as_tensor(ops.where(condition, input, other))
 
 
 def _where(self: Tensor, condition: Any, other: Any) -> Tensor:
     """This tensor's elements where the condition holds, else those of ``other``."""
-    return ops.where(condition, self, other)  # type: ignore[no-any-return]
+    return ops.where(condition, self, other)
 
 
 Tensor.where = _where  # type: ignore[attr-defined]
@@ -119,8 +124,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("clamp() needs min, max or both; got neither")
     if min is None:
-        return ops.clamp_max(input, max)  # type: ignore[no-any-return]
-    return ops.clamp_min(input, min) if max is None else ops.clamp(input, min, max)  # type: ignore[no-any-return]
+        return as_tensor(ops.clamp_max(input, max))
+    return as_tensor(ops.clamp_min(input, min) if max is None else ops.clamp(input, min, max))
 
 
 also("clip", clamp)
@@ -128,7 +133,7 @@ also("clip", clamp)
 
 def _with_alpha(name: str, formula: str) -> None:
     def function(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-        return derived[name](input, other if alpha == 1 else ops.mul(other, alpha))  # type: ignore[no-any-return]
+        return derived[name](input, other if alpha == 1 else ops.mul(other, alpha))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{formula} α × other, elementwise, where α is ``alpha``."
@@ -145,7 +150,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode not in (None, "trunc", "floor"):
         raise RuntimeError(f"rounding_mode must be None, 'trunc' or 'floor'; got {rounding_mode!r}")
     z = derived["div"](input, other)
-    return z if rounding_mode is None else getattr(ops, rounding_mode)(z)  # type: ignore[no-any-return]
+    return z if rounding_mode is None else getattr(ops, rounding_mode)(z)
 
 
 def _spread(name: str, what: str) -> None:
@@ -158,7 +163,7 @@ def _spread(name: str, what: str) -> None:
             dim, unbiased = None, dim
         if unbiased is not None:
             named["correction"] = int(unbiased)
-        return derived[name](input, **{"dim": dim, "keepdim": keepdim, **named})  # type: ignore[no-any-return]
+        return derived[name](input, **{"dim": dim, "keepdim": keepdim, **named})
 
     spread.__name__ = spread.__qualname__ = name
     spread.__doc__ = f"""{what}, over n − 1 elements unless ``correction`` or ``unbiased=False`` says otherwise.

@@ -65,7 +65,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     """
     dtype = check_dtype(dtype)
     if isinstance(data, Tensor):
-        return data if dtype in (None, data.dtype) else data.to(dtype)  # type: ignore[attr-defined,no-any-return]
+        return data if dtype in (None, data.dtype) else data.to(dtype)
     return leaf(array_of(data, dtype))
 
 
@@ -85,7 +85,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     tensor([5., 0.])
     """
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"from_numpy() takes a NumPy array; got {type(array).__name__}. Use tape.tensor() for other data.")
+        kind = type(array).__name__
+        raise TypeError(f"from_numpy() takes a NumPy array; got {kind}. Use tape.tensor() for other data.")
     if array.dtype.kind not in "biufc":
         raise TypeError(f"from_numpy() takes an array of numbers; got dtype {array.dtype}")
     return leaf(array)
@@ -98,7 +99,10 @@ def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(n.__index__()) for n in size)
 
 
-def _factory(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+Factory = Callable[..., Tensor]
+
+
+def factories(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Factory, Factory]:
     """A factory of ``*size`` and its ``_like`` form."""
 
     def factory(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -115,9 +119,9 @@ def _factory(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Cal
     return factory, like
 
 
-zeros, zeros_like = _factory("zeros", np.zeros, "of zeros")
-ones, ones_like = _factory("ones", np.ones, "of ones")
-empty, empty_like = _factory("empty", np.empty, "of whatever was in memory")
+zeros, zeros_like = factories("zeros", np.zeros, "of zeros")
+ones, ones_like = factories("ones", np.ones, "of ones")
+empty, empty_like = factories("empty", np.empty, "of whatever was in memory")
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -149,7 +153,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, req
     """
     if end is None:
         start, end = 0, start
-    start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))  # type: ignore[attr-defined]
+    start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
     value = np.arange(start, end, step)
     return leaf(value.astype(check_dtype(dtype) or default_for(value.dtype), copy=False), requires_grad)
 
@@ -200,7 +204,7 @@ def _init(self: Tensor, *args: Any, requires_grad: bool = False) -> None:
     from_args = leaf(construct(get_default_dtype(), args))
     self._data, self._node, self._spec = from_args._data, None, from_args._spec
     if requires_grad:
-        self.requires_grad_()  # type: ignore[attr-defined]
+        self.requires_grad_()
 
 
 Tensor.__init__ = _init  # type: ignore[method-assign]

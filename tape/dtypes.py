@@ -24,7 +24,7 @@ NAMES = (
 )  # fmt: skip
 """The names above; rooms that need Python's own ``float`` and ``int`` import this module as one."""
 
-COMPLEX_OF = {float32: complex64, float64: complex128, float16: complex64}
+COMPLEX_OF: dict[Any, np.dtype[Any]] = {float32: complex64, float64: complex128, float16: complex64}
 _default = float64
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
-from .record import binary, is_operand, unary, wrap
+from .record import as_tensor, binary, is_operand, unary
 from .tensor import Tensor, method
 from .wengert import current
 
@@ -98,7 +98,7 @@ class Signature:
         if len(rest) > len(self.op.params):
             raise TypeError(f"{self.op.name}() takes {', '.join(self.names)}; got {len(args)} positional arguments")
         params = {**dict(zip(self.op.params, rest)), **named}
-        return self.op(*operands, **{k: plain_value(v) for k, v in params.items()})
+        return self.op(*operands, **{k: v if k == "index" else plain_value(v) for k, v in params.items()})
 
 
 def plain_value(value: Any) -> Any:
@@ -110,12 +110,10 @@ def plain_value(value: Any) -> Any:
 
 def tensors(result: Any) -> Any:
     """Results as tensors, also where no operand was one."""
-    if isinstance(result, (np.ndarray, np.generic)):
-        return wrap(result)
-    if isinstance(result, (tuple, list)):
-        made = map(tensors, result)
-        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
-    return result
+    if not isinstance(result, (tuple, list)):
+        return as_tensor(result)
+    made = map(tensors, result)
+    return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
 
 
 def public(op: Op) -> Callable[..., Any]:
@@ -126,6 +124,8 @@ def public(op: Op) -> Callable[..., Any]:
         signature: list[Signature] = []
 
         def function(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
+                return op(args[0])
             if not signature:
                 signature.append(Signature(op))
             out = kwargs.pop("out", None)
@@ -152,7 +152,7 @@ def store(result: Tensor, out: Tensor, name: str) -> Tensor:
             f"{name}(out=…) does not record, and a tensor that requires grad is involved.\n"
             "Use the returned value instead of out=, or call it under tape.no_grad()."
         )
-    return out.copy_(result)  # type: ignore[attr-defined,no-any-return]
+    return out.copy_(result)
 
 
 def _comparison(op: Op) -> Callable[..., Any]:

@@ -51,7 +51,7 @@ class Chain:
 
     def __call__(self, g: Any) -> Any:
         result = apply(self.hooks, g if isinstance(g, Tensor) else wrap(g), self.spec)
-        tensor = self.retained and self.retained()
+        tensor = None if self.retained is None else self.retained()
         if tensor is not None:
             mine = wrap(np.array(result._data)[()]) if result._node is None else result
             tensor._grad = mine if tensor._grad is None else tensor._grad + mine
@@ -87,13 +87,17 @@ def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
     return result
 
 
+def copy_of(handle: int) -> int:
+    """The same number as another object: references to the handle itself are what keeps a record alive."""
+    return handle + 1 - 1
+
+
 def chain_of(handle: int, spec: Spec) -> Chain:
     """The hooks of a record, started if there are none."""
     hooks = list_of(handle).hooks
     if handle not in hooks:
-        # A copy of the number, because references to the handle itself are what keeps a record alive.
-        hooks[-(-handle)] = [Chain(spec)]
-    return hooks[handle][0]  # type: ignore[no-any-return]
+        hooks[copy_of(handle)] = [Chain(spec)]
+    return hooks[handle][0]
 
 
 def _check_requires_grad(tensor: Tensor, what: str) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import ops
 
-from .record import LARGE, current, getframe, new, wrap
+from .record import LARGE, getframe, new, wrap
 from .spec import spec_of
 from .tensor import Tensor, method
+from .wengert import current
 
 SELECT = ops.select.code
 
@@ -28,7 +29,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     (tensor([3., 5.]), tensor([1., 2.]))
     """
     if type(index) is not int:
-        return ops.getitem(self, index=plain_index(index))  # type: ignore[no-any-return]
+        return ops.getitem(self, index=plain_index(index))
     value, ref = self._data, self._node
     if not self._spec.shape:
         raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")

@@ -23,8 +23,8 @@ def check(tensor: Tensor, operation: str, *operands: Any) -> None:
     """Raise if changing a tensor in place would invalidate a history, or lose one."""
     if not tensor.is_leaf:
         raise RuntimeError(
-            f"{operation} cannot change this tensor in place: it has a history ({tensor.grad_fn.name()}, recorded at "  # type: ignore[attr-defined]
-            f"{tensor.grad_fn.location}).\nWrite it as a new value, such as y = y + x instead of y += x, or change "  # type: ignore[attr-defined]
+            f"{operation} cannot change this tensor in place: it has a history ({tensor.grad_fn.name()}, recorded at "
+            f"{tensor.grad_fn.location}).\nWrite it as a new value, such as y = y + x instead of y += x, or change "
             "y.detach().clone()."
         )
     if not current().recording:

@@ -53,7 +53,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         if not requires_grad:
             raise RuntimeError(
                 "requires_grad can only be changed on leaves; this tensor was computed "
-                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[attr-defined]
+                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."
             )
     elif requires_grad:
         require(self)
@@ -68,7 +68,11 @@ def requires_grad(self: Tensor) -> bool:
     return self._node is not None
 
 
-settable(requires_grad, lambda self, flag: requires_grad_(self, flag) and None)
+def _set_requires_grad(self: Tensor, flag: bool) -> None:
+    requires_grad_(self, flag)
+
+
+settable(requires_grad, _set_requires_grad)
 
 
 def materialise(tensor: Tensor) -> np.ndarray:
@@ -76,4 +80,4 @@ def materialise(tensor: Tensor) -> np.ndarray:
     if type(tensor._data) is not np.ndarray:
         tensor._data = np.array(tensor._data)
         tensor._spec = spec_of(tensor._data)
-    return tensor._data  # type: ignore[no-any-return]
+    return tensor._data

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
-from .hooks import RemovableHandle, chain_of, register_hook
+from .hooks import RemovableHandle, chain_of, copy_of, register_hook
 from .location import Location
 from .propagate import arguments, op_of, released_error
 from .record import wrap
@@ -122,8 +122,7 @@ def node_of(handle: int) -> tuple[Node, int]:
         return node_of(refs[0])[0], params["i"]
     found = _nodes.get(handle)
     if found is None:
-        # A copy of the number, because references to the handle itself are what keeps a record alive.
-        found = _nodes[-(-handle)] = _class_named(op.node_name(params))(handle)
+        found = _nodes[copy_of(handle)] = _class_named(op.node_name(params))(handle)
     return found, 0
 
 
@@ -133,7 +132,7 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     if found is None:
         found = AccumulateGrad(leaf)
         leaf._accumulator = ref(found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def edge_of(operand: Any) -> tuple[Node | None, int]:
@@ -156,7 +155,7 @@ def grad_fn(self: Tensor) -> Node | None:
 
 
 def _read_only(self: Tensor, value: Any) -> None:
-    raise AttributeError("grad_fn is read only: it tells which operation made the tensor. Use .detach() for one without it.")
+    raise AttributeError("grad_fn is read only; use .detach() for a tensor without history")
 
 
 settable(grad_fn, _read_only)
@@ -165,7 +164,7 @@ settable(grad_fn, _read_only)
 @attribute
 def creator(self: Tensor) -> Node | None:
     """What `grad_fn` was called once."""
-    return self.grad_fn  # type: ignore[attr-defined,no-any-return]
+    return self.grad_fn
 
 
 @attribute

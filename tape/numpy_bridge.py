@@ -8,7 +8,6 @@ the function.  What no op answers for raises a TypeError: history is never dropp
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -46,7 +45,7 @@ def _answers() -> dict[Any, Op]:
 def _no_rule(name: str, why: str = "has no rule for tensors") -> TypeError:
     return TypeError(
         f"{name} {why}, and applying it to the bare numbers would drop the history.\n"
-        "Write it with functions that have one, or take the numbers out with .detach().numpy() if no gradient is needed."
+        "Write it with functions that have one, or take the numbers out with .detach().numpy() if it needs no gradient."
     )
 
 
@@ -71,7 +70,8 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
         x, y = inputs
         lengths = tuple(np.shape(x)) + (1,) * np.ndim(y)
         return tensors(op_for(ufunc)(ops.reshape(x, shape=lengths), y))  # type: ignore[misc]
-    table = {"reduce": REDUCE, "accumulate": ACCUMULATE}.get(how, {})
+    tables: dict[str, dict[Any, str]] = {"reduce": REDUCE, "accumulate": ACCUMULATE}
+    table = tables.get(how, {})
     if ufunc not in table:
         raise _no_rule(name)
     axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
@@ -88,19 +88,19 @@ def _store(result: Tensor, out: Any, name: str) -> Any:
     Raises:
         RuntimeError: if a gradient would be lost.
     """
-    if result._node is not None or isinstance(out, Tensor) and out._node is not None and current().recording:
+    if result._node is not None or (isinstance(out, Tensor) and out._node is not None and current().recording):
         raise RuntimeError(
             f"{name}(out=…) and in-place arithmetic on an array do not record, and a tensor that requires grad is "
             "involved.\nUse the returned value instead, such as a = a + t."
         )
     if isinstance(out, Tensor):
-        return out.copy_(result)  # type: ignore[attr-defined]
+        return out.copy_(result)
     np.copyto(out, result._data, casting="same_kind")
     return out
 
 
 @method
-def __array_function__(self: Tensor, function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
+def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's functions on tensors."""
     if function in ABOUT:
         return function(*_values(args), **{k: _values(v) for k, v in kwargs.items()})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import default_for, float64, complex128, get_default_dtype
+from .dtypes import complex128, default_for, float64, get_default_dtype
 from .tensor import Tensor, method
 
 
@@ -170,8 +170,8 @@ def __repr__(self: Tensor) -> str:
     if _dtype_shows(array):
         notes.append(f"dtype=tape.{array.dtype}")
     if not self.is_leaf:
-        notes.append(f"grad_fn=<{self.grad_fn.name()}>")  # type: ignore[attr-defined]
-    elif self.requires_grad:  # type: ignore[attr-defined]
+        notes.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
         notes.append("requires_grad=True")
     prefix = "tensor("
     return _join(prefix + _body(array, len(prefix)), notes, len(prefix))
@@ -179,4 +179,4 @@ def __repr__(self: Tensor) -> str:
 
 @method
 def __format__(self: Tensor, spec: str) -> str:
-    return format(self.item(), spec) if spec and self.ndim == 0 else format(repr(self), spec)  # type: ignore[attr-defined]
+    return format(self.item(), spec) if spec and self.ndim == 0 else format(repr(self), spec)

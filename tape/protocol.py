@@ -97,10 +97,10 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(
             "only leaves can be deep-copied; this tensor was computed "
-            f"({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with .clone()."  # type: ignore[attr-defined]
+            f"({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with .clone()."
         )
     if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
     made = memo[id(self)] = leaf(copy.deepcopy(self._data), self._node is not None)
     made._grad = copy.deepcopy(self._grad, memo)
     return made

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .creation import _factory
+from .creation import factories
 from .dtypes import check_dtype, int64
 from .leaf import leaf
 from .tensor import Tensor
@@ -39,8 +39,8 @@ def _draw(sample: str) -> Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
     return lambda shape, dtype: np.asarray(getattr(generator(), sample)(shape)).astype(dtype, copy=False)
 
 
-rand, rand_like = _factory("rand", _draw("random"), "of numbers drawn evenly from [0, 1)")
-randn, randn_like = _factory("randn", _draw("standard_normal"), "of numbers drawn from the standard normal distribution")
+rand, rand_like = factories("rand", _draw("random"), "of numbers drawn evenly from [0, 1)")
+randn, randn_like = factories("randn", _draw("standard_normal"), "of numbers drawn from the normal distribution")
 
 
 def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:

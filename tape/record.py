@@ -47,6 +47,11 @@ def lift(x: Any) -> Any:
     return asarray(x)
 
 
+def as_tensor(z: Any) -> Any:
+    """The result of an op that no tensor went into, as a tensor."""
+    return wrap(z) if isinstance(z, (np.ndarray, np.generic)) else z
+
+
 def operand(x: Any) -> Any:
     """What a row holds for an operand: a handle, a leaf, or None."""
     if not isinstance(x, Tensor):
@@ -111,7 +116,7 @@ def append(
     if handle > wengert.limit:
         wengert.scan()
     nbytes = sum(v.nbytes for v in outputs) if outputs else spec.nbytes
-    nbytes += sum(_first_use(ref) for ref in refs if isinstance(ref, Tensor))
+    nbytes += sum(_first_use(ref) for ref in refs if isinstance(ref, Tensor)) + _bytes_of((xv, yv, row_params))
     if nbytes > LARGE:
         wengert.account(nbytes)
     if outputs:
@@ -127,6 +132,17 @@ def output(wengert: WengertList, parent: int, i: int, value: Any, code: Any, las
     handle = wengert.next()
     wengert.extend((handle, OUTPUT.code, parent, None, None, None, None, (i,), spec, code, lasti))
     return wrap(value, handle, spec)
+
+
+def _bytes_of(fields: Any) -> int:
+    """Bytes of the arrays among a row's fields, which may be much larger than its result."""
+    total = 0
+    for field in fields:
+        if type(field) is np.ndarray:
+            total += field.nbytes
+        elif type(field) is tuple:
+            total += _bytes_of(field)
+    return total
 
 
 def _first_use(leaf: Tensor) -> int:
@@ -147,7 +163,7 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
 
     def apply(self: Any) -> Any:
         if type(self) is not Tensor:
-            return op(self)
+            return as_tensor(op(self))
         x = self._data
         ref = self._node
         z = forward(x)
@@ -224,9 +240,9 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
         dx, dy = x_ref is not None, y_ref is not None
         wengert.extend((
             handle, code, x_ref, y_ref,
-            x if dx and x_for_x or dy and x_for_y else None,
-            y if dx and y_for_x or dy and y_for_y else None,
-            z if dx and z_for_x or dy and z_for_y else None,
+            x if (dx and x_for_x) or (dy and x_for_y) else None,
+            y if (dx and y_for_x) or (dy and y_for_y) else None,
+            z if (dx and z_for_x) or (dy and z_for_y) else None,
             None, spec, line, lasti,
         ))  # fmt: skip
         if spec.nbytes > LARGE:
@@ -269,7 +285,7 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
     def general(self: Any, other: Any) -> Any:
         if not is_operand(other):
             return NotImplemented
-        return op(other, self) if reflected else op(self, other)
+        return as_tensor(op(other, self) if reflected else op(self, other))
 
     return apply
 

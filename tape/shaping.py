@@ -32,7 +32,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     fits = known == size if -1 not in wanted else wanted.count(-1) == 1 and known and size % known == 0
     if not fits:
         raise RuntimeError(f"a tensor of shape {input._spec.shape} has {size} elements and cannot take shape {wanted}")
-    return ops.reshape(input, shape=wanted)  # type: ignore[no-any-return]
+    return ops.reshape(input, shape=wanted)
 
 
 @method
@@ -58,19 +58,19 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     axes = sizes_of(dims)
     if sorted(axis_of(input, d) for d in axes) != list(range(input.ndim)):
         raise RuntimeError(f"permute() needs each of the {input.ndim} dimensions once; got {axes}")
-    return ops.permute(input, axes=axes)  # type: ignore[no-any-return]
+    return ops.permute(input, axes=axes)
 
 
 @adaptor
 def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None) -> Tensor:
     """Two axes exchanged; as in NumPy, all reversed without arguments, in that order with a tuple."""
     if dim0 is None:
-        return ops.permute(input)  # type: ignore[no-any-return]
+        return ops.permute(input)
     if dim1 is None:
         return permute(input, dim0)
     if not input.ndim:
         return input
-    return ops.transpose(input, axis1=axis_of(input, dim0), axis2=axis_of(input, dim1))  # type: ignore[no-any-return]
+    return ops.transpose(input, axis1=axis_of(input, dim0), axis2=axis_of(input, dim1))
 
 
 also("swapaxes", also("swapdims", transpose))
@@ -81,13 +81,13 @@ def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
         raise RuntimeError(f"t() takes at most 2 dimensions; got shape {input._spec.shape}. Use .transpose() or .mT.")
-    return ops.t(input)  # type: ignore[no-any-return]
+    return ops.t(input)
 
 
 @attribute
 def T(self: Tensor) -> Tensor:
     """The axes in reverse order."""
-    return ops.permute(self)  # type: ignore[no-any-return]
+    return ops.permute(self)
 
 
 @attribute
@@ -95,7 +95,7 @@ def mT(self: Tensor) -> Tensor:
     """The last two axes exchanged."""
     if self.ndim < 2:
         raise RuntimeError(f".mT needs at least 2 dimensions; got shape {self._spec.shape}")
-    return ops.mT(self)  # type: ignore[no-any-return]
+    return ops.mT(self)
 
 
 @adaptor
@@ -103,10 +103,10 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """Axes of length 1 removed: all, or those among ``dim`` that have length 1."""
     dim = axis if dim is None else dim
     if dim is None:
-        return ops.squeeze(input)  # type: ignore[no-any-return]
+        return ops.squeeze(input)
     shape = input._spec.shape
     drop = tuple(d for d in (axis_of(input, d) for d in sizes_of((dim,))) if shape and shape[d] == 1)
-    return ops.squeeze(input, axis=drop)  # type: ignore[no-any-return]
+    return ops.squeeze(input, axis=drop)
 
 
 @adaptor
@@ -122,8 +122,8 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
             wanted[-k] = shape[-k]
     ends = zip(reversed(shape), reversed(wanted))
     if len(wanted) < len(shape) or any(n not in (1, m) for n, m in ends):
-        raise RuntimeError(f"a tensor of shape {shape} cannot be expanded to {tuple(wanted)}: only axes of length 1 can")
-    return ops.broadcast_to(input, shape=tuple(wanted))  # type: ignore[no-any-return]
+        raise RuntimeError(f"a tensor of shape {shape} cannot expand to {tuple(wanted)}: only axes of length 1 do")
+    return ops.broadcast_to(input, shape=tuple(wanted))
 
 
 @method
@@ -138,19 +138,19 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
     times = sizes_of(sizes)
     if len(times) < input.ndim:
         raise RuntimeError(f"repeat() needs a number for each of the {input.ndim} dimensions; got {times}")
-    return ops.repeat(input, reps=times)  # type: ignore[no-any-return]
+    return ops.repeat(input, reps=times)
 
 
 @adaptor
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """Copies side by side; axes that are not named are not repeated."""
-    return ops.repeat(input, reps=sizes_of(dims))  # type: ignore[no-any-return]
+    return ops.repeat(input, reps=sizes_of(dims))
 
 
 @adaptor
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The order of the elements reversed along some axes."""
-    return derived["flip"](input, **(named or {"axis": sizes_of(dims) if dims else None}))  # type: ignore[no-any-return]
+    return derived["flip"](input, **(named or {"axis": sizes_of(dims) if dims else None}))
 
 
 def along(axis: int, index: Any) -> tuple[Any, ...]:
@@ -179,12 +179,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     if isinstance(split_size_or_sections, (tuple, list)):
         lengths = list(split_size_or_sections)
         if sum(lengths) != n:
-            raise RuntimeError(f"the lengths of split() must add up to {n}, the length of dimension {dim}; got {lengths}")
+            raise RuntimeError(f"split() needs lengths that add up to {n}, that of dimension {dim}; got {lengths}")
     else:
         step = operator.index(split_size_or_sections)
         lengths = [min(step, n - start) for start in range(0, n, step)] or [0]
     at = tuple(itertools.accumulate(lengths[:-1]))
-    return ops.split(tensor, indices_or_sections=at, axis=axis)  # type: ignore[no-any-return]
+    return ops.split(tensor, indices_or_sections=at, axis=axis)
 
 
 @adaptor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 

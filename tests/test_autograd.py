@@ -48,7 +48,12 @@ def test_gradients_do_not_share_memory():
 
 def test_grad_may_be_cleared_in_every_way():
     x = leaf(1.0)
-    for clear in (lambda: setattr(x, "grad", None), lambda: delattr(x, "grad"), lambda: x.grad.zero_(), lambda: x.grad.data.zero_()):
+    for clear in (
+        lambda: setattr(x, "grad", None),
+        lambda: delattr(x, "grad"),
+        lambda: x.grad.zero_(),
+        lambda: x.grad.data.zero_(),
+    ):
         (x * 2).backward()
         assert x.grad.tolist() == [2.0]
         clear()
@@ -246,13 +251,22 @@ def test_nodes():
 @pytest.mark.parametrize(
     ("compute", "name"),
     [
-        (lambda x: x + 1, "AddBackward0"), (lambda x: x**2, "PowBackward0"), (lambda x: x**3, "PowBackward0"),
-        (lambda x: x.sum(), "SumBackward0"), (lambda x: x.sum(0), "SumBackward1"), (lambda x: x.mean(), "MeanBackward0"),
-        (lambda x: x[0], "SelectBackward0"), (lambda x: x[0:1], "SliceBackward0"), (lambda x: x[[0]], "IndexBackward0"),
-        (lambda x: x.exp(), "ExpBackward0"), (lambda x: -x, "NegBackward0"), (lambda x: 1 / x, "DivBackward0"),
-        (lambda x: x.view(-1, 1), "ViewBackward0"), (lambda x: x.clone(), "CloneBackward0"),
+        (lambda x: x + 1, "AddBackward0"),
+        (lambda x: x**2, "PowBackward0"),
+        (lambda x: x**3, "PowBackward0"),
+        (lambda x: x.sum(), "SumBackward0"),
+        (lambda x: x.sum(0), "SumBackward1"),
+        (lambda x: x.mean(), "MeanBackward0"),
+        (lambda x: x[0], "SelectBackward0"),
+        (lambda x: x[0:1], "SliceBackward0"),
+        (lambda x: x[[0]], "IndexBackward0"),
+        (lambda x: x.exp(), "ExpBackward0"),
+        (lambda x: -x, "NegBackward0"),
+        (lambda x: 1 / x, "DivBackward0"),
+        (lambda x: x.view(-1, 1), "ViewBackward0"),
+        (lambda x: x.clone(), "CloneBackward0"),
     ],
-)  # fmt: skip
+)
 def test_node_names(compute, name):
     assert compute(leaf(1.0, 2.0)).grad_fn.name() == name
 

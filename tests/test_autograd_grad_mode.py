@@ -46,7 +46,9 @@ def test_set_grad_enabled_as_a_call():
     assert tape.is_grad_enabled()
 
 
-@pytest.mark.parametrize("decorate", [tape.no_grad, lambda f: tape.no_grad()(f), lambda f: tape.set_grad_enabled(False)(f)])
+@pytest.mark.parametrize(
+    "decorate", [tape.no_grad, lambda f: tape.no_grad()(f), lambda f: tape.set_grad_enabled(False)(f)]
+)
 def test_decorated_function(decorate):
     @decorate
     def work(flag, *, other):
@@ -122,10 +124,7 @@ def test_decorated_async_generator():
             yield k, records()
 
     async def main():
-        found = []
-        async for item in numbers():
-            found.append((*item, records()))
-        return found
+        return [(*item, records()) async for item in numbers()]
 
     assert asyncio.run(main()) == [(0, False, True), (1, False, True), (2, False, True)]
 

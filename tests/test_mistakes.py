@@ -31,88 +31,190 @@ def under_no_grad(function):
 
 
 def hook_that_returns(result):
-    x, y = squares()
+    _, y = squares()
     y.register_hook(lambda g: result)
     y.sum().backward()
 
 
 MISTAKES = {
     "backward without history": (
-        lambda: tape.ones(2).sum().backward(), RuntimeError, ["output 0 does not require grad", "requires_grad=True"]),
+        lambda: tape.ones(2).sum().backward(),
+        RuntimeError,
+        ["output 0 does not require grad", "requires_grad=True"],
+    ),
     "backward of what no_grad computed": (
-        lambda: under_no_grad(lambda: leaf(1.0) * 2).backward(), RuntimeError, ["outside no_grad()"]),
+        lambda: under_no_grad(lambda: leaf(1.0) * 2).backward(),
+        RuntimeError,
+        ["outside no_grad()"],
+    ),
     "implicit gradient of many elements": (
-        lambda: squares()[1].backward(), RuntimeError, ["one element", "(2,)", "gradient="]),
+        lambda: squares()[1].backward(),
+        RuntimeError,
+        ["one element", "(2,)", "gradient="],
+    ),
     "implicit gradient of a complex number": (
-        lambda: (tape.tensor(1j, requires_grad=True) * 2).backward(), RuntimeError, ["real output", "complex128", ".abs()"]),
-    "gradient of the wrong shape": (
-        lambda: squares()[1].backward(tape.ones(3)), RuntimeError, ["(2,)", "(3,)"]),
+        lambda: (tape.tensor(1j, requires_grad=True) * 2).backward(),
+        RuntimeError,
+        ["real output", "complex128", ".abs()"],
+    ),
+    "gradient of the wrong shape": (lambda: squares()[1].backward(tape.ones(3)), RuntimeError, ["(2,)", "(3,)"]),
     "gradient of the wrong type": (
-        lambda: squares()[1].backward([1.0, 2.0]), TypeError, ["tensor or None", "list", "tape.tensor()"]),
+        lambda: squares()[1].backward([1.0, 2.0]),
+        TypeError,
+        ["tensor or None", "list", "tape.tensor()"],
+    ),
     "wrong number of gradients": (
-        lambda: backward([squares()[1]], [tape.ones(2), tape.ones(2)]), RuntimeError, ["1 outputs", "2 gradients"]),
+        lambda: backward([squares()[1]], [tape.ones(2), tape.ones(2)]),
+        RuntimeError,
+        ["1 outputs", "2 gradients"],
+    ),
     "complex gradient of a real output": (
-        lambda: squares()[1].backward(tape.tensor([1j, 1j])), RuntimeError, ["real (float64)", "complex128", ".real"]),
+        lambda: squares()[1].backward(tape.tensor([1j, 1j])),
+        RuntimeError,
+        ["real (float64)", "complex128", ".real"],
+    ),
     "second backward": (
-        second_backward, RuntimeError, ["second time", "mul", "test_mistakes.py", "return x, x * x", "retain_graph=True"]),
-    "backward with no inputs": (
-        lambda: squares()[1].sum().backward(inputs=[]), RuntimeError, ["at least one input"]),
+        second_backward,
+        RuntimeError,
+        ["second time", "mul", "test_mistakes.py", "return x, x * x", "retain_graph=True"],
+    ),
+    "backward with no inputs": (lambda: squares()[1].sum().backward(inputs=[]), RuntimeError, ["at least one input"]),
     "grad of an unused input": (
-        lambda: grad(squares()[1].sum(), leaf(1.0)), RuntimeError, ["not used", "allow_unused=True", "materialize_grads=True"]),
+        lambda: grad(squares()[1].sum(), leaf(1.0)),
+        RuntimeError,
+        ["not used", "allow_unused=True", "materialize_grads=True"],
+    ),
     "grad with respect to a constant": (
-        lambda: grad(squares()[1].sum(), tape.ones(1)), RuntimeError, ["input 0", "does not require grad", "requires_grad_()"]),
+        lambda: grad(squares()[1].sum(), tape.ones(1)),
+        RuntimeError,
+        ["input 0", "does not require grad", "requires_grad_()"],
+    ),
     "grad without inputs": (lambda: grad(squares()[1].sum(), []), ValueError, ["at least one input"]),
     "grad with contradictory flags": (
-        lambda: grad(squares()[1].sum(), leaf(1.0), allow_unused=False, materialize_grads=True), ValueError, ["allow_unused"]),
+        lambda: grad(squares()[1].sum(), leaf(1.0), allow_unused=False, materialize_grads=True),
+        ValueError,
+        ["allow_unused"],
+    ),
     "batched gradients without a gradient": (
-        lambda: grad(squares()[1], leaf(1.0), is_grads_batched=True), RuntimeError, ["is_grads_batched=True", "leading length"]),
+        lambda: grad(squares()[1], leaf(1.0), is_grads_batched=True),
+        RuntimeError,
+        ["is_grads_batched=True", "leading length"],
+    ),
     "grad of something else": (lambda: grad(3.0, leaf(1.0)), TypeError, ["tensor or a sequence of tensors", "float"]),
     "integer that requires grad": (
-        lambda: tape.tensor([1, 2], requires_grad=True), RuntimeError, ["floating point", "int64", "1.0 instead of 1"]),
+        lambda: tape.tensor([1, 2], requires_grad=True),
+        RuntimeError,
+        ["floating point", "int64", "1.0 instead of 1"],
+    ),
     "requires_grad of a result": (
-        lambda: setattr(squares()[1], "requires_grad", False), RuntimeError, ["leaves", "MulBackward0", ".detach()"]),
-    "numpy of a tensor that requires grad": (lambda: leaf(1.0).numpy(), RuntimeError, ["requires grad", ".detach().numpy()"]),
+        lambda: setattr(squares()[1], "requires_grad", False),
+        RuntimeError,
+        ["leaves", "MulBackward0", ".detach()"],
+    ),
+    "numpy of a tensor that requires grad": (
+        lambda: leaf(1.0).numpy(),
+        RuntimeError,
+        ["requires grad", ".detach().numpy()"],
+    ),
     "in-place change of a leaf": (
-        lambda: leaf(1.0).add_(1), RuntimeError, ["add_()", "leaf that requires grad", "tape.no_grad()"]),
-    "augmented assignment to a leaf": (lambda: leaf(1.0).__isub__(1), RuntimeError, ["sub_()", "leaf that requires grad"]),
+        lambda: leaf(1.0).add_(1),
+        RuntimeError,
+        ["add_()", "leaf that requires grad", "tape.no_grad()"],
+    ),
+    "augmented assignment to a leaf": (
+        lambda: leaf(1.0).__isub__(1),
+        RuntimeError,
+        ["sub_()", "leaf that requires grad"],
+    ),
     "item assignment to a leaf": (lambda: leaf(1.0).__setitem__(0, 1.0), RuntimeError, ["x[index] = value"]),
     "in-place change of a result": (
-        lambda: squares()[1].mul_(2), RuntimeError, ["mul_()", "MulBackward0", "test_mistakes.py", "y = y + x"]),
+        lambda: squares()[1].mul_(2),
+        RuntimeError,
+        ["mul_()", "MulBackward0", "test_mistakes.py", "y = y + x"],
+    ),
     "history written into a plain tensor": (
-        lambda: tape.zeros(2).add_(leaf(1.0, 2.0)), RuntimeError, ["lose its history", "y = y + x"]),
+        lambda: tape.zeros(2).add_(leaf(1.0, 2.0)),
+        RuntimeError,
+        ["lose its history", "y = y + x"],
+    ),
     "in-place result of another shape": (
-        lambda: tape.zeros(2).add_(tape.ones(3, 2)), RuntimeError, ["shape (3, 2)", "(2,)"]),
+        lambda: tape.zeros(2).add_(tape.ones(3, 2)),
+        RuntimeError,
+        ["shape (3, 2)", "(2,)"],
+    ),
     "in-place result of another dtype": (
-        lambda: tape.tensor([1]).add_(0.5), RuntimeError, ["float64", "int64", ".to(float64)"]),
+        lambda: tape.tensor([1]).add_(0.5),
+        RuntimeError,
+        ["float64", "int64", ".to(float64)"],
+    ),
     "in-place on read-only memory": (
-        lambda: tape.zeros(1).expand(3).add_(1), RuntimeError, ["add_()", "read-only", ".clone()"]),
+        lambda: tape.zeros(1).expand(3).add_(1),
+        RuntimeError,
+        ["add_()", "read-only", ".clone()"],
+    ),
     ".grad of the wrong shape": (
-        lambda: setattr(leaf(1.0), "grad", tape.ones(2)), RuntimeError, ["shape (1,)", "(2,)"]),
+        lambda: setattr(leaf(1.0), "grad", tape.ones(2)),
+        RuntimeError,
+        ["shape (1,)", "(2,)"],
+    ),
     ".grad of the wrong dtype": (
-        lambda: setattr(leaf(1.0), "grad", tape.ones(1, dtype=tape.float32)), RuntimeError, ["float64", "float32", ".to("]),
+        lambda: setattr(leaf(1.0), "grad", tape.ones(1, dtype=tape.float32)),
+        RuntimeError,
+        ["float64", "float32", ".to("],
+    ),
     ".grad of the wrong type": (lambda: setattr(leaf(1.0), "grad", 1.0), TypeError, ["tensor or None", "float"]),
     ".grad of itself": (lambda: setattr(x := leaf(1.0), "grad", x), RuntimeError, ["its own .grad"]),
     ".data of the wrong type": (lambda: setattr(leaf(1.0), "data", np.ones(1)), TypeError, ["ndarray", "as_tensor"]),
-    ".data of integers": (lambda: setattr(leaf(1.0), "data", tape.tensor([1])), RuntimeError, ["floating point", "int64"]),
+    ".data of integers": (
+        lambda: setattr(leaf(1.0), "data", tape.tensor([1])),
+        RuntimeError,
+        ["floating point", "int64"],
+    ),
     "grad_fn is read only": (lambda: setattr(leaf(1.0), "grad_fn", None), AttributeError, ["grad_fn"]),
     "hook on a constant": (
-        lambda: tape.ones(1).register_hook(print), RuntimeError, ["register_hook()", "requires grad", "requires_grad=True"]),
+        lambda: tape.ones(1).register_hook(print),
+        RuntimeError,
+        ["register_hook()", "requires grad", "requires_grad=True"],
+    ),
     "hook that is no function": (lambda: leaf(1.0).register_hook(3), TypeError, ["function of the gradient", "int"]),
-    "hook that returns a number": (lambda: hook_that_returns(3.0), TypeError, ["None or the tensor", "float", "lambda"]),
+    "hook that returns a number": (
+        lambda: hook_that_returns(3.0),
+        TypeError,
+        ["None or the tensor", "float", "lambda"],
+    ),
     "hook that returns another shape": (
-        lambda: hook_that_returns(tape.ones(3)), RuntimeError, ["keep the shape", "(2,)", "(3,)"]),
+        lambda: hook_that_returns(tape.ones(3)),
+        RuntimeError,
+        ["keep the shape", "(2,)", "(3,)"],
+    ),
     "hook that returns another dtype": (
-        lambda: hook_that_returns(tape.ones(2, dtype=tape.float32)), RuntimeError, ["keep the dtype", "float64", "float32"]),
+        lambda: hook_that_returns(tape.ones(2, dtype=tape.float32)),
+        RuntimeError,
+        ["keep the dtype", "float64", "float32"],
+    ),
     "retain_grad of a constant": (lambda: tape.ones(1).retain_grad(), RuntimeError, ["retain_grad()", "requires grad"]),
     "post-accumulate hook of a result": (
-        lambda: squares()[1].register_post_accumulate_grad_hook(print), RuntimeError, ["leaves", "register_hook()"]),
+        lambda: squares()[1].register_post_accumulate_grad_hook(print),
+        RuntimeError,
+        ["leaves", "register_hook()"],
+    ),
     "detach_ of a view": (lambda: leaf(1.0, 2.0)[:1].detach_(), RuntimeError, ["view", ".detach()"]),
-    "deepcopy of a result": (lambda: copy.deepcopy(squares()[1]), RuntimeError, ["only leaves", "MulBackward0", ".clone()"]),
+    "deepcopy of a result": (
+        lambda: copy.deepcopy(squares()[1]),
+        RuntimeError,
+        ["only leaves", "MulBackward0", ".clone()"],
+    ),
     "shapes that do not broadcast": (
-        lambda: leaf(1.0, 2.0) + tape.ones(3), RuntimeError, ["add", "(2,) and (3,)", "broadcast", "unsqueeze"]),
+        lambda: leaf(1.0, 2.0) + tape.ones(3),
+        RuntimeError,
+        ["add", "(2,) and (3,)", "broadcast", "unsqueeze"],
+    ),
     "the same for NumPy's users": (lambda: leaf(1.0, 2.0) + tape.ones(3), ValueError, ["broadcast"]),
     "matmul sizes": (
-        lambda: tape.ones(2, 3) @ tape.ones(2, 3), RuntimeError, ["matmul", "(2, 3) and (2, 3)", "Transpose"]),
+        lambda: tape.ones(2, 3) @ tape.ones(2, 3),
+        RuntimeError,
+        ["matmul", "(2, 3) and (2, 3)", "Transpose"],
+    ),
     "reshape size": (lambda: tape.ones(6).view(4, -1), RuntimeError, ["(6,)", "6 elements", "(4, -1)"]),
     "expand size": (lambda: tape.ones(2).expand(3), RuntimeError, ["(2,)", "(3,)", "length 1"]),
     "index out of range": (lambda: leaf(1.0)[3], IndexError, ["3", "out of bounds", "size 1"]),
@@ -127,18 +229,28 @@ MISTAKES = {
     "iteration over a scalar": (lambda: iter(tape.tensor(1.0)), TypeError, [".item()"]),
     "a float as index": (lambda: [1, 2][tape.tensor(1.0)], TypeError, ["integer tensor", "float64"]),
     "out= of a tensor that requires grad": (
-        lambda: tape.sum(leaf(1.0), out=tape.zeros(())), RuntimeError, ["sum(out=…)", "tape.no_grad()"]),
-    "NumPy function without a rule": (lambda: np.fft.fft2(leaf(1.0)), TypeError, ["fft2", "no rule", ".detach().numpy()"]),
+        lambda: tape.sum(leaf(1.0), out=tape.zeros(())),
+        RuntimeError,
+        ["sum(out=…)", "tape.no_grad()"],
+    ),
+    "NumPy function without a rule": (
+        lambda: np.fft.fft2(leaf(1.0)),
+        TypeError,
+        ["fft2", "no rule", ".detach().numpy()"],
+    ),
     "tensor of words": (lambda: tape.tensor(["a"]), TypeError, ["numbers", "list"]),
     "ragged rows": (lambda: tape.tensor([[1.0], [1.0, 2.0]]), ValueError, ["inhomogeneous"]),
     "from_numpy of a list": (lambda: tape.from_numpy([1.0]), TypeError, ["NumPy array", "list", "tape.tensor()"]),
     "Variable of a list": (lambda: Variable([1.0]), TypeError, ["wraps a tensor", "list"]),
     "unknown keyword": (lambda: leaf(1.0).sum(dims_=0), TypeError, ["sum()", "dims_", "axis"]),
     "both names of an argument": (
-        lambda: backward(squares()[1], tape.ones(2), grad_variables=tape.ones(2)), RuntimeError, ["old name", "grad_tensors"]),
+        lambda: backward(squares()[1], tape.ones(2), grad_variables=tape.ones(2)),
+        RuntimeError,
+        ["old name", "grad_tensors"],
+    ),
     "integer default dtype": (lambda: tape.set_default_dtype(tape.int64), TypeError, ["floating", "int64"]),
     "a dtype that holds no numbers": (lambda: tape.zeros(2, dtype="U3"), TypeError, ["dtype", "<U3"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)

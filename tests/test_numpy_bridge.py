@@ -12,21 +12,57 @@ A = np.array([[1.5, -2.0, 0.5], [0.25, 3.0, -1.0]])
 @pytest.mark.parametrize(
     "compute",
     [
-        lambda a: np.exp(a), lambda a: np.abs(a), lambda a: A * a, lambda a: np.float64(2) * a, lambda a: 2 - a,
-        lambda a: A @ a.T, lambda a: np.sum(a, axis=0), lambda a: np.sum(a, 1, keepdims=True), lambda a: np.mean(a),
-        lambda a: np.concatenate([a, A]), lambda a: np.concatenate((a, a), axis=1), lambda a: np.stack([a, A], axis=-1),
-        lambda a: np.where(a > 0, a, 0.0), lambda a: np.reshape(a, (3, 2)), lambda a: np.transpose(a),
-        lambda a: np.linalg.norm(a), lambda a: np.linalg.norm(a, axis=1), lambda a: np.einsum("ij,kj->ik", a, A),
-        lambda a: np.maximum(a, 0.1), lambda a: np.clip(a, -1, 1), lambda a: np.add.reduce(a), lambda a: np.add.reduce(a, axis=None),
-        lambda a: np.maximum.reduce(a, axis=1), lambda a: np.multiply.outer(a, A), lambda a: np.add.accumulate(a, axis=1),
-        lambda a: np.matmul(a, A.T), lambda a: np.dot(a, A.T), lambda a: np.outer(a[0], A[1]), lambda a: np.max(a, axis=1),
-        lambda a: np.var(a, axis=0), lambda a: np.std(a, ddof=1), lambda a: np.prod(a, axis=1), lambda a: np.cumsum(a, axis=0),
-        lambda a: np.squeeze(a[None]), lambda a: np.expand_dims(a, 0), lambda a: np.broadcast_to(a, (2, 2, 3)),
-        lambda a: np.split(a, 3, axis=1)[1], lambda a: np.vstack([a, A]), lambda a: np.hstack([a, A]), lambda a: np.tile(a, 2),
-        lambda a: np.flip(a, 1), lambda a: np.roll(a, 1, axis=0), lambda a: np.diagonal(a), lambda a: np.trace(a), lambda a: np.tril(a),
-        lambda a: np.take(a, [0, 2], axis=1), lambda a: np.sort(a, axis=1), lambda a: np.ravel(a), lambda a: np.swapaxes(a, 0, 1),
+        lambda a: np.exp(a),
+        lambda a: np.abs(a),
+        lambda a: A * a,
+        lambda a: np.float64(2) * a,
+        lambda a: 2 - a,
+        lambda a: A @ a.T,
+        lambda a: np.sum(a, axis=0),
+        lambda a: np.sum(a, 1, keepdims=True),
+        lambda a: np.mean(a),
+        lambda a: np.concatenate([a, A]),
+        lambda a: np.concatenate((a, a), axis=1),
+        lambda a: np.stack([a, A], axis=-1),
+        lambda a: np.where(a > 0, a, 0.0),
+        lambda a: np.reshape(a, (3, 2)),
+        lambda a: np.transpose(a),
+        lambda a: np.linalg.norm(a),
+        lambda a: np.linalg.norm(a, axis=1),
+        lambda a: np.einsum("ij,kj->ik", a, A),
+        lambda a: np.maximum(a, 0.1),
+        lambda a: np.clip(a, -1, 1),
+        lambda a: np.add.reduce(a),
+        lambda a: np.add.reduce(a, axis=None),
+        lambda a: np.maximum.reduce(a, axis=1),
+        lambda a: np.multiply.outer(a, A),
+        lambda a: np.add.accumulate(a, axis=1),
+        lambda a: np.matmul(a, A.T),
+        lambda a: np.dot(a, A.T),
+        lambda a: np.outer(a[0], A[1]),
+        lambda a: np.max(a, axis=1),
+        lambda a: np.var(a, axis=0),
+        lambda a: np.std(a, ddof=1),
+        lambda a: np.prod(a, axis=1),
+        lambda a: np.cumsum(a, axis=0),
+        lambda a: np.squeeze(a[None]),
+        lambda a: np.expand_dims(a, 0),
+        lambda a: np.broadcast_to(a, (2, 2, 3)),
+        lambda a: np.split(a, 3, axis=1)[1],
+        lambda a: np.vstack([a, A]),
+        lambda a: np.hstack([a, A]),
+        lambda a: np.tile(a, 2),
+        lambda a: np.flip(a, 1),
+        lambda a: np.roll(a, 1, axis=0),
+        lambda a: np.diagonal(a),
+        lambda a: np.trace(a),
+        lambda a: np.tril(a),
+        lambda a: np.take(a, [0, 2], axis=1),
+        lambda a: np.sort(a, axis=1),
+        lambda a: np.ravel(a),
+        lambda a: np.swapaxes(a, 0, 1),
     ],
-)  # fmt: skip
+)
 def test_same_value_and_a_history(compute):
     result = compute(tape.tensor(A, requires_grad=True))
     assert isinstance(result, tape.Tensor)
@@ -55,8 +91,17 @@ def test_dtype_argument():
     assert result.dtype == np.float32
 
 
-@pytest.mark.parametrize("compute", [lambda t: np.fft.fft2(t), lambda t: np.nextafter(t, 1.0), lambda t: np.add.at(t, 0, 1.0),
-                                     lambda t: np.sum(t, where=A > 0), lambda t: np.unwrap(t), lambda t: np.add(t, 1, where=A > 0)])
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda t: np.fft.fft2(t),
+        lambda t: np.nextafter(t, 1.0),
+        lambda t: np.add.at(t, 0, 1.0),
+        lambda t: np.sum(t, where=A > 0),
+        lambda t: np.unwrap(t),
+        lambda t: np.add(t, 1, where=A > 0),
+    ],
+)
 def test_no_rule_is_an_error_that_names_the_function(compute):
     with pytest.raises(TypeError, match=r"np\.[a-z2.]+ .*has no rule for tensors.*\n.*detach\(\)\.numpy\(\)"):
         compute(tape.tensor(A, requires_grad=True))

@@ -145,7 +145,7 @@ def test_second_backward_through_a_released_graph():
     x = Variable(torch.ones(2, 2), requires_grad=True)
     out = ((x + 2) ** 2).mean()
     out.backward()
-    with pytest.raises(RuntimeError, match="second time.*\n.*test_seeds.py.*\n.*retain_graph=True"):
+    with pytest.raises(RuntimeError, match=r"second time.*\n.*test_seeds\.py.*\n.*retain_graph=True"):
         out.backward()
 
 

@@ -11,9 +11,17 @@ import tape
 
 @pytest.mark.parametrize(
     ("data", "dtype"),
-    [(1.5, "float64"), ([1, 2], "int64"), ([True], "bool"), (1j, "complex128"), (np.float32(1), "float32"), ([], "float64"),
-     ([[1.0], [2.0]], "float64"), (np.arange(3, dtype=np.int16), "int16")],
-)  # fmt: skip
+    [
+        (1.5, "float64"),
+        ([1, 2], "int64"),
+        ([True], "bool"),
+        (1j, "complex128"),
+        (np.float32(1), "float32"),
+        ([], "float64"),
+        ([[1.0], [2.0]], "float64"),
+        (np.arange(3, dtype=np.int16), "int16"),
+    ],
+)
 def test_tensor_takes_the_dtype_of_its_data(data, dtype):
     made = tape.tensor(data)
     assert made.dtype == np.dtype(dtype)

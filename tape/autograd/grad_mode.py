@@ -11,7 +11,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from ..wengert import current
 
@@ -57,10 +57,6 @@ class _FixedSwitch(_Switch):
     __slots__ = ()
     fixed: bool
 
-    @overload
-    def __new__(cls) -> _FixedSwitch: ...
-    @overload
-    def __new__(cls, function: F) -> F: ...
     def __new__(cls, function: Any = None) -> Any:
         return object.__new__(cls) if function is None else decorate(function, cls.fixed)
 
@@ -123,20 +119,30 @@ def decorate(function: Any, mode: bool) -> Any:
     if inspect.isasyncgenfunction(function):
         return functools.wraps(function)(lambda *args, **kwargs: _async_generator(function(*args, **kwargs), mode))
     if inspect.iscoroutinefunction(function):
+        return functools.wraps(function)(_coroutine(function, mode))
+    if inspect.isgeneratorfunction(function):
+        return functools.wraps(function)(_generator(function, mode))
 
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return await _awaited(function(*args, **kwargs), mode)
-    elif inspect.isgeneratorfunction(function):
+    @functools.wraps(function)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with _Switch(mode):
+            return function(*args, **kwargs)
 
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return (yield from _steps(function(*args, **kwargs), mode))
-    else:
+    return within
 
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with _Switch(mode):
-                return function(*args, **kwargs)
 
-    return functools.wraps(function)(wrapper)
+def _coroutine(function: Any, mode: bool) -> Callable[..., Any]:
+    async def within(*args: Any, **kwargs: Any) -> Any:
+        return await _awaited(function(*args, **kwargs), mode)
+
+    return within
+
+
+def _generator(function: Any, mode: bool) -> Callable[..., Any]:
+    def within(*args: Any, **kwargs: Any) -> Any:
+        return (yield from _steps(function(*args, **kwargs), mode))
+
+    return within
 
 
 def _steps(generator: Any, mode: bool) -> Generator[Any, Any, Any]:
@@ -164,7 +170,8 @@ def _awaited(awaitable: Any, mode: bool) -> Generator[Any, Any, Any]:
 
 
 async def _async_generator(generator: Any, mode: bool) -> Any:
-    step, arguments = generator.asend, (None,)
+    step: Any = generator.asend
+    arguments: tuple[Any, ...] = (None,)
     while True:
         try:
             item = await _awaited(step(*arguments).__await__(), mode)

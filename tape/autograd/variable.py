@@ -12,7 +12,7 @@ from ..tensor import Tensor
 class _VariableMeta(type):
     def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Tensor:
         if volatile:
-            warnings.warn("volatile has no effect any more; use `with tape.no_grad():`", DeprecationWarning, stacklevel=2)
+            warnings.warn("volatile does nothing any more; use `tape.no_grad()`", DeprecationWarning, stacklevel=2)
         if data is None:
             return Tensor(requires_grad=requires_grad)
         if not isinstance(data, Tensor):
