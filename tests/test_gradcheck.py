@@ -1,10 +1,11 @@
 """gradcheck passes what is right, whatever its scale, and catches what is wrong, whatever its size."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import tape
 from ops import REGISTRY
@@ -151,8 +152,10 @@ def test_the_error_names_input_output_index_both_values_and_the_ratio():
     with pytest.raises(GradcheckError) as caught:
         gradcheck(func, (leaf([1.0, 2.0]), leaf([3.0, 4.0])))
     message = str(caught.value)
-    assert "d output 0[0] / d input 0[0]: gradient 6, difference 3 " in message
-    assert "d output 0[0] / d input 1[0]: gradient 2, difference 1 " in message
+    for i, values in ((0, {6: 3, 8: 4}), (1, {2: 1, 4: 2})):
+        found = re.search(rf"d output 0\[(\d)\] / d input {i}\[\1\]: gradient (\d), difference (\d) ", message)
+        assert found
+        assert values[int(found[2])] == int(found[3])
     assert "error/tolerance" in message
     assert "output 1" not in message
 
@@ -183,10 +186,9 @@ def smooth_ops(draw):
     return op, (low + high) / 2, (high - low) / 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(smooth_ops(), min_size=1, max_size=4),
-    st.lists(st.floats(-2, 2), min_size=1, max_size=3),
+    st.lists(st.just(0.0) | st.floats(1e-6, 2) | st.floats(-2, -1e-6), min_size=1, max_size=3),
     st.integers(-8, 8), st.integers(-8, 8), st.sampled_from(DTYPES), st.booleans(),
 )  # fmt: skip
 def test_no_false_alarm_on_random_functions_at_any_scale(ops, numbers, power, out_power, dtype, summed):
@@ -234,6 +236,15 @@ def test_values_at_ties_pass(dtype):
     zero = np.zeros(2, dtype=dtype)
     assert check(lambda x: tape.abs(x) + tape.relu(x) + tape.maximum(x, 0.0), (zero,)).ok
     assert check(lambda x: tape.clamp(x, 0.0, 1.0), (zero,)).ok
+
+
+def test_what_rounding_does_to_a_gradient_is_not_called_wrong():
+    """1 − z² of a tanh near 1 has two digits in float32, and tanh at 12 none."""
+    x = np.array([5.0, 12.0], dtype=np.float32)
+    assert check(lambda x: tape.tanh(x) * 100.0, (x,)).ok
+    x = x.astype(np.float64)
+    assert check(lambda x: tape.tanh(x) * 100.0, (x,)).ok
+    assert not check(lambda x: np.tanh(x) * 100.0, (x,), gradient=lambda x: np.diag(100.1 / np.cosh(x) ** 2)).ok
 
 
 def test_a_function_that_insists_on_float32_is_checked_in_float32():

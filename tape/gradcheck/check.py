@@ -12,10 +12,9 @@ from .analytic import Jacobian, Written, pull, sweep_jacobian
 from .compare import Tolerances, compare
 from .errors import Unfit
 from .report import WRONG, Report
+from .rounding import spread
 from .subject import Array, Subject, has_history, plain
 from .suspects import find_suspects
-
-TREMBLES = 4
 
 
 def check(
@@ -206,9 +205,9 @@ def _compare(
     @cache
     def noise() -> list[Array]:
         floor = precision[:, None] * np.abs(here)[:, None]
-        trembling = _trembling(subject, point, jacobian.blocks)
+        rounding = spread(subject, point, float(np.max(precision, initial=0.0)))
         sizes = [max(float(np.max(np.abs(x), initial=0.0)), 1.0) for x in point]
-        return [t + floor / size for t, size in zip(trembling, sizes)]
+        return [r + floor / size for r, size in zip(rounding, sizes)]
 
     total = sum(x.size for x in point)
     tick = (lambda done: None) if progress is None else (lambda done: progress(done, total))
@@ -230,18 +229,6 @@ def _widened(subject: Subject, point: list[Array], here: Array) -> list[Array]:
     if not same:
         subject.flat(point)
     return wide if same else point
-
-
-def _trembling(subject: Subject, point: list[Array], blocks: Sequence[Array]) -> list[Array]:
-    """How much the gradient changes when every input moves by a unit in its last place."""
-    rng = np.random.default_rng(0)
-    spread = [np.zeros_like(block) for block in blocks]
-    for _ in range(TREMBLES):
-        moved = [np.nextafter(x, rng.choice([-np.inf, np.inf], size=x.shape).astype(x.dtype)) for x in point]
-        with np.errstate(all="ignore"):
-            for s, block, other in zip(spread, blocks, _jacobian(subject, moved).blocks):
-                np.fmax(s, np.where(np.isfinite(block), np.abs(other - block), 0.0), out=s)
-    return [np.where(np.isfinite(s), s, 0.0) for s in spread]
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -23,7 +23,7 @@ Line = Callable[[Any], Vector]
 RATIO = 4.0
 ROUNDING = 4.0
 ORDERS = 3
-LEAST_REACH = 1e-13
+LEAST_REACH, LEAST_STEP = 1e-13, 1e-290
 COMPLEX_STEP, COMPLEX_ERROR = 1e-100, 1e-12
 
 
@@ -112,7 +112,7 @@ def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | N
 def _ladder(x: float, scale: float, eps: float) -> list[float]:
     """Steps from as large as the element, or 1/2, down to where only rounding is left."""
     top = 0.5 * max(abs(x), 1.0)
-    bottom = max(16 * eps * abs(x), eps * min(scale, 1.0))
+    bottom = max(16 * eps * abs(x), eps * min(scale, 1.0), LEAST_STEP)
     count = int(np.log(top / bottom) / np.log(RATIO)) + 1
     return [top * RATIO**-k for k in range(max(count, 6))]
 

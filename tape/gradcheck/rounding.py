@@ -1,0 +1,107 @@
+"""How much rounding alone may move a gradient: the same sweep over values that are rounded at random.
+
+Each run multiplies the result of every op by 1 + ε·u, with u random in [−1, 1] and ε the precision
+of the gradient under check; what the gradients of several runs differ by is what rounding can do
+to it (stochastic arithmetic; Vignes, *Mathematics and Computers in Simulation* 35, 1993).
+A gradient through tanh near 1, where 1 − z² has lost its digits, is not wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+
+from ..record import bind
+from ..tensor import Tensor
+from .analytic import Written, sweep_jacobian
+from .subject import Array, Subject
+
+RUNS = 6
+
+
+class Rounded(Tensor):
+    """A tensor all of whose descendants are rounded at random."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        z = bind(_rounding(op), operands, params)
+        for out in z if isinstance(z, tuple) else (z,):
+            out.__class__ = Rounded
+        return z
+
+
+@cache
+def _rounding(op: Op) -> Op:
+    """The op with a forward function that rounds at random; its records are the op's own."""
+    made = object.__new__(Op)
+    made.__dict__.update(op.__dict__)
+    made.forward = lambda *operands, **params: SHAKE.get()(op.forward(*operands, **params))
+    return made
+
+
+class _Shake:
+    """Moves floating-point values by up to `precision`, relatively; leaves others as they are."""
+
+    def __init__(self, precision: float):
+        self.rng = np.random.default_rng(0)
+        self.precision = precision
+
+    def __call__(self, x: Any) -> Any:
+        if isinstance(x, tuple):
+            return tuple(map(self, x))
+        if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind != "f":
+            return x
+        off = 1.0 + self.precision * self.rng.uniform(-1.0, 1.0, x.shape)
+        return np.multiply(x, off).astype(x.dtype)[()]
+
+
+SHAKE: ContextVar[_Shake] = ContextVar("SHAKE")
+
+
+class _Shaken(Subject):
+    """A subject whose leaves, and so everything computed from them, are rounded at random."""
+
+    def arguments(self, arrays: Sequence[Array]) -> list[Any]:
+        given = super().arguments([SHAKE.get()(x) for x in arrays])
+        for i in self.wrt:
+            given[i].__class__ = Rounded
+        return given
+
+
+def spread(subject: Subject, point: Sequence[Array], precision: float) -> list[Array]:
+    """Per checked input, by how much the gradients of a few randomly rounded runs differ."""
+    if isinstance(subject, Written):
+        return _spread_of_written(subject, point)
+    shaken = _Shaken(subject.func, subject.inputs, subject.wrt, subject.names)
+    token = SHAKE.set(_Shake(precision))
+    try:
+        wide = [x.astype(np.float64) for x in point]
+        runs = [sweep_jacobian(shaken, wide).blocks for _ in range(RUNS)]
+    except Exception:  # a function may insist on exact values; then nothing is allowed for rounding
+        return [np.zeros((1, x.size)) for x in point]
+    finally:
+        SHAKE.reset(token)
+    return [_finite(np.max(parts, axis=0) - np.min(parts, axis=0)) for parts in zip(*runs)]
+
+
+def _spread_of_written(subject: Written, point: Sequence[Array]) -> list[Array]:
+    """The same for a function of plain arrays: between the dtype of its inputs and float64, and between neighbours."""
+    rng = np.random.default_rng(0)
+    here = subject.jacobian(point).blocks
+    others = [subject.jacobian([x.astype(np.float64) for x in point]).blocks]
+    for _ in range(RUNS):
+        beside = [np.nextafter(x, rng.choice([-np.inf, np.inf], size=x.shape).astype(x.dtype)) for x in point]
+        others.append(subject.jacobian(beside).blocks)
+    return [_finite(np.max(np.abs(np.array(parts) - x), axis=0)) for x, parts in zip(here, zip(*others))]
+
+
+def _finite(x: Array) -> Array:
+    return np.where(np.isfinite(x), x, 0.0)
