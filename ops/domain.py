@@ -25,7 +25,17 @@ class Interval:
         return x
 
 
+@dataclass(frozen=True)
+class Truth:
+    """True and false, for the operands that choose."""
+
+    def fit(self, values: np.ndarray) -> np.ndarray:
+        """Numbers above one half are true."""
+        return np.asarray(values) > 0.5
+
+
 REAL = Interval()
+TRUTH = Truth()
 POSITIVE = Interval(0.1, 4.0)
 NONZERO = Interval(avoid=(0.0,), margin=0.1)
 UNIT = Interval(-0.95, 0.95)

@@ -6,13 +6,13 @@ import numpy as np
 
 from .comparison import eq, ge, gt, isfinite, isnan, le, logical_and, logical_or, lt
 from .core import elementwise
-from .domain import NONZERO, REAL, Interval
+from .domain import NONZERO, REAL, TRUTH, Interval
 from .lane import Intrinsic, Select, Via
 
 where = elementwise(
     "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
     None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
-    numpy=(np.where,), lane=Select(), domain=(Interval(-1.0, 1.0, avoid=(0.0,)), REAL, REAL),
+    numpy=(np.where,), lane=Select(), domain=(TRUTH, REAL, REAL),
     doc="""Choice, elementwise: z = x where the condition holds, else y.
 
     The branch that was not taken gets an exact zero, also where its own value or partial is nan.
@@ -95,7 +95,7 @@ masked_fill = elementwise(
     "masked_fill", lambda x, mask, value: np.asarray(np.where(mask, value, x))[()],
     lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
     lane=Via(lambda x, mask, value: where(mask, value, x)),
-    domain=(REAL, Interval(-1.0, 1.0, avoid=(0.0,)), REAL),
+    domain=(REAL, TRUTH, REAL),
     doc="x with the value put where the mask holds.",
 )
 
