@@ -16,7 +16,7 @@ from tape.gradcheck.command import main
 from tape.gradcheck.inputs import BadInput, Reader
 
 ROOT = Path(tape.__file__).parents[1]
-MODELS = ROOT / "notebooks" / "models"
+MODELS = Path(__file__).parents[1] / "notebooks" / "models"
 LOGISTIC = [
     f"{MODELS / 'logistic.py'}:loss", "--input", "w=(30,)", "--input", "b=0.5",
     "--input", "X=breast_cancer.npz[X]", "--input", "y=breast_cancer.npz[y]",
