@@ -130,6 +130,9 @@ class Picture:
 
         return node.register_prehook(note)
 
+    def __repr__(self) -> str:
+        return "\n".join(f"{line.label:24}{line.adjoint}".rstrip() for line in self.lines)
+
     def _repr_svg_(self) -> str:
         swept = any(line.adjoint for line in self.lines)
         width, height = (RIGHT + 230 if swept else MIDDLE + 20), TOP + ROW * len(self.lines) + 10
@@ -138,9 +141,11 @@ class Picture:
             parts.append(heading(RIGHT, "adjoint, from the bottom up"))
         for place, line in enumerate(self.lines):
             parts += box(place, line, leaf=place < len(self.leaves))
-            parts += [arc(used, place, LEFT, -1, "arc") for used in sorted(set(line.uses))]
-            if swept:
-                parts += [arc(place, used, MIDDLE, 1, "rev") for used in sorted(set(line.uses))]
+            for i, used in enumerate(line.uses):
+                again = line.uses[:i].count(used)
+                parts.append(arc(used, place, LEFT, -1, "arc", again))
+                if swept:
+                    parts.append(arc(place, used, MIDDLE, 1, "rev", again))
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         body = "\n".join(parts)
         return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
@@ -178,12 +183,12 @@ def box(place: int, line: Line, leaf: bool) -> list[str]:
     return parts
 
 
-def arc(start: int, stop: int, x: int, side: int, kind: str) -> str:
-    """An arrow beside the boxes, from one line to another."""
+def arc(start: int, stop: int, x: int, side: int, kind: str, again: int) -> str:
+    """An arrow beside the boxes, from one line to another; wider if there are such arrows already."""
     lift = 5 if stop > start else -5
     y0, y1 = (TOP + ROW * place + ROW / 2 - 4 for place in (start, stop))
     y0, y1 = y0 + lift, y1 - lift
-    reach = x + side * min(20 + 14 * abs(stop - start), 90)
+    reach = x + side * min(20 + 14 * abs(stop - start) + 18 * again, 100)
     tip = x + side * 2
     head = f"{tip},{y1} {tip + side * 8},{y1 - 4} {tip + side * 8},{y1 + 4}"
     path = f"M{x},{y0} C{reach},{y0} {reach},{y1} {tip + side * 7},{y1}"

@@ -1,6 +1,6 @@
 """Hypothesis profiles: ``dev`` by default, ``ci`` under CI, ``intense`` where asked for.
 
-    HYPOTHESIS_PROFILE=intense pytest
+HYPOTHESIS_PROFILE=intense pytest
 """
 
 import os
