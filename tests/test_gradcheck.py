@@ -361,6 +361,13 @@ def test_a_gradient_by_hand_must_fit():
     assert check(lambda x, y: np.sum(x * y), (x, x), gradient=lambda x, y: {"input 1": x, "input 0": y}).ok
 
 
+def test_a_gradient_by_hand_of_a_function_written_in_tape():
+    x = np.array([1.0, 2.0])
+    assert check(lambda x: x.pow(3).sum(dim=0), (x,), gradient=lambda x: 3 * x**2).ok
+    assert check(lambda x: x.pow(3).sum(dim=0), (x,), gradient=lambda x: 3 * x.pow(2)).ok
+    assert not check(lambda x: x.pow(3).sum(dim=0), (x,), gradient=lambda x: 2 * x.pow(2)).ok
+
+
 def test_inputs_are_left_alone():
     x = np.array([1.0, 2.0, 3.0])
     before = x.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,8 +80,37 @@ def _row(bar: Any, x: Tensor, name: str) -> Array:
     return np.asarray(plain(bar), dtype=np.float64).ravel()
 
 
+def _on_arrays_or_tensors(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of plain arrays; if the first call shows that it takes none, of tensors."""
+    known: list[Callable[[Any], Any]] = []
+
+    @functools.wraps(func)
+    def call(*values: Any) -> Any:
+        if known:
+            return func(*map(known[0], values))
+        try:
+            result, way = func(*values), _as_it_is
+        except Exception as error:
+            try:
+                result, way = func(*map(_as_tensor, values)), _as_tensor
+            except Exception:
+                raise error from None
+        known.append(way)
+        return result
+
+    return call
+
+
+def _as_it_is(x: Any) -> Any:
+    return x
+
+
+def _as_tensor(x: Any) -> Any:
+    return leaf(x) if isinstance(x, (np.ndarray, np.floating)) else x
+
+
 class Written(Subject):
-    """A function whose gradient the user wrote by hand; everything runs on plain arrays.
+    """A function whose gradient the user wrote by hand: both run on plain arrays, or if that fails on tensors.
 
     Args:
         gradient: called with the same inputs as the function; returns the gradient with respect
@@ -92,8 +122,8 @@ class Written(Subject):
         self, func: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[int], names: Sequence[str],
         gradient: Callable[..., Any],
     ):  # fmt: skip
-        super().__init__(func, inputs, wrt, names)
-        self.gradient = gradient
+        super().__init__(_on_arrays_or_tensors(func), inputs, wrt, names)
+        self.gradient = _on_arrays_or_tensors(gradient)
 
     def arguments(self, arrays: Sequence[Array]) -> list[Any]:
         """All arguments of one call, as NumPy values of their own."""

@@ -233,4 +233,3 @@ def _widened(subject: Subject, point: list[Array], here: Array) -> list[Array]:
 
 def _size(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape))
-

@@ -2,6 +2,24 @@
 
 Exit status: 0 every gradient is right; 1 a gradient is wrong; 2 the command was misused or the
 function cannot be run or checked.
+
+With ``--json``, standard output is one object and nothing else:
+
+============  ===================================================================================
+key           value
+============  ===================================================================================
+``version``   1: the version of this schema
+``function``  the target as it was given
+``status``    the exit status; ``ok`` is whether it is 0
+``error``     null, or why nothing could be checked
+``seconds``   time taken
+``inputs``    list of ``name``, ``shape``, ``dtype`` and ``checked``
+``orders``    one per order: ``order``, ``ok``, ``comparisons`` (the fields of `Comparison` and its
+              ``ratio``), ``faults`` (sentences), ``suspects`` (the fields of `Suspect`), ``lines``
+              (``file``, ``line``, ``function``, ``text``) and ``evaluations``
+============  ===================================================================================
+
+A number that is not finite is null.
 """
 
 from __future__ import annotations
@@ -128,7 +146,7 @@ def _status(reports: Sequence[Report]) -> int:
 
 
 def _print_json(outcome: dict[str, Any], chosen: Plan | None, reports: Sequence[Report]) -> None:
-    """The schema: version, function, status, ok, error, seconds, seed-independent inputs, orders."""
+    """Print the object that the head of this file describes."""
     outcome["ok"] = outcome["status"] == RIGHT
     outcome["inputs"] = [] if chosen is None else chosen.described()
     outcome["orders"] = [{"order": order, **report.as_dict()} for order, report in enumerate(reports, 1)]
