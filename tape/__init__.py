@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...  # the functions, which come from the registry
 
+
 newaxis = None
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():

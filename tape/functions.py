@@ -203,4 +203,3 @@ def __pow__(self: Tensor, exponent: Any) -> Any:
     if (kind is int or kind is float) and exponent == 2 and self._spec.inexact:
         return _square(self)
     return _power(self, exponent)
-

@@ -1,6 +1,8 @@
-"""Hypothesis profiles: ``dev`` by default, ``ci`` under CI, ``intense`` where asked for.
+"""Hypothesis profiles: ``dev`` by default, ``ci`` under CI, others where asked for.
 
-HYPOTHESIS_PROFILE=intense pytest
+    HYPOTHESIS_PROFILE=intense pytest
+
+takes two thousand examples of everything.
 """
 
 import os
