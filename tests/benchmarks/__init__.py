@@ -3,4 +3,6 @@
     python -m tests.benchmarks                 all of them, as a table
     python -m tests.benchmarks chain           those whose names begin so
     python -m tests.benchmarks --json out.json --readme
+
+The last keeps every sample in a file, and puts the table into the README.
 """
