@@ -40,6 +40,7 @@ class Timed:
     goal: Goal | None = None
     per: Callable[..., int] = lambda *size: 1
     unit: str = "s"
+    rounds: int = 5
 
     @contextmanager
     def samplers(self, peers: Sequence[str], small: bool = False) -> Iterator[dict[str, Sampler]]:
@@ -60,6 +61,7 @@ class Fresh:
 
     Attributes:
         sampler: makes the sampler of a peer; it may take a number, `size` or `small`.
+        rounds: how many times each peer is measured at least.
         setting: a context around all samples, whose value is passed to `sampler`; None when small.
     """
 
@@ -69,6 +71,7 @@ class Fresh:
     peers: tuple[str, ...]
     goal: Goal | None = None
     unit: str = "s"
+    rounds: int = 5
     setting: Callable[[], Any] | None = None
     size: tuple[Any, ...] = field(default=())
     small: tuple[Any, ...] = field(default=())
@@ -188,7 +191,7 @@ BENCHMARKS: tuple[Timed | Fresh, ...] = (
     ),
     Fresh(
         "first gradient, cold", "the same, nothing on disk", _first_gradient, ("tape",), at_most(6.0),
-        setting=lambda: processes.folder(False),
+        rounds=3, setting=lambda: processes.folder(False),
     ),
     Fresh(
         "memory", "memory per recorded operation on one number", _bytes_per_record, ("tape", "torch", "autograd"),

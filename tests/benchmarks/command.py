@@ -17,17 +17,17 @@ from .report import Result, show, write_readme
 from .timing import compare
 
 
-def measure(benchmark: Timed | Fresh, seconds: float, small: bool = False, rounds: int = 5) -> Result:
+def measure(benchmark: Timed | Fresh, seconds: float, small: bool = False, rounds: int | None = None) -> Result:
     """Run one benchmark with those of its peers that are installed."""
     peers = [peer for peer in benchmark.peers if installed(peer)]
     missing = [peer for peer in benchmark.peers if peer not in peers]
     with benchmark.samplers(peers, small) as samplers:
-        return Result(benchmark, compare(samplers, seconds, rounds), missing)
+        return Result(benchmark, compare(samplers, seconds, rounds or benchmark.rounds), missing)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1)
-@click.option("--seconds", default=3.0, show_default=True, help="Time for each benchmark; at least five rounds.")
+@click.option("--seconds", default=3.0, show_default=True, help="Time for each benchmark; more where a few rounds take longer.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write all samples there.")
 @click.option("--readme", is_flag=True, help="Put the table into README.md, between its markers.")
 def main(names: tuple[str, ...], seconds: float, json_path: Path | None, readme: bool) -> None:
