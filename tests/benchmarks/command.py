@@ -27,7 +27,7 @@ def measure(benchmark: Timed | Fresh, seconds: float, small: bool = False, round
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1)
-@click.option("--seconds", default=3.0, show_default=True, help="Time for each benchmark; more where a few rounds take longer.")
+@click.option("--seconds", default=3.0, show_default=True, help="Time for each benchmark, or a few rounds.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write all samples there.")
 @click.option("--readme", is_flag=True, help="Put the table into README.md, between its markers.")
 def main(names: tuple[str, ...], seconds: float, json_path: Path | None, readme: bool) -> None:
