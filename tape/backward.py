@@ -15,7 +15,7 @@ from ops import REGISTRY
 from .changes import check_unchanged
 from .engine import differentiate, node_of
 from .hooks import apply
-from .leaf import LEAVES, materialise
+from .leaf import materialise
 from .propagate import key
 from .record import wrap
 from .tensor import Tensor, method
@@ -135,7 +135,7 @@ def _grad_once(
 ) -> list[Tensor | None]:
     fitted = _fit_all(outputs, weights, create)
     check_unchanged(outputs, inputs)
-    found = differentiate(outputs, fitted, inputs, retain_graph=retain, create_graph=create)
+    found = differentiate(outputs, fitted, inputs, retain_graph=retain, create_graph=create).found
     with _recording(create):
         return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
 
@@ -186,21 +186,18 @@ def _run(
         _check_inputs(targets, "backward(inputs=…)")
     gradients = _fit_all(outputs, weights, create)
     check_unchanged(outputs, targets)
-    found = differentiate(
+    found, leaves = differentiate(
         outputs, gradients, targets, retain_graph=create if retain is None else retain, create_graph=create
     )
-    if targets is None:
-        receivers = ((LEAVES.get(-k), k) for k in list(found) if k < 0)
-    else:
-        receivers = ((t, key(node_of(t))) for t in {id(t): t for t in targets}.values())
+    receivers = leaves if targets is None else {key(node_of(t)): t for t in targets}
     with _recording(create):
         _accumulate_all(receivers, found)
 
 
-def _accumulate_all(receivers: Iterable[tuple[Tensor | None, int]], found: dict[int, Any]) -> None:
+def _accumulate_all(receivers: dict[int, Tensor], found: dict[int, Any]) -> None:
     """Give each receiver its adjoint; adjoints are taken out of `found`, so that nothing else holds them."""
-    for tensor, k in receivers:
-        if tensor is not None and k in found:
+    for k, tensor in receivers.items():
+        if k in found:
             box = [found.pop(k)]
             if tensor._hooks:
                 g = box.pop()

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import sweep_python
 from .native import jitted
 from .propagate import key
 from .tensor import Tensor
 from .wengert import WengertList, current, list_of
+
+
+class Adjoints(NamedTuple):
+    """What a backward found, by `key`; and the leaves among the keys.
+
+    The adjoints are arrays, or tensors with a history of their own.
+    """
+
+    found: dict[int, Any]
+    leaves: dict[int, Tensor]
 
 
 def differentiate(
@@ -19,23 +29,24 @@ def differentiate(
     *,
     retain_graph: bool,
     create_graph: bool,
-) -> dict[int, Any]:
-    """Adjoints by `key`: of every leaf that the outputs depend on, or of the targets alone.
-
-    The adjoints are arrays, or tensors with a history of their own if `create_graph`.
-    """
+) -> Adjoints:
+    """Adjoints of every leaf that the outputs depend on, or of the targets alone."""
     wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
     adjoints: dict[int, Any] = {}
+    leaves: dict[int, Tensor] = {}
     for output, g in zip(outputs, gradients):
-        g = g if create_graph else g._data
-        _add(adjoints, key(node_of(output)), g)
+        k = key(node_of(output))
+        _add(adjoints, k, g if create_graph else g._data)
+        if k < 0:
+            leaves[k] = output
     recorder = current()
     recording, where = recorder.recording, recorder.where
     recorder.recording = create_graph
     try:
-        return _sweep_lists(adjoints, wanted, retain_graph, create_graph)
+        found = _sweep_lists(adjoints, leaves, wanted, retain_graph, create_graph)
     finally:
         recorder.recording, recorder.where = recording, where
+    return Adjoints(found, leaves)
 
 
 def node_of(tensor: Tensor) -> Any:
@@ -44,7 +55,11 @@ def node_of(tensor: Tensor) -> Any:
 
 
 def _sweep_lists(
-    adjoints: dict[int, Any], wanted: dict[int, Any] | None, retain: bool, create_graph: bool
+    adjoints: dict[int, Any],
+    leaves: dict[int, Tensor],
+    wanted: dict[int, Any] | None,
+    retain: bool,
+    create_graph: bool,
 ) -> dict[int, Any]:
     """Sweep list after list until only leaves and targets are left.
 
@@ -64,7 +79,7 @@ def _sweep_lists(
             roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
             wengert.busy += 1
             busy.append(wengert)
-            reached, runs = sweep(wengert, roots, wanted, create_graph)
+            reached, runs = sweep(wengert, roots, leaves, wanted, create_graph)
             consumed.append((wengert, runs))
             for k, g in reached.items():
                 _add(found if k < 0 or wengert.owns(k) else adjoints, k, g)
@@ -81,13 +96,20 @@ def _sweep_lists(
 
 
 def sweep(
-    wengert: WengertList, roots: dict[int, Any], wanted: dict[int, Any] | None, create_graph: bool
+    wengert: WengertList,
+    roots: dict[int, Any],
+    leaves: dict[int, Tensor],
+    wanted: dict[int, Any] | None,
+    create_graph: bool,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
-    """Sweep one list: jitted on plain arrays, in Python where the sweep itself is to be recorded."""
+    """Sweep one list: jitted on plain arrays, in Python where the sweep itself is to be recorded.
+
+    Gives the adjoints it ends with by key, and the runs of rows it visited; adds to `leaves`.
+    """
     room = None if create_graph else jitted("run")
     if room is None:
-        return sweep_python.sweep(wengert, roots, wanted, create_graph)
-    return room.sweep(wengert, roots, wanted)  # type: ignore[no-any-return]
+        return sweep_python.sweep(wengert, roots, leaves, wanted, create_graph)
+    return room.sweep(wengert, roots, leaves, wanted)  # type: ignore[no-any-return]
 
 
 def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:

@@ -1,18 +1,14 @@
-"""Leaves: tensors that no record made, and the register of those that require grad."""
+"""Leaves: tensors that no record made."""
 
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from .record import wrap
 from .spec import spec_of
 from .tensor import Tensor, attribute, method, settable
-
-LEAVES: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
-"""Living leaves that require grad, by identity: a sweep speaks of a leaf by its identity alone."""
 
 
 def leaf(value: Any, requires_grad: bool = False) -> Tensor:
@@ -35,7 +31,6 @@ def require(tensor: Tensor) -> None:
             "Write its numbers as floats (1.0 instead of 1), pass dtype=tape.float64, or convert it with .double()."
         )
     tensor._node = True
-    LEAVES[id(tensor)] = tensor
 
 
 @method

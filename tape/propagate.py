@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from ops import REGISTRY, Op
 
 from .location import locate
 from .record import output, plan, wrap
-from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, X, XV, Y, YV, ZV
+from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from .spec import Spec
 from .tensor import Tensor
 from .wengert import current, list_of

@@ -15,6 +15,7 @@ import numpy as np
 
 from .propagate import check_not_released, contributions, key
 from .row import CODE, LASTI, X, Y, operands
+from .tensor import Tensor
 from .wengert import WengertList, current
 
 
@@ -48,7 +49,11 @@ def visit(wengert: WengertList, roots: Collection[int], targets: Collection[int]
 
 
 def sweep(
-    wengert: WengertList, roots: dict[int, Any], targets: Collection[int] | None, create_graph: bool
+    wengert: WengertList,
+    roots: dict[int, Any],
+    leaves: dict[int, Tensor],
+    targets: Collection[int] | None,
+    create_graph: bool,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited."""
     rows = visit(wengert, roots, targets)
@@ -79,6 +84,8 @@ def sweep(
             for ref, bar in contributions(row, g, wanted, create_graph):
                 k = key(ref)
                 adjoints[k] = adjoints[k] + bar if k in adjoints else bar
+                if k < 0:
+                    leaves[k] = ref
     return found | adjoints, list(runs(map(wengert.locate, consumed)))
 
 

@@ -5,7 +5,7 @@ rounding, which grows as 1/h (Nocedal & Wright, *Numerical Optimization*, 8.1). 
 elements.  Where it disagrees with the gradient under check, `settle` looks closer: differences at
 a ladder of steps, Richardson's extrapolation, and the entry whose own error is smallest among
 those that smaller steps do not contradict (after Ridders, *Advances in Engineering Software* 4,
-1982, who has no defence against noise and aliasing; see `_errors` and `_uncontradicted`).
+1982, who has no defence against noise and aliasing; see `_errors` and `_contradicted`).
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | N
 
 
 def _ladder(x: float, scale: float, eps: float) -> list[float]:
-    """Steps from as large as the element, or 1/2, down to where only rounding is left."""
-    top = 0.5 * max(abs(x), 1.0)
+    """Steps from half the size of the element and its array, or of 1, down to where only rounding is left."""
+    top = 0.5 * max(abs(x), scale, 1.0)
     bottom = max(16 * eps * abs(x), eps * min(scale, 1.0), LEAST_STEP)
     count = int(np.log(top / bottom) / np.log(RATIO)) + 1
     return [top * RATIO**-k for k in range(max(count, 6))]
@@ -120,7 +120,7 @@ def _ladder(x: float, scale: float, eps: float) -> list[float]:
 def _best(
     differences: np.ndarray, rounding: np.ndarray, steps: np.ndarray, reach: float
 ) -> tuple[Estimate, np.ndarray]:
-    """Per output, the uncontradicted entry of the extrapolation table with the smallest error.
+    """Per output, the entry of the extrapolation table with the smallest error.
 
     Also gives the error of every plain difference.
     """
@@ -130,7 +130,7 @@ def _best(
             weight = RATIO ** (2 * order)
             table.append((weight * table[-1][1:] - table[-1][:-1]) / (weight - 1))
         errors = _errors(table, rounding, steps)
-        trusted = [np.where(_uncontradicted(t, e, table[0], errors[0]), e, np.inf) for t, e in zip(table, errors)]
+        trusted = [_contradicted(t, e, table[0], errors[0]) for t, e in zip(table, errors)]
     values, found = np.concatenate(table), np.concatenate(trusted)
     used = np.concatenate([steps[: len(t)] for t in table])
     orders = np.repeat(np.arange(ORDERS), [len(t) for t in table])
@@ -174,21 +174,21 @@ def _staircase(differences: np.ndarray, steps: np.ndarray, reach: float) -> np.n
     quiet = np.logical_and.accumulate((differences == 0)[::-1], axis=0)[::-1]
     extent = np.max(np.where(quiet, steps[:, None], 0.0), axis=0)
     moves = np.any(np.isfinite(differences) & (differences != 0), axis=0)
-    lost: np.ndarray = quiet & (moves & (extent < reach))
+    left = np.sum(np.isfinite(differences) & ~quiet, axis=0) > ORDERS
+    lost: np.ndarray = quiet & (moves & left & (extent < reach))
     return lost
 
 
-def _uncontradicted(entries: np.ndarray, errors: np.ndarray, plain: np.ndarray, plain_errors: np.ndarray) -> np.ndarray:
-    """Entries that every plain difference at a smaller step agrees with, within both errors.
+def _contradicted(entries: np.ndarray, errors: np.ndarray, plain: np.ndarray, plain_errors: np.ndarray) -> np.ndarray:
+    """Errors, raised where the plain difference at a smaller step disagrees by more than both errors.
 
     A step of many periods of an oscillation gives consistent zeros; smaller steps know better.
     """
-    good = np.ones(entries.shape, dtype=bool)
+    raised = errors.copy()
     for k in range(len(entries)):
-        gap = np.abs(entries[k] - plain[k + 1 :])
-        bound = ROUNDING * (errors[k] + plain_errors[k + 1 :])
-        good[k] = ~np.any(np.isfinite(plain_errors[k + 1 :]) & (gap > bound), axis=0)
-    return good
+        gap = np.abs(entries[k] - plain[k + 1 :]) / ROUNDING - plain_errors[k + 1 :]
+        raised[k] = np.maximum(errors[k], np.max(np.where(np.isfinite(gap), gap, 0.0), axis=0, initial=0.0))
+    return raised
 
 
 def _mark_kinks(

@@ -22,7 +22,7 @@ COLOURS = {"right": "green", "wrong": "bold red", "unsettled": "yellow"}
 
 
 class Progress:
-    """A bar on standard error that appears when the work takes longer than a second."""
+    """A bar on standard error that appears, on a terminal, when the work takes longer than a second."""
 
     def __init__(self) -> None:
         self.start = time.monotonic()
@@ -42,6 +42,8 @@ class Progress:
             if time.monotonic() - self.start < PATIENCE:
                 return
             console = Console(file=sys.__stderr__, stderr=True)
+            if not console.is_terminal:
+                return
             self.bar = rich.progress.Progress(console=console, transient=True)
             self.task = self.bar.add_task("checking")
             self.bar.start()

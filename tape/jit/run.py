@@ -30,7 +30,7 @@ _idle: list[Workspace] = []
 
 
 def sweep(
-    wengert: WengertList, roots: dict[int, Any], targets: dict[int, Any] | None
+    wengert: WengertList, roots: dict[int, Any], leaves: dict[int, Tensor], targets: dict[int, Any] | None
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited.
 
@@ -44,7 +44,7 @@ def sweep(
         work = Workspace()
     work.reset(last + 1)
     try:
-        run = Run(wengert, work, positions, targets)
+        run = Run(wengert, work, positions, leaves, targets)
         for handle, g in roots.items():
             run.start(handle, positions[handle], g)
         run.go()
@@ -61,9 +61,14 @@ class Run:
     """The state of one sweep that is Python's: arrays it made, leaves by key, what to stop at."""
 
     def __init__(
-        self, wengert: WengertList, work: Workspace, roots: dict[int, int], targets: dict[int, Any] | None
+        self,
+        wengert: WengertList,
+        work: Workspace,
+        roots: dict[int, int],
+        leaves: dict[int, Tensor],
+        targets: dict[int, Any] | None,
     ):
-        self.wengert, self.work, self.targets = wengert, work, targets
+        self.wengert, self.work, self.leaves, self.targets = wengert, work, leaves, targets
         self.arrays: dict[int, Any] = {}
         self.leaf_slots: dict[int, int] = {}
         self.found: dict[int, Any] = {}
@@ -181,6 +186,8 @@ class Run:
         self.arrays[slot] = array
         if position < 0:
             self.leaf_slots[key(ref)] = slot
+            if isinstance(ref, Tensor):
+                self.leaves[key(ref)] = ref
 
     def adjoint(self, slot: int, row: list[Any]) -> Any:
         """What has been summed up in the slot of a record."""
