@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import os
-import sys
+from functools import cache
 from itertools import islice
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -41,15 +41,16 @@ def locate(code: CodeType, lasti: int) -> Location:
     return Location(code.co_filename, line or code.co_firstlineno, code.co_name)
 
 
-def in_library(code: CodeType) -> bool:
-    """Whether some code belongs to this library rather than to its user."""
-    return code.co_filename.startswith(LIBRARY)
+@cache
+def in_library(file: str) -> bool:
+    """Whether a source file belongs to this library rather than to its user."""
+    return file.startswith(LIBRARY)
 
 
-def user_frame(frame: FrameType | None) -> tuple[CodeType, int]:
-    """Code and instruction offset of the nearest caller outside the library and NumPy's dispatch."""
-    if frame is None:
-        frame = sys._getframe(1)
-    while frame.f_back is not None and in_library(frame.f_code):
+def user_frame(frame: FrameType) -> tuple[CodeType, int]:
+    """Code and instruction offset of the nearest caller outside the library."""
+    code = frame.f_code
+    while in_library(code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+        code = frame.f_code
+    return code, frame.f_lasti

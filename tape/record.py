@@ -42,9 +42,7 @@ def lift(x: Any) -> Any:
     """What the forward function of an op gets for an operand."""
     if isinstance(x, Tensor):
         return x._data
-    if isinstance(x, (Number, np.ndarray, np.generic)):
-        return x
-    return asarray(x)
+    return x if isinstance(x, (np.ndarray, np.generic, Number)) else asarray(x)
 
 
 def as_tensor(z: Any) -> Any:
@@ -54,9 +52,9 @@ def as_tensor(z: Any) -> Any:
 
 def operand(x: Any) -> Any:
     """What a row holds for an operand: a handle, a leaf, or None."""
-    if not isinstance(x, Tensor):
-        return None
-    return x if x._node is True else x._node
+    if isinstance(x, Tensor):
+        return x if x._node is True else x._node
+    return None
 
 
 @cache
@@ -75,53 +73,66 @@ def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     except ValueError as error:
         raise misfit(op, values, error) from None
     wengert = current()
-    refs = [operand(x) for x in operands]
-    if wengert.recording and op.differentiable and (op.outputs != 1 or spec_of(z).inexact):
-        wanted = tuple(i for i, ref in enumerate(refs) if ref is not None and op.rule(i))
+    spec = spec_of(z) if op.outputs == 1 else None
+    if wengert.recording and (spec is None or spec.inexact):
+        refs = [operand(x) for x in operands]
+        wanted = wanted_operands(op, tuple([ref is not None for ref in refs]))
         if wanted:
-            return append(wengert, op, refs, values, z, params, wanted)
-    return tuple(map(wrap, z)) if op.outputs != 1 else wrap(z)
+            refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
+            return append(wengert, op, refs, values, z, spec, params, wanted)
+    return wrap(z, None, spec) if spec else tuple(map(wrap, z))
+
+
+@cache
+def wanted_operands(op: Op, tracked: tuple[bool, ...]) -> tuple[int, ...]:
+    """The operands that a gradient may flow to: those with a history in which the op is not constant."""
+    return tuple(i for i, has_history in enumerate(tracked) if has_history and op.rule(i))
 
 
 def append(
-    wengert: WengertList, op: Op, refs: list[Any], values: list[Any], z: Any, params: dict[str, Any], wanted: Any
+    wengert: WengertList,
+    op: Op,
+    refs: list[Any],
+    values: list[Any],
+    z: Any,
+    spec: Spec | None,
+    params: dict[str, Any],
+    wanted: tuple[int, ...],
 ) -> Any:
-    """Append the record of an evaluated op and return its result as a tensor."""
+    """Append the record of an evaluated op and return its result, or its several results, as tensors."""
     keep, keep_z = plan(op, wanted)
-    arity = len(refs)
-    for i in range(arity):
-        if i not in wanted:
-            refs[i] = None
-    if op.variadic:
-        saved = values if keep else [None] * arity
-    else:
-        saved = [v if k else None for v, k in zip(values, keep)]
-    row_params: Any = tuple(params.get(name, default) for name, default in op.params.items()) or None
-    if arity == 1 and not op.variadic:
-        x, y, xv, yv = refs[0], None, saved[0], None
-    elif arity == 2 and not op.variadic:
-        (x, y), (xv, yv) = refs, saved
-        if row_params is None:
-            for i, v in enumerate(values):
-                if isinstance(v, (int, float)) and not isinstance(v, np.generic):
-                    row_params = float(v)
-                    xv, yv = (None, yv) if i == 0 else (xv, None)
-    else:
-        x, y, xv, yv = tuple(refs), None, tuple(saved), None
-    code, lasti = wengert.where or user_frame(getframe(2))
+    x, y, xv, yv, number = fields(op, refs, values, keep)
+    row_params = tuple([params.get(name, default) for name, default in op.params.items()]) if op.params else number
+    where = wengert.where or user_frame(getframe(2))
     handle = wengert.next()
-    outputs = z if op.outputs != 1 else None
-    spec = None if outputs else spec_of(z)
-    wengert.extend((handle, op.code, x, y, xv, yv, z if keep_z else None, row_params, spec, code, lasti))
+    wengert.extend((handle, op.code, x, y, xv, yv, z if keep_z else None, row_params, spec, *where))
     if handle > wengert.limit:
         wengert.scan()
-    nbytes = sum(v.nbytes for v in outputs) if outputs else spec.nbytes
-    nbytes += sum(_first_use(ref) for ref in refs if isinstance(ref, Tensor)) + _bytes_of((xv, yv, row_params))
+    nbytes = spec.nbytes if spec else sum(v.nbytes for v in z)
+    for field in (*refs, xv, yv, row_params):
+        if field is not None:
+            nbytes += _bytes_of(field)
     if nbytes > LARGE:
         wengert.account(nbytes)
-    if outputs:
-        return tuple(output(wengert, handle, i, v, code, lasti) for i, v in enumerate(outputs))
-    return wrap(z, handle, spec)
+    if spec:
+        return wrap(z, handle, spec)
+    return tuple(output(wengert, handle, i, v, *where) for i, v in enumerate(z))
+
+
+def fields(op: Op, refs: list[Any], values: list[Any], keep: tuple[bool, ...] | bool) -> tuple[Any, ...]:
+    """The fields X, Y, XV and YV of a row, and the plain number among two operands if there is one."""
+    if op.variadic:
+        return tuple(refs), None, tuple(values) if keep else None, None, None
+    saved = [v if k else None for v, k in zip(values, keep)]  # type: ignore[arg-type]
+    if op.arity == 1:
+        return refs[0], None, saved[0], None, None
+    if op.arity != 2:
+        return tuple(refs), None, tuple(saved), None, None
+    for i, v in enumerate(values):
+        if type(v) in (float, int, bool) and not op.params:
+            saved[i] = None
+            return (*refs, *saved, float(v))
+    return (*refs, *saved, None)
 
 
 def output(wengert: WengertList, parent: int, i: int, value: Any, code: Any, lasti: int) -> Tensor:
@@ -134,23 +145,20 @@ def output(wengert: WengertList, parent: int, i: int, value: Any, code: Any, las
     return wrap(value, handle, spec)
 
 
-def _bytes_of(fields: Any) -> int:
-    """Bytes of the arrays among a row's fields, which may be much larger than its result."""
-    total = 0
-    for field in fields:
-        if type(field) is np.ndarray:
-            total += field.nbytes
-        elif type(field) is tuple:
-            total += _bytes_of(field)
-    return total
+def _bytes_of(field: Any) -> int:
+    """Bytes that a field of a row keeps alive, which may be many more than its result has.
 
-
-def _first_use(leaf: Tensor) -> int:
-    """Bytes of a leaf that no record has counted yet."""
-    if leaf._counted or leaf._spec.nbytes <= LARGE:
-        return 0
-    leaf._counted = True
-    return leaf._spec.nbytes
+    A large leaf is counted by the first record that holds it.
+    """
+    kind = type(field)
+    if kind is np.ndarray:
+        return field.nbytes  # type: ignore[no-any-return]
+    if kind is tuple:
+        return sum(map(_bytes_of, field))
+    if kind is Tensor and field._spec.nbytes > LARGE and not field._counted:
+        field._counted = True
+        return field._spec.nbytes  # type: ignore[no-any-return]
+    return 0
 
 
 OUTPUT = REGISTRY["output"]
