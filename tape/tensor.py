@@ -56,6 +56,7 @@ class Tensor(Operators):
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
+        __bind__: Any  # given by the room that records
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...  # what the rooms add
