@@ -32,6 +32,7 @@ from .row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV
 THREAD_SHIFT = 40
 ROWS_BETWEEN_SCANS = 1 << 14
 BYTES_BETWEEN_SCANS = 1 << 28
+HOOKS_BETWEEN_SCANS = 64
 
 
 class WengertList:
@@ -50,7 +51,7 @@ class WengertList:
     """
 
     __slots__ = (
-        "__weakref__", "_bytes", "_bytes_limit", "busy", "extend", "hooks",
+        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "busy", "extend", "hooks",
         "limit", "next", "number", "recording", "rows", "shift", "where",
     )  # fmt: skip
 
@@ -67,6 +68,7 @@ class WengertList:
         self.shift = number << THREAD_SHIFT
         self._bytes = 0
         self._bytes_limit = BYTES_BETWEEN_SCANS
+        self._hooks_limit = HOOKS_BETWEEN_SCANS
 
     def __len__(self) -> int:
         return len(self.rows) // WIDTH
@@ -106,6 +108,12 @@ class WengertList:
         for start, stop in runs:
             for field in (XV, YV, ZV):
                 rows[start * WIDTH + field : stop * WIDTH : WIDTH] = [None] * (stop - start)
+
+    def prune_hooks(self) -> None:
+        """Drop the hooks of dead records before there are many, because every sweep looks through them."""
+        if len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self:
+            self.scan()
+            self._hooks_limit = max(HOOKS_BETWEEN_SCANS, 2 * len(self.hooks))
 
     def scan_if_due(self) -> None:
         """Scan after a sweep; the list of another thread is scanned by that thread alone."""
@@ -150,8 +158,7 @@ LISTS: dict[int, WengertList] = {}
 """The list of each living thread, by thread identifier."""
 
 _by_number: dict[int, WengertList] = {}
-_numbers = itertools.count(1)
-_orphans = threading.RLock()
+_starting = threading.RLock()
 _thread = threading.local()
 
 
@@ -174,9 +181,11 @@ def list_of(handle: int) -> WengertList:
 
 def _start() -> WengertList:
     ident = get_ident()
-    made = LISTS[ident] = WengertList(next(_numbers))
-    _drop_orphans()
-    _by_number[made.number] = made
+    with _starting:
+        made = _orphan()
+        if made is None:
+            made = WengertList(len(_by_number) + 1)
+        _by_number[made.number] = LISTS[ident] = made
     _thread.owner = owner = _Owner()
     weakref.finalize(owner, _end, ident, made).atexit = False
     return made
@@ -187,12 +196,16 @@ def _end(ident: int, ended: WengertList) -> None:
         del LISTS[ident]
 
 
-def _drop_orphans() -> None:
-    """Forget the lists of ended threads from which no living tensor can reach a record."""
-    with _orphans:
-        threads = set(map(id, list(LISTS.values())))
-        for number, orphan in list(_by_number.items()):
-            if id(orphan) not in threads:
-                orphan.scan()
-                if not orphan.rows:
-                    _by_number.pop(number, None)
+def _orphan() -> WengertList | None:
+    """The list of an ended thread from which no living tensor can reach a record, ready for another thread.
+
+    It goes on with its handles where it was, so that none is ever given twice.
+    """
+    threads = set(map(id, LISTS.values()))
+    for orphan in _by_number.values():
+        if id(orphan) not in threads:
+            orphan.scan()
+            if not orphan.rows and not orphan.busy:
+                orphan.recording, orphan.where, orphan.hooks = True, None, {}
+                return orphan
+    return None
