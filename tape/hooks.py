@@ -94,10 +94,11 @@ def copy_of(handle: int) -> int:
 
 def chain_of(handle: int, spec: Spec) -> Chain:
     """The hooks of a record, started if there are none."""
-    hooks = list_of(handle).hooks
-    if handle not in hooks:
-        hooks[copy_of(handle)] = [Chain(spec)]
-    return hooks[handle][0]
+    wengert = list_of(handle)
+    if handle not in wengert.hooks:
+        wengert.prune_hooks()
+        wengert.hooks[copy_of(handle)] = [Chain(spec)]
+    return wengert.hooks[handle][0]
 
 
 def _check_requires_grad(tensor: Tensor, what: str) -> None:
