@@ -1,6 +1,6 @@
 """Memory stays constant over loops of every form.
 
-The tests run 10⁵ steps; ``python -m tests.test_memory 1000000`` runs as many as asked and prints a table.
+The tests run 10⁵ steps; ``PYTHONPATH=. python tests/test_memory.py 1000000`` runs as many as asked and prints a table.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def fail(g):
 
 def create_graph(steps):
     x = leaf(0.5)
-    for _ in range(steps // 20):
+    for _ in range(steps // 40):
         (g,) = grad(x * x * x, x, create_graph=True)
         g.backward()
 
@@ -141,12 +141,15 @@ LOOPS = [
 
 def measure(loop, steps):
     """Peak and remaining bytes of Python's memory over a loop, after a shorter one to warm up; longest list."""
-    loop(min(steps, 40_000))
+    loop(20_000)
     gc.collect()
     current().scan()
     tracemalloc.start()
     loop(steps)
-    after, peak = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
+    gc.collect()
+    current().scan()
+    after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak, after
 
@@ -166,11 +169,11 @@ def test_constant_memory(loop):
     assert len(current().hooks) <= kept
 
 
-@pytest.mark.parametrize("loop", [forward_and_backward, forward_only, hooks], ids=lambda loop: loop.__name__)
+@pytest.mark.parametrize("loop", [forward_and_backward, forward_only], ids=lambda loop: loop.__name__)
 def test_constant_memory_by_tracemalloc(loop):
-    """Four times the steps take no more memory (tracing is slow, so the loops are shorter here)."""
-    short, _ = measure(loop, 20_000)
-    long, after = measure(loop, 80_000)
+    """Three times the steps take no more memory (tracing is slow, so the loops are shorter here)."""
+    short, _ = measure(loop, 15_000)
+    long, after = measure(loop, 45_000)
     assert long < short + MB
     assert after < MB / 2
 
@@ -221,13 +224,13 @@ LARGE = [large_backward, large_forward, large_new_leaf, large_constant_small_res
 @pytest.mark.parametrize("make", LARGE, ids=lambda make: make.__name__)
 def test_large_arrays_bring_the_scan_forward(make):
     """Far more bytes than the budget pass through; what is alive stays within it."""
-    n = 200_000
+    n = 1_000_000
     step = make(n)
     passes = 3 * BYTES_BETWEEN_SCANS // (8 * n if make is not large_mask else n)
     start = tracked = held()
     for k in range(passes):
         step()
-        if k % 16 == 0:
+        if k % 4 == 0:
             tracked = max(tracked, held())
     assert tracked - start <= 1.6 * BYTES_BETWEEN_SCANS
     gc.collect()

@@ -245,7 +245,7 @@ def test_backward_inside_a_hook(either):
 
 
 def test_a_hook_that_releases_what_the_sweep_still_needs(either):
-    """The outer sweep notices; it does not read what is gone."""
+    """The outer sweep notices, or had taken hold of the values before; it never reads what is gone."""
     x = leaf(np.ones(1000))
     y = x * x
     a, b = tape.exp(y).sum(), tape.sin(y).sum()
@@ -254,13 +254,18 @@ def test_a_hook_that_releases_what_the_sweep_still_needs(either):
     def release(g):
         hooked.append(g)
         if len(hooked) == 1:
-            b.sum().backward()
+            b.backward()
 
     y.register_hook(release)
-    with pytest.raises(RuntimeError, match="second time"):
+    expected = 2 * np.cos(np.ones(1000))
+    if either == "jitted":
+        with pytest.raises(RuntimeError, match="second time"):
+            a.backward()
+    else:
         a.backward()
+        expected = expected + 2 * np.e
     assert (current().busy, len(hooked)) == (0, 2)
-    np.testing.assert_allclose(x.grad.numpy(), 2 * np.cos(np.ones(1000)))
+    np.testing.assert_allclose(x.grad.numpy(), expected)
 
 
 def test_infinite_partials_do_not_spoil_what_has_no_influence(either):
