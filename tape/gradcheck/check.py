@@ -12,7 +12,7 @@ from .analytic import Jacobian, Written, pull, sweep_jacobian
 from .compare import Tolerances, compare
 from .errors import Unfit
 from .report import WRONG, Report
-from .rounding import spread
+from .rounding import output_spread, spread
 from .subject import Array, Subject, has_history, plain
 from .suspects import find_suspects
 
@@ -203,11 +203,11 @@ def _compare(
     wide = _widened(subject, point, here)
 
     @cache
-    def noise() -> list[Array]:
+    def noise() -> tuple[Array, list[Array]]:
         floor = precision[:, None] * np.abs(here)[:, None]
         rounding = spread(subject, point, float(np.max(precision, initial=0.0)))
         sizes = [max(float(np.max(np.abs(x), initial=0.0)), 1.0) for x in point]
-        return [r + floor / size for r, size in zip(rounding, sizes)]
+        return output_spread(subject, wide), [r + floor / size for r, size in zip(rounding, sizes)]
 
     total = sum(x.size for x in point)
     tick = (lambda done: None) if progress is None else (lambda done: progress(done, total))

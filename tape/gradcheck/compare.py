@@ -68,7 +68,7 @@ def compare(
     point: Sequence[Array],
     blocks: Sequence[Array],
     precision: Array,
-    noise: Callable[[], Sequence[Array]],
+    noise: Callable[[], tuple[Array, Sequence[Array]]],
     tolerances: Tolerances,
     progress: Callable[[int], object] = lambda done: None,
 ) -> Iterator[Comparison]:
@@ -78,7 +78,7 @@ def compare(
         point: values of the checked inputs, in the precision that differences are taken in.
         blocks: per input, the derivatives (output elements, input elements).
         precision: per output element, the precision of the gradient.
-        noise: gives, per input, how much the gradient under check trembles by rounding alone.
+        noise: gives what rounding alone does to the outputs, and per input to the gradient under check.
         progress: called with the number of elements done.
     """
     rough = np.array([np.finfo(d).eps for s, d in zip(subject.shapes, subject.dtypes) for _ in range(int(np.prod(s)))])
@@ -132,7 +132,7 @@ class _Allowance:
 
     tolerances: Tolerances
     precision: Array
-    noise: Callable[[], Sequence[Array]]
+    noise: Callable[[], tuple[Array, Sequence[Array]]]
     k: int
     e: int
 
@@ -144,7 +144,7 @@ class _Allowance:
 
     def last(self, numeric: Array, uncertainty: Array) -> Array:
         """What a settled derivative must agree within: the errors of both sides are allowed for."""
-        return self.first(numeric) + CONFIDENCE * (uncertainty + self.noise()[self.k][:, self.e])
+        return self.first(numeric) + CONFIDENCE * (uncertainty + self.noise()[1][self.k][:, self.e])
 
 
 def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
@@ -179,7 +179,7 @@ def _longer(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, 
 
 def _settle(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, _: float) -> Settled:
     """Compare with the best that differences can do, or with the complex step where they cannot tell."""
-    found = settle(line, line.x, line.scale, rough, line.at_complex)
+    found = settle(line, line.x, line.scale, rough, line.at_complex, allowed.noise()[0])
     with np.errstate(all="ignore"):
         outside = np.maximum(np.maximum(found.low - analytic, analytic - found.high), 0.0)
         tolerance = allowed.last(found.value, found.error)

@@ -53,14 +53,14 @@ def central(line: Line, x: Any, h: float, eps: Vector) -> Difference:
     return _pair(line, x, h, eps)[0]
 
 
-def _pair(line: Line, x: Any, h: float, eps: Vector) -> tuple[Difference, Vector, Vector]:
+def _pair(line: Line, x: Any, h: float, eps: Vector, noise: Vector | float = 0.0) -> tuple[Difference, Vector, Vector]:
     kind = type(x)
     above, below = kind(x + h), kind(x - h)
     width = float(above) - float(below)
     high, low = line(above), line(below)
     with np.errstate(all="ignore"):
         value = (high - low) / width
-        rounding = ROUNDING * eps * np.maximum(np.abs(high), np.abs(low)) / width
+        rounding = np.maximum(ROUNDING * eps * np.maximum(np.abs(high), np.abs(low)), noise) / width
     return Difference(value, rounding, width / 2), high, low
 
 
@@ -87,8 +87,13 @@ class Estimate:
     method: np.ndarray[Any, Any]
 
 
-def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | None = None) -> Estimate:
+def settle(
+    line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | None = None, noise: Vector | float = 0.0
+) -> Estimate:
     """The derivative of every output along one element, as well as the function allows.
+
+    `noise` is by how much the outputs are known to be off, where rounding inside the function is
+    more than the precision `eps` of an output of that size.
 
     `complex_line` evaluates the function at complex numbers (None or an exception where it
     cannot): for an analytic function Im f(x + ih)/h has no cancellation at all.  It sharpens the
@@ -96,7 +101,7 @@ def settle(line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | N
     `Estimate.other` possibility where the function's local behaviour is lost in rounding.
     """
     steps = _ladder(float(x), scale, float(np.max(eps, initial=0.0)))
-    pairs = [_pair(line, x, h, eps) for h in steps]
+    pairs = [_pair(line, x, h, eps, noise) for h in steps]
     differences = np.array([p[0].value for p in pairs])
     rounding = np.array([p[0].rounding for p in pairs])
     taken = np.array([p[0].step for p in pairs])
@@ -205,12 +210,23 @@ def _mark_kinks(
         steady = np.abs(jump[:-2] - jump[2:]) <= 0.02 * np.abs(jump[:-2])
         near = (steps[:-2] < 1e-2 * reach)[:, None]
         kink = near & steady & (np.abs(jump[:-2]) > 1e3 * rounding[:-2]) & (np.abs(jump[2:]) > 10 * rounding[2:])
+        kink &= ~_fades(jump, rounding)
     for j in np.flatnonzero(kink.any(axis=0)):
         k = len(kink) - 1 - int(np.argmax(kink[::-1, j]))
         slopes = left[k + 1, j], right[k + 1, j]
         found.low[j], found.high[j] = min(slopes), max(slopes)
         found.value[j], found.step[j], found.method[j] = sum(slopes) / 2, steps[k + 1], "kink"
         found.error[j] = max(float(abs(jump[k, j] - jump[k + 2, j])), float(rounding[k + 1, j]))
+
+
+def _fades(jump: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """Per step but the last two, whether the slopes come together again at smaller steps, above rounding."""
+    fades = np.zeros(jump[:-2].shape, dtype=bool)
+    for k in range(len(fades)):
+        size, later = np.abs(jump[k]), slice(k + 3, None)
+        clear = size > 100 * rounding[later]
+        fades[k] = np.any(clear & (np.abs(jump[later] - jump[k]) > 0.1 * size), axis=0)
+    return fades
 
 
 def _refine_by_complex_step(

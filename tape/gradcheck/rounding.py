@@ -50,9 +50,10 @@ def _rounding(op: Op) -> Op:
 class _Shake:
     """Moves floating-point values by up to `precision`, relatively; leaves others as they are."""
 
-    def __init__(self, precision: float):
+    def __init__(self, precision: float, *, leaves: bool = True):
         self.rng = np.random.default_rng(0)
         self.precision = precision
+        self.leaves = leaves
 
     def __call__(self, x: Any) -> Any:
         if isinstance(x, tuple):
@@ -67,10 +68,11 @@ SHAKE: ContextVar[_Shake] = ContextVar("SHAKE")
 
 
 class _Shaken(Subject):
-    """A subject whose leaves, and so everything computed from them, are rounded at random."""
+    """A subject of which everything computed from its leaves is rounded at random, and maybe they are too."""
 
     def arguments(self, arrays: Sequence[Array]) -> list[Any]:
-        given = super().arguments([SHAKE.get()(x) for x in arrays])
+        shake = SHAKE.get()
+        given = super().arguments([shake(x) for x in arrays] if shake.leaves else arrays)
         for i in self.wrt:
             given[i].__class__ = Rounded
         return given
@@ -90,6 +92,19 @@ def spread(subject: Subject, point: Sequence[Array], precision: float) -> list[A
     finally:
         SHAKE.reset(token)
     return [_finite(np.max(parts, axis=0) - np.min(parts, axis=0)) for parts in zip(*runs)]
+
+
+def output_spread(subject: Subject, point: Sequence[Array]) -> Array:
+    """By how much the outputs of a few randomly rounded runs differ; 0 where they cannot be rounded so."""
+    shaken = _Shaken(subject.func, subject.inputs, subject.wrt, subject.names)
+    token = SHAKE.set(_Shake(max((float(np.finfo(x.dtype).eps) for x in point), default=0.0), leaves=False))
+    try:
+        runs = [shaken.flat(point) for _ in range(RUNS)]
+    except Exception:  # as above
+        return np.zeros(1)
+    finally:
+        SHAKE.reset(token)
+    return _finite(np.max(runs, axis=0) - np.min(runs, axis=0))
 
 
 def _spread_of_written(subject: Written, point: Sequence[Array]) -> list[Array]:
