@@ -73,6 +73,7 @@ class Op:
         params: names of the other arguments, with their defaults.
         rules: per operand, its `Rule`, or None where the op is constant in that operand.
         lane: how a SIMD kernel computes the op (see `ops.lane`), or None.
+        lanes_first: whether large arrays are evaluated in lanes, because NumPy's own loop is scalar.
         motion: how the jitted sweep moves the adjoint of a linear op without calling its rule:
             ``"spread"`` (x̄ += g everywhere), ``"average"`` (x̄ += g / n everywhere), ``"same"``
             (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter),
@@ -99,6 +100,7 @@ class Op:
         symbol: str | None = None,
         node: str | Callable[..., str] | None = None,
         lane: Any = None,
+        lanes_first: bool = False,
         motion: str | None = None,
         domain: Any = None,
         cases: Callable[..., Any] | None = None,
@@ -117,6 +119,7 @@ class Op:
         self.symbol = symbol
         self.node = node
         self.lane = lane
+        self.lanes_first = lanes_first
         self.motion = motion
         self.domain = domain
         self.cases = cases

@@ -24,7 +24,7 @@ exp2 = elementwise(
 log = elementwise("log", np.log, lambda x: 1.0 / x, lane=Math("log"), domain=(POSITIVE,), doc="Natural logarithm.")
 
 log1p = elementwise(
-    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), lane=Math("log1p"), domain=(Interval(-0.9, 4.0),),
+    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), lanes_first=True, lane=Math("log1p"), domain=(Interval(-0.9, 4.0),),
     doc="z = log(1 + x), accurate near 0.",
 )
 
@@ -54,9 +54,9 @@ cbrt = elementwise(
     doc="Cube root.  The gradient at 0 is inf.",
 )
 
-sin = elementwise("sin", np.sin, lambda x: cos(x), lane=Math("sin"), domain=(REAL,), doc="Sine.")
+sin = elementwise("sin", np.sin, lambda x: cos(x), lanes_first=True, lane=Math("sin"), domain=(REAL,), doc="Sine.")
 
-cos = elementwise("cos", np.cos, lambda x: -sin(x), lane=Math("cos"), domain=(REAL,), doc="Cosine.")
+cos = elementwise("cos", np.cos, lambda x: -sin(x), lanes_first=True, lane=Math("cos"), domain=(REAL,), doc="Cosine.")
 
 tan = elementwise(
     "tan", np.tan, lambda z: 1.0 + z * z, lane=Math("tan"), domain=(Interval(-1.3, 1.3),), doc="Tangent.",
@@ -89,7 +89,7 @@ hypot = elementwise(
     "hypot", np.hypot,
     lambda x, z: where(eq(z, 0.0), 0.0, x / z),
     lambda y, z: where(eq(z, 0.0), 0.0, y / z),
-    lane=Math("hypot"), domain=(REAL, NONZERO),
+    lanes_first=True, lane=Math("hypot"), domain=(REAL, NONZERO),
     doc="""Length of the vector (x, y), without overflow: z = √(x² + y²).
 
     The gradient at (0, 0) is 0, the smallest subgradient; PyTorch gives nan there.
@@ -131,6 +131,6 @@ def _sigmoid_lane(x):  # type: ignore[no-untyped-def]
 
 
 sigmoid = elementwise(
-    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), lane=Via(_sigmoid_lane), domain=(REAL,),
+    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), lanes_first=True, lane=Via(_sigmoid_lane), domain=(REAL,),
     doc="Logistic function: z = 1 / (1 + e⁻ˣ), without overflow and accurate in both tails.",
 )

@@ -46,12 +46,12 @@ def _xlogy(x: Any, y: Any) -> Any:
 
 
 erf = elementwise(
-    "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)), lane=Math("erf"), domain=(REAL,),
+    "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)), lanes_first=True, lane=Math("erf"), domain=(REAL,),
     doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
 )
 
 erfc = elementwise(
-    "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)), lane=Math("erfc"), domain=(REAL,),
+    "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)), lanes_first=True, lane=Math("erfc"), domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
 
@@ -79,7 +79,7 @@ xlogy = elementwise(
     "xlogy", _xlogy,
     lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
-    lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))), domain=(REAL, POSITIVE),
+    lanes_first=True, lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))), domain=(REAL, POSITIVE),
     doc="z = x log(y), and 0 where x = 0 unless y is nan.  The gradient with respect to x at x = y = 0 is 0.",
 )
 
@@ -121,14 +121,14 @@ logaddexp2 = elementwise(
 
 softplus = elementwise(
     "softplus", lambda x: np.logaddexp(x, 0.0), lambda x: sigmoid(x),
-    lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
+    lanes_first=True, lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
     doc="Smooth positive part: z = log(1 + eˣ), without overflow.",
 )
 
 logsigmoid = elementwise(
     "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
     lambda x: sigmoid(-x), node="LogSigmoidBackward0",
-    lane=Via(lambda x: where(gt(x, 0.0), 0.0, x) - log1p(exp(-abs(x)))), domain=(REAL,),
+    lanes_first=True, lane=Via(lambda x: where(gt(x, 0.0), 0.0, x) - log1p(exp(-abs(x)))), domain=(REAL,),
     doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
 )
 

@@ -18,6 +18,7 @@ import numpy as np
 from ops import REGISTRY, Op
 
 from .errors import misfit
+from .evaluate import forward_of
 from .location import user_frame
 from .spec import Spec, spec_of
 from .tensor import Tensor
@@ -69,7 +70,7 @@ def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is a tensor."""
     values = [lift(x) for x in operands]
     try:
-        z = op.forward(*values, **params)
+        z = forward_of(op)(*values, **params)
     except ValueError as error:
         raise misfit(op, values, error) from None
     wengert = current()
@@ -166,7 +167,7 @@ OUTPUT = REGISTRY["output"]
 
 def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
-    forward, code = op.forward, op.code
+    forward, code = forward_of(op), op.code
     (keep_x,), keep_z = plan(op, (0,))
 
     def apply(self: Any) -> Any:
@@ -205,7 +206,7 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
 
 def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any, Any], Tensor]:
     """``bind`` for an elementwise op of two operands, called `depth` frames below the user's."""
-    forward, code = op.forward, op.code
+    forward, code = forward_of(op), op.code
     needs_x, needs_y = op.needs((0,)), op.needs((1,))
     x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
     x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))

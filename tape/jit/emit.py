@@ -51,7 +51,7 @@ class Emitter:
         if isinstance(lane, Instruction):
             return getattr(b, lane.name)(*operands, flags=("contract",))
         if isinstance(lane, Intrinsic):
-            return b.call(self.intrinsic(lane.name), operands)
+            return b.call(self.intrinsic(lane.name, len(operands)), operands)
         if isinstance(lane, Math):
             return self.math(lane.name, operands)
         if isinstance(lane, Compare):
@@ -66,9 +66,9 @@ class Emitter:
             return self.emit(lane.formula(*map(Symbol, names)), dict(zip(names, operands)))
         raise NoLane(op.name)
 
-    def intrinsic(self, name: str) -> ir.Function:
+    def intrinsic(self, name: str, operands: int) -> ir.Function:
         suffix = f"v{self.width}f{self.bits}" if self.width > 1 else f"f{self.bits}"
-        return self.function(f"llvm.{name}.{suffix}", self.type, 1)
+        return self.function(f"llvm.{name}.{suffix}", self.type, operands)
 
     def function(self, name: str, type_: Any, operands: int) -> ir.Function:
         """Declare a function once per module."""

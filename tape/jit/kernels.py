@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from typing import Any
 
@@ -13,7 +14,6 @@ from ops import REGISTRY, Op, Symbol
 from . import objectcache
 from .emit import NoLane
 from .lanes import kernel_module, vjp_formula
-from .products import product_kernel
 from .platform import machine, target
 from .state import (
     AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
@@ -76,7 +76,8 @@ class Kernels:
 
     def _provide(self, number: int) -> None:
         if number in (PRODUCT, PRODUCT + 1):
-            self._engines[number] = kernel = product_kernel(32 if number & 1 else 64)
+            products = importlib.import_module("tape.jit.products")
+            self._engines[number] = kernel = products.product_kernel(32 if number & 1 else 64)
             self.addresses[number] = kernel.address
             return
         try:
