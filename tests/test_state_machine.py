@@ -236,8 +236,8 @@ class Programs(RuleBasedStateMachine):
             roots[p.tensor._node] = roots[p.tensor._node] + g if p.tensor._node in roots else g
         quiet, self.list.recording = self.list.recording, False
         try:
-            a, visited_a = run.sweep(self.list, dict(roots), keys)
-            b, visited_b = sweep_python.sweep(self.list, dict(roots), keys, False)
+            a, visited_a = run.sweep(self.list, dict(roots), {}, keys)
+            b, visited_b = sweep_python.sweep(self.list, dict(roots), {}, keys, False)
         finally:
             self.list.recording = quiet
         assert a.keys() == b.keys()
@@ -352,5 +352,5 @@ def ref(pair):
 
 TestPrograms = Programs.TestCase
 TestPrograms.settings = settings(
-    max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
