@@ -6,7 +6,7 @@ element for each of the block's, or one for all:
 ========  =====================  ===================  ==============================
 pattern   example                from block to block  within a block
 ========  =====================  ===================  ==============================
-FULL      (3, 4) in (3, 4)       the next elements    element by element
+EVERY     (3, 4) in (3, 4)       the next elements    element by element
 TILE      (4,) in (3, 4)         the same elements    element by element
 REPEAT    (3, 1) in (3, 4)       the next element     one element for all
 SCALAR    () in (3, 4)           the same element     one element for all
@@ -19,25 +19,29 @@ from __future__ import annotations
 
 from ..row import SPEC, XV, X
 from .address import get, load_u32, load_word, put
-from .compiled import inner
+from .blocks import spec_of_ref
+from .compiled import entry, inner
 from .layout import ARRAY_DIMS, ARRAY_NDIM, TYPE
-from .objects import field, int_value, locate, owned
+from .objects import field, int_value
+from .slots import spec_row
 from .state import (
-    ARRAY_TYPE, BLOCKS, LENGTH, NONE, PATTERNS, SPEC_SHAPE, TENSOR_SPEC, TENSOR_TYPE, TUPLE_ITEMS,
+    ARRAY_TYPE,
+    BLOCKS,
+    CUT,
+    EVERY,
+    LENGTH,
+    NO_PATTERN,
+    NONE,
+    PATTERNS,
+    POSITION,
+    REPEAT,
+    SCALAR,
+    SPEC_SHAPE,
+    TILE,
+    TUPLE_ITEMS,
 )  # fmt: skip
 
-FULL, TILE, REPEAT, SCALAR, NO_PATTERN = range(5)
 MOST_BLOCKS = 128
-
-
-@inner
-def spec_of_ref(state, ref, before):  # type: ignore[no-untyped-def]
-    """The spec object of an operand, or NONE."""
-    if owned(state, ref):
-        return field(state, locate(state, ref, before), SPEC)
-    if load_word(ref + TYPE) == get(state, TENSOR_TYPE):
-        return load_word(ref + get(state, TENSOR_SPEC))
-    return get(state, NONE)
 
 
 @inner
@@ -66,7 +70,7 @@ def pattern(state, shape, result):  # type: ignore[no-untyped-def]
     for axis in range(m):
         total *= length_at(state, result, axis)
     if size == total:
-        return FULL, 0
+        return EVERY, 0
     if size == 1:
         return SCALAR, 0
     if size == 0 or total % size:
@@ -102,10 +106,12 @@ def operand_pattern(state, position, side, result):  # type: ignore[no-untyped-d
     return pattern(state, load_word(spec + get(state, SPEC_SHAPE)), result)
 
 
-@inner
-def cut(state, position, size):  # type: ignore[no-untyped-def]
-    """Cut a record's result into blocks that suit both operands; whether that is possible."""
-    result = load_word(field(state, position, SPEC) + get(state, SPEC_SHAPE))
+@entry
+def cut(state):  # type: ignore[no-untyped-def]
+    """Cut the result of the record at POSITION into blocks that suit both operands; whether that is possible."""
+    position = get(state, POSITION)
+    spec = field(state, position, SPEC)
+    result, size = load_word(spec + get(state, SPEC_SHAPE)), get(spec_row(state, spec), 0)
     length = 0
     for side in range(2):
         kind, asked = operand_pattern(state, position, side, result)
@@ -113,27 +119,8 @@ def cut(state, position, size):  # type: ignore[no-untyped-def]
             return False
         if asked:
             length = asked
-        put(state, PATTERNS + side, FULL if kind == SCALAR and size == 1 else kind)
+        put(state, PATTERNS + side, EVERY if kind == SCALAR and size == 1 else kind)
     put(state, LENGTH, length if length else size)
     put(state, BLOCKS, size // length if length else 1)
+    put(state, CUT, position)
     return get(state, BLOCKS) <= MOST_BLOCKS
-
-
-@inner
-def pattern_size(state, side):  # type: ignore[no-untyped-def]
-    """Number of elements of an operand that lies as the cut says: not so if its ``.data`` was replaced."""
-    kind = get(state, PATTERNS + side)
-    size = get(state, LENGTH) if kind == FULL or kind == TILE else 1
-    return size * get(state, BLOCKS) if kind == FULL or kind == REPEAT else size
-
-
-@inner
-def block_stride(kind, length, item):  # type: ignore[no-untyped-def]
-    """Bytes from an operand's part in one block to its part in the next."""
-    return length * item if kind == FULL else item if kind == REPEAT else 0
-
-
-@inner
-def element_stride(kind, item):  # type: ignore[no-untyped-def]
-    """Bytes from one element of an operand to the next within a block."""
-    return item if kind == FULL or kind == TILE else 0

@@ -9,20 +9,57 @@ from __future__ import annotations
 
 from ..row import OP, SPEC, XV, X
 from .address import get, load_word, put
-from .broadcast import cut, pattern_size
+from .blocks import pattern_size, uncut
 from .compiled import entry, inner
 from .layout import TYPE
-from .matrices import check_product, emit_product
 from .objects import field, int_value, locate, owned
 from .slots import claim, find_leaf, find_slot, free_position, rounded, slot_of, spec_row
+from .state import (
+    ABSENT,
+    ARENA_END,
+    ARENA_NEXT,
+    BLOCK,
+    BLOCKS,
+    CAPACITY,
+    CHUNK,
+    COUNT,
+    CUT,
+    DONE,
+    FLAG_TABLE,
+    FULL,
+    GO,
+    INT_TYPE,
+    KERNEL_TABLE,
+    LANES,
+    LEADS,
+    LEAF,
+    MATRICES,
+    MATRIX,
+    MEMORY,
+    MOTION,
+    NEEDS,
+    NONE,
+    OP_COUNT,
+    OTHER,
+    PARTS,
+    PENDING,
+    POSITION,
+    PYTHON,
+    RELEASED,
+    REQUEST,
+    RUN_TABLE,
+    RUNS,
+    SAME,
+    SHAPES,
+    SLOT_LIMIT,
+    SLOTS,
+    STOP,
+    STOPPING,
+    STOPS,
+    TARGETED,
+)  # fmt: skip
 from .steps import block_index_holds, emit_lanes, emit_linear, fact, kernel_index, operand_value
 from .values import readable, value_size
-from .state import (
-    ABSENT, ARENA_END, ARENA_NEXT, BLOCK, BLOCKS, CAPACITY, CHUNK, COUNT, DONE, FLAG_TABLE, FULL, INT_TYPE,
-    KERNEL_TABLE, LANES, LEADS, LEAF, MATRIX, MEMORY, MOTION, NEEDS, NONE, OP_COUNT, OTHER, PENDING, POSITION,
-    PYTHON, RELEASED, REQUEST, RUN_TABLE, RUNS, SAME, SLOT_LIMIT, SLOTS, STOP, STOPPING, STOPS, TARGETED, GO,
-    PARTS,
-)  # fmt: skip
 
 
 @inner
@@ -85,8 +122,10 @@ def check(state, position):  # type: ignore[no-untyped-def]
     size, kind = get(spec, 0), get(spec, 1)
     if kind == OTHER:
         return STOP
-    if motion == LANES and (size == 0 or not cut(state, position, size)):
+    if motion == LANES and size == 0:
         return STOP
+    if motion == LANES and get(state, CUT) != position and not uncut(state, position, size):
+        return SHAPES
     if get(state, COUNT) + steps_for(state, motion) > CHUNK:
         return FULL
     needs, room = 0, 0
@@ -120,10 +159,6 @@ def check_side(state, position, code, side, ref, size, kind):  # type: ignore[no
         return STOP, 0
     if motion == LANES and target_size != pattern_size(state, side):
         return STOP, 0
-    if motion == MATRIX:
-        status = check_product(state, position, side, size, kind, target_size)
-        if status != GO:
-            return status, 0
     kernel = kernel_index(state, code, side, kind)
     if get(get(state, KERNEL_TABLE), kernel) == 0:
         put(state, REQUEST, kernel)
@@ -171,14 +206,14 @@ def lower(state):  # type: ignore[no-untyped-def]
         if status != GO:
             return status
         code = int_value(field(state, position, OP))
+        if fact(state, code, MOTION) == MATRIX:
+            return MATRICES
         for side in range(2):
             ref = field(state, position, X + side)
             if wanted(state, ref, position):
                 target = claim(state, ref, position)
                 if fact(state, code, MOTION) == LANES:
                     emit_lanes(state, position, code, side, own, target)
-                elif fact(state, code, MOTION) == MATRIX:
-                    emit_product(state, position, side, own, target)
                 else:
                     emit_linear(state, position, code, side, own, target)
         finish(state)

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from ..row import SPEC, XV
+from ..row import SPEC, XV, X
 from .address import get, load_u32, load_word, put
 from .broadcast import axes_of
-from .compiled import inner
+from .compiled import entry, inner
 from .layout import ARRAY_DIMS, ARRAY_NDIM, TYPE
+from .lower import finish, wanted
 from .objects import field
-from .slots import slot_at
+from .slots import claim, find_slot, slot_at, slot_of
+from .state import (
+    ADDRESS,
+    ARRAY_TYPE,
+    COLUMNS,
+    FRESH,
+    GO,
+    INNER,
+    KIND,
+    LEFT,
+    MOST_PRODUCTS,
+    NONE,
+    POSITION,
+    PRODUCT,
+    RELEASED,
+    RIGHT,
+    SIZE,
+    SPEC_SHAPE,
+    STOP,
+    STORE,
+)  # fmt: skip
 from .steps import begin_step
 from .values import array_size, readable, value_address
-from .state import (
-    ADDRESS, ARRAY_TYPE, COLUMNS, FRESH, INNER, KIND, LEFT, MOST_PRODUCTS, NONE, PRODUCT, RELEASED, RIGHT, SIZE,
-    SPEC_SHAPE, STOP, STORE, GO,
-)  # fmt: skip
 
 
 @inner
@@ -77,3 +94,24 @@ def emit_product(state, position, side, own, target):  # type: ignore[no-untyped
         put_matrix(step, RIGHT, get(g, ADDRESS), width * item, item)
         put(step, INNER, rows)
         put(step, COLUMNS, width)
+
+
+@entry
+def lower_product(state):  # type: ignore[no-untyped-def]
+    """Lower the matrix product at POSITION, if it is small and plain; says what hinders it."""
+    position = get(state, POSITION)
+    own = slot_of(state, position)
+    size, kind = get(slot_at(state, own), SIZE), get(slot_at(state, own), KIND)
+    for side in range(2):
+        ref = field(state, position, X + side)
+        if wanted(state, ref, position):
+            where, slot, target_size, target_kind = find_slot(state, ref, position)
+            status = check_product(state, position, side, size, kind, target_size)
+            if status != GO:
+                return status
+    for side in range(2):
+        ref = field(state, position, X + side)
+        if wanted(state, ref, position):
+            emit_product(state, position, side, own, claim(state, ref, position))
+    finish(state)
+    return GO

@@ -11,7 +11,20 @@ from typing import Any
 
 from .address import get, load_f32, load_f64, store_f32, store_f64
 from .compiled import kernel
-from .state import COLUMNS, ELEMENTS, INNER, LEFT, LEFT_COLUMN, LEFT_ROW, MODE, OUT, RIGHT, RIGHT_COLUMN, RIGHT_ROW, STORE
+from .state import (
+    COLUMNS,
+    ELEMENTS,
+    INNER,
+    LEFT,
+    LEFT_COLUMN,
+    LEFT_ROW,
+    MODE,
+    OUT,
+    RIGHT,
+    RIGHT_COLUMN,
+    RIGHT_ROW,
+    STORE,
+)
 
 
 def product_kernel(bits: int) -> Callable[..., Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,44 @@ from ..row import HANDLE, SPEC, X, Y, operands
 from ..spec import KINDS, TABLE
 from ..tensor import Tensor
 from ..wengert import WengertList
+from .broadcast import cut
 from .kernels import KERNELS
 from .lower import abandon, finish, lower
 from .mark import mark
+from .matrices import lower_product
 from .slots import adopt, begin, find_leaf
 from .state import (
-    ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, KERNEL_TABLE, LEADS, LEAF, MEMORY, NEXT,
-    OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, RUNS, SLOTS, SPEC_TABLE, STEPS, STOP, STOPS, TARGETED,
+    ABSENT,
+    ADDRESS,
+    CAPACITY,
+    COUNT,
+    DONE,
+    DROPPED,
+    FREE_SLOT,
+    FRESH,
+    FULL,
+    GO,
+    KERNEL_TABLE,
+    LEADS,
+    LEAF,
+    MATRICES,
+    MEMORY,
+    NEXT,
+    OP_COUNT,
+    OP_TABLE,
+    OTHER,
+    PENDING,
+    POSITION,
+    RELEASED,
+    REQUEST,
+    RUNS,
+    SHAPES,
+    SLOTS,
+    SPEC_TABLE,
+    STEPS,
+    STOP,
+    STOPS,
+    TARGETED,
     VISITED,
 )  # fmt: skip
 from .sweep import reverse_sweep
@@ -147,6 +177,14 @@ class Run:
             work.add_arena(int(work.state[REQUEST]))
         elif status == CAPACITY:
             work.grow_slots()
+        elif status == SHAPES:
+            if not cut(work.address):
+                self.run_steps()
+                self.stop()
+        elif status == MATRICES:
+            if (hindrance := lower_product(work.address)) != GO:
+                self.run_steps()
+                self.serve(hindrance)
         elif status == RELEASED:
             raise released_error(self.wengert.row(int(work.state[POSITION])))
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 # Addresses of the types and descriptors that an operand may have, and offsets into objects.
 (NONE, TENSOR_TYPE, INT_TYPE, TUPLE_TYPE, ARRAY_TYPE, FLOAT_TYPE, FLOAT64_TYPE, FLOAT32_TYPE,
  FLOAT64_DESCR, FLOAT32_DESCR, TUPLE_ITEMS, TENSOR_SPEC, SPEC_INDEX, SPEC_SHAPE) = range(28, 42)  # fmt: skip
-# How the result of the row being lowered is cut into blocks (see `tape.jit.broadcast`).
-BLOCKS, LENGTH, PATTERNS = 42, 43, 44
+# How the result of the row being lowered is cut into blocks (see `tape.jit.broadcast`); CUT is the
+# position of the row for which the cut was worked out, because its operands differ in shape.
+BLOCKS, LENGTH, CUT, PATTERNS = 42, 43, 44, 45
 # Free slots by size: CLASS_BYTES[k] is a size, CLASS_HEAD[k] the first free slot of that size.
 CLASS_BYTES, CLASS_HEAD, MAX_CLASSES = 64, 128, 64
 STATE_WORDS = 192
@@ -68,6 +69,11 @@ MEMORY = 4  # the arena is used up: REQUEST more bytes are wanted
 CAPACITY = 5  # more slots are wanted
 ABSENT = 6  # kernel REQUEST is wanted for the first time
 RELEASED = 7  # a value that the record at POSITION needs was released
+SHAPES = 8  # the operands of the record at POSITION differ in shape: cut its result into blocks
+MATRICES = 9  # the record at POSITION is a matrix product
 
 GO = -1  # not a reason: the row can be lowered
 PARTS = 3  # x, y and z: the values that a row may hold
+
+# How an operand lies in a result (see `tape.jit.broadcast`).
+EVERY, TILE, REPEAT, SCALAR, NO_PATTERN = range(5)

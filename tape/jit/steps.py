@@ -4,19 +4,52 @@ from __future__ import annotations
 
 from ..row import PARAMS, XV, X
 from .address import get, load_f64, load_word, put, store_f32, store_f64
-from .broadcast import FULL as EVERY
-from .broadcast import block_stride, element_stride
+from .blocks import block_stride, element_stride
 from .compiled import inner
 from .layout import SCALAR_VALUE, TYPE
 from .objects import field, int_value, is_small
 from .slots import slot_at
-from .values import value_address
 from .state import (
-    ADDRESS, AVERAGE, BLOCK, BLOCKS, CONSTANT, COUNT, ELEMENTS, FIRST_OWN, FLOAT_TYPE, FRESH, G, INT_TYPE, KERNEL,
-    KERNEL_TABLE, KIND, LANES, LENGTH, MATRIX, MODE, MOTION, NEEDS, NONE, OP_TABLE, OP_WORDS, OUT, PATTERNS, PLAIN,
-    PRODUCT, SCALED, SIZE, STEP_WORDS, STEPS, STORE, SUM, TUPLE_ITEMS, PARTS,
+    ADDRESS,
+    AVERAGE,
+    BLOCK,
+    BLOCKS,
+    CONSTANT,
+    COUNT,
+    ELEMENTS,
+    EVERY,
+    FIRST_OWN,
+    FLOAT_TYPE,
+    FRESH,
+    INT_TYPE,
+    KERNEL,
+    KERNEL_TABLE,
+    KIND,
+    LANES,
+    LENGTH,
+    MATRIX,
+    MODE,
+    MOTION,
+    NEEDS,
+    NONE,
+    OP_TABLE,
+    OP_WORDS,
+    OUT,
+    PARTS,
+    PATTERNS,
+    PLAIN,
+    PRODUCT,
+    SCALED,
+    SIZE,
+    STEP_WORDS,
+    STEPS,
+    STORE,
+    SUM,
+    TUPLE_ITEMS,
+    XV as STEP_XV,
+    G,
 )  # fmt: skip
-from .state import XV as STEP_XV
+from .values import value_address
 
 
 @inner

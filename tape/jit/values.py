@@ -5,7 +5,7 @@ from __future__ import annotations
 from .address import get, load_u32, load_word
 from .compiled import inner
 from .layout import ARRAY_DATA, ARRAY_DESCR, ARRAY_DIMS, ARRAY_FLAGS, ARRAY_NDIM, PLAIN_ARRAY, SCALAR_VALUE, TYPE
-from .state import ARRAY_TYPE, FLOAT32_DESCR, FLOAT32_TYPE, FLOAT64_DESCR, FLOAT64_TYPE, FLOAT_TYPE
+from .state import ARRAY_TYPE, FLOAT64_DESCR, FLOAT64_TYPE, FLOAT_TYPE
 
 
 @inner
