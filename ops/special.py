@@ -46,12 +46,14 @@ def _xlogy(x: Any, y: Any) -> Any:
 
 
 erf = elementwise(
-    "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)), lanes_first=True, lane=Math("erf"), domain=(REAL,),
+    "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)),
+    lanes_first=True, lane=Math("erf"), domain=(REAL,),
     doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
 )
 
 erfc = elementwise(
-    "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)), lanes_first=True, lane=Math("erfc"), domain=(REAL,),
+    "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
+    lanes_first=True, lane=Math("erfc"), domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
 
@@ -79,7 +81,8 @@ xlogy = elementwise(
     "xlogy", _xlogy,
     lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
-    lanes_first=True, lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))), domain=(REAL, POSITIVE),
+    lanes_first=True, lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),
+    domain=(REAL, POSITIVE),
     doc="z = x log(y), and 0 where x = 0 unless y is nan.  The gradient with respect to x at x = y = 0 is 0.",
 )
 

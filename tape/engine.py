@@ -109,7 +109,7 @@ def sweep(
     room = None if create_graph else jitted("run")
     if room is None:
         return sweep_python.sweep(wengert, roots, leaves, wanted, create_graph)
-    return room.sweep(wengert, roots, leaves, wanted)  # type: ignore[no-any-return]
+    return room.sweep(wengert, roots, leaves, wanted)
 
 
 def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:

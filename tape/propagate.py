@@ -45,7 +45,7 @@ def spec_of_operand(ref: Any) -> Spec | None:
     if isinstance(ref, Tensor):
         return ref._spec
     wengert = list_of(ref)
-    return wengert.rows[wengert.locate(ref) * WIDTH + SPEC]  # type: ignore[no-any-return]
+    return wengert.rows[wengert.locate(ref) * WIDTH + SPEC]
 
 
 def released(row: list[Any]) -> bool:
@@ -62,7 +62,7 @@ def lacking(op: Op, refs: tuple[Any, ...], values: Any, row: list[Any]) -> bool:
         return True
     if keep is True or keep is False:
         return keep and row[XV] is None
-    return any(keep) and (values is None or any([k and v is None for k, v in zip(keep, values)]))
+    return any(keep) and (values is None or any(k and v is None for k, v in zip(keep, values)))
 
 
 def check_not_released(rows: Iterable[list[Any]]) -> None:

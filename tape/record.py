@@ -122,9 +122,9 @@ def append(
 
 def fields(op: Op, refs: list[Any], values: list[Any], keep: tuple[bool, ...] | bool) -> tuple[Any, ...]:
     """The fields X, Y, XV and YV of a row, and the plain number among two operands if there is one."""
-    if op.variadic:
+    if isinstance(keep, bool):
         return tuple(refs), None, tuple(values) if keep else None, None, None
-    saved = [v if k else None for v, k in zip(values, keep)]  # type: ignore[arg-type]
+    saved = [v if k else None for v, k in zip(values, keep)]
     if op.arity == 1:
         return refs[0], None, saved[0], None, None
     if op.arity != 2:
@@ -153,12 +153,12 @@ def _bytes_of(field: Any) -> int:
     """
     kind = type(field)
     if kind is np.ndarray:
-        return field.nbytes  # type: ignore[no-any-return]
+        return field.nbytes
     if kind is tuple:
         return sum(map(_bytes_of, field))
     if kind is Tensor and field._spec.nbytes > LARGE and not field._counted:
         field._counted = True
-        return field._spec.nbytes  # type: ignore[no-any-return]
+        return field._spec.nbytes
     return 0
 
 
@@ -168,7 +168,8 @@ OUTPUT = REGISTRY["output"]
 def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
     forward, code = forward_of(op), op.code
-    (keep_x,), keep_z = plan(op, (0,))
+    needs = op.needs((0,))
+    keep_x, keep_z = op.operands[0] in needs, "z" in needs
 
     def apply(self: Any) -> Any:
         if type(self) is not Tensor:

@@ -62,7 +62,7 @@ def spec(shape: tuple[int, ...], dtype: np.dtype[Any], _interned: Any = TABLE.in
     """The spec of that shape and dtype."""
     key = (shape, dtype)
     try:
-        return _interned[key]  # type: ignore[no-any-return]
+        return _interned[key]
     except KeyError:
         return TABLE.add(key)
 

@@ -17,7 +17,7 @@ I64, I32, F64, F32 = ir.IntType(64), ir.IntType(32), ir.DoubleType(), ir.FloatTy
 
 
 def _loader(result: Any, llvm_type: Any, extend: str | None = None) -> Callable[[int], Any]:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def load(typingctx, address):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
             value = builder.load(builder.inttoptr(args[0], llvm_type.as_pointer()))
@@ -25,11 +25,11 @@ def _loader(result: Any, llvm_type: Any, extend: str | None = None) -> Callable[
 
         return result(types.int64), codegen
 
-    return load  # type: ignore[no-any-return]
+    return load
 
 
 def _storer(argument: Any, llvm_type: Any) -> Callable[[int, Any], None]:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def store(typingctx, address, value):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
             builder.store(args[1], builder.inttoptr(args[0], llvm_type.as_pointer()))
@@ -37,7 +37,7 @@ def _storer(argument: Any, llvm_type: Any) -> Callable[[int, Any], None]:
 
         return types.void(types.int64, argument), codegen
 
-    return store  # type: ignore[no-any-return]
+    return store
 
 
 load_word = _loader(types.int64, I64)
@@ -49,7 +49,7 @@ store_f64 = _storer(types.float64, F64)
 store_f32 = _storer(types.float32, F32)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def call(typingctx, kernel, step):  # type: ignore[no-untyped-def]
     """Call the kernel at an address with the address of its step."""
 
@@ -65,7 +65,7 @@ def _word(builder: Any, table: Any, word: Any) -> Any:
     return builder.inttoptr(builder.add(table, builder.shl(word, I64(3))), I64.as_pointer())
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def get(typingctx, table, word):  # type: ignore[no-untyped-def]
     """A word of a table."""
 
@@ -75,7 +75,7 @@ def get(typingctx, table, word):  # type: ignore[no-untyped-def]
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def put(typingctx, table, word, value):  # type: ignore[no-untyped-def]
     """Set a word of a table."""
 

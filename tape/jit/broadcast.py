@@ -120,7 +120,7 @@ def cut(state):  # type: ignore[no-untyped-def]
         if asked:
             length = asked
         put(state, PATTERNS + side, EVERY if kind == SCALAR and size == 1 else kind)
-    put(state, LENGTH, length if length else size)
+    put(state, LENGTH, length or size)
     put(state, BLOCKS, size // length if length else 1)
     put(state, CUT, position)
     return get(state, BLOCKS) <= MOST_BLOCKS

@@ -129,7 +129,7 @@ def describe(op: Op) -> tuple[int, int, int]:
             if rule is None or not set(rule.names) <= {"g", *short}:
                 return PYTHON, 0, 0
             needs[side] = sum(VALUES[short[name]] for name in rule.names if name != "g")
-    return motion, *needs
+    return motion, needs[0], needs[1]
 
 
 KERNELS = Kernels()

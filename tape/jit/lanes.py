@@ -144,9 +144,7 @@ class _Kernel:
         return final
 
     def load(self, emitter: Emitter, address: Any) -> Any:
-        return self.builder.load(
-            self.builder.inttoptr(address, emitter.type.as_pointer()), align=self.bits // 8
-        )
+        return self.builder.load(self.builder.inttoptr(address, emitter.type.as_pointer()), align=self.bits // 8)
 
 
 def vjp_formula(op: Op, side: int) -> Any:

@@ -40,7 +40,8 @@ def _tuple_items() -> int:
 
 def slot_offset(cls: type, name: str) -> int:
     """Where an instance keeps one of its slots, 0 if it is not found."""
-    mark, probe = object(), object.__new__(cls)
+    mark = object()
+    probe: object = object.__new__(cls)
     setattr(probe, name, mark)
     content = words(probe)
     return 8 * content.index(id(mark)) if content.count(id(mark)) == 1 else 0

@@ -105,8 +105,8 @@ def lower_product(state):  # type: ignore[no-untyped-def]
     for side in range(2):
         ref = field(state, position, X + side)
         if wanted(state, ref, position):
-            where, slot, target_size, target_kind = find_slot(state, ref, position)
-            status = check_product(state, position, side, size, kind, target_size)
+            found = find_slot(state, ref, position)
+            status = check_product(state, position, side, size, kind, found[2])
             if status != GO:
                 return status
     for side in range(2):

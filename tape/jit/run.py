@@ -10,7 +10,7 @@ from ops.bundle import Bundle
 
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, X, Y, operands
-from ..spec import KINDS, TABLE
+from ..spec import KINDS, TABLE, Spec
 from ..tensor import Tensor
 from ..wengert import WengertList
 from .broadcast import cut
@@ -57,6 +57,7 @@ from .sweep import reverse_sweep
 from .workspace import Workspace, address_of
 
 _idle: list[Workspace] = []
+NO_FLAGS = np.zeros(0, dtype=np.int64)
 
 
 def sweep(
@@ -102,7 +103,7 @@ class Run:
         self.arrays: dict[int, Any] = {}
         self.leaf_slots: dict[int, int] = {}
         self.found: dict[int, Any] = {}
-        self.flags: np.ndarray | None = None
+        self.flags = NO_FLAGS
         self.last = max(roots.values())
         KERNELS.update()
         self.provide(SPEC_TABLE, TABLE.rows)
@@ -210,6 +211,7 @@ class Run:
     def register(self, ref: Any) -> None:
         """A slot, still without content, for an operand that is not a record of this list."""
         spec = spec_of_operand(ref)
+        assert spec is not None, "only records of this list have several results"
         self.adopt(ref, -1, np.empty(spec.shape, spec.dtype), fresh=1)
 
     def adopt(self, ref: Any, position: int, array: Any, fresh: int = 0) -> None:
@@ -227,13 +229,11 @@ class Run:
             if isinstance(ref, Tensor):
                 self.leaves[key(ref)] = ref
 
-    def adjoint(self, slot: int, row: list[Any]) -> Any:
-        """What has been summed up in the slot of a record."""
-        if slot in self.arrays:
-            array = self.arrays[slot]
-        else:
-            array = self.work.view(int(self.work.slots[slot, ADDRESS]), row[SPEC].shape, row[SPEC].dtype)
-        return array if isinstance(array, Bundle) else array[()]
+    def array(self, slot: int, spec: Spec | None) -> Any:
+        """What has been summed up in a slot: an array of that spec, or a bundle where there is none."""
+        if spec is None or slot in self.arrays:
+            return self.arrays[slot]
+        return self.work.view(int(self.work.slots[slot, ADDRESS]), spec.shape, spec.dtype)
 
     def stop(self) -> None:
         """Let Python propagate the record at POSITION: its hooks first, then its rule."""
@@ -241,16 +241,17 @@ class Run:
         position = int(state[POSITION])
         row = self.wengert.row(position)
         slot = int(work.row_slots[position]) - 1
-        if self.flags is not None and self.flags[position] & STOPS:
+        if self.flags.size and self.flags[position] & STOPS:
             self.flags[position] &= ~STOPS
             self.call_hooks(row, slot)
             if self.targets is not None and not any(map(self.wanted, operands(row[X], row[Y]))):
                 abandon(work.address)
                 self.run_steps()
             return
+        g = self.array(slot, row[SPEC])
         given: set[int] = set()
         with np.errstate(all="ignore"):
-            for ref, bar in contributions(row, self.adjoint(slot, row), self.wanted, record=False):
+            for ref, bar in contributions(row, g if row[SPEC] is None else g[()], self.wanted, record=False):
                 self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
@@ -258,15 +259,13 @@ class Run:
     def call_hooks(self, row: list[Any], slot: int) -> None:
         """Pass the adjoint of a record through its hooks, and keep it if it is a target."""
         handle = row[HANDLE]
-        before = np.array(self.adjoint(slot, row))[()]
+        held = self.array(slot, row[SPEC])
+        before = held.copy()[()]
         g = before
         for hook in tuple(self.wengert.hooks.get(handle, ())):
             g = hook(g)
         if g is not before:
-            target = self.arrays[slot] if slot in self.arrays else None
-            if target is None:
-                target = self.work.view(int(self.work.slots[slot, ADDRESS]), row[SPEC].shape, row[SPEC].dtype)
-            target[...] = g
+            held[...] = g
         if self.targets is not None and handle in self.targets:
             self.found[handle] = g
 
@@ -293,13 +292,9 @@ class Run:
 
     def add(self, slot: int, ref: Any, bar: Any) -> None:
         """Add into a slot that exists."""
-        slots = self.work.slots
-        spec = spec_of_operand(ref)
-        total = self.arrays.get(slot)
-        if total is None:
-            total = self.work.view(int(slots[slot, ADDRESS]), spec.shape, spec.dtype)
-        if slots[slot, FRESH]:
-            slots[slot, FRESH] = 0
+        total = self.array(slot, spec_of_operand(ref))
+        if self.work.slots[slot, FRESH]:
+            self.work.slots[slot, FRESH] = 0
             total[...] = bar
         else:
             total += bar
