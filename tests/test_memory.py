@@ -141,7 +141,7 @@ LOOPS = [
 
 def measure(loop, steps):
     """Peak and remaining bytes of Python's memory over a loop, after a shorter one to warm up; longest list."""
-    loop(20_000)
+    loop(9_000)
     gc.collect()
     current().scan()
     tracemalloc.start()
@@ -172,8 +172,8 @@ def test_constant_memory(loop):
 @pytest.mark.parametrize("loop", [forward_and_backward, forward_only], ids=lambda loop: loop.__name__)
 def test_constant_memory_by_tracemalloc(loop):
     """Three times the steps take no more memory (tracing is slow, so the loops are shorter here)."""
-    short, _ = measure(loop, 15_000)
-    long, after = measure(loop, 45_000)
+    short, _ = measure(loop, 9_000)
+    long, after = measure(loop, 27_000)
     assert long < short + MB
     assert after < MB / 2
 
