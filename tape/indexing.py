@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import Any
+
+import numpy as np
 
 import ops
 
 from .record import LARGE, getframe, new, wrap
-from .spec import spec_of
+from .spec import spec, spec_of
 from .tensor import Tensor, method
-from .wengert import current
+from .wengert import LISTS, current
 
 SELECT = ops.select.code
+NUMBER = spec((), np.dtype(np.float64))
+float64 = np.float64
 
 
 @method
@@ -30,18 +35,23 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     """
     if type(index) is not int:
         return ops.getitem(self, index=plain_index(index))
-    value, ref = self._data, self._node
-    if not self._spec.shape:
+    spec = self._spec
+    if not spec.shape:
         raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
-    value = value[index]
-    wengert = current()
+    value, ref = self._data[index], self._node
+    try:
+        wengert = LISTS[get_ident()]
+    except KeyError:
+        wengert = current()
     if ref is None or not wengert.recording:
         return wrap(value)
     if ref is True:
         ref = self
+    if index < 0:
+        index += spec.shape[0]
     result = new(Tensor)
     result._data = value
-    result._spec = spec = spec_of(value)
+    result._spec = spec = NUMBER if type(value) is float64 else spec_of(value)
     result._node = handle = wengert.next()
     where = wengert.where
     if where is None:
