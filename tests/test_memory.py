@@ -265,7 +265,8 @@ def test_a_running_history_is_kept_whole():
 def bytes_per_record(records=50_000):
     """Bytes that one scalar record ``y = y * x`` costs while its history is alive."""
     x = leaf(0.999)
-    y = x
+    y = x * x
+    current().scan()
     gc.collect()
     tracemalloc.start()
     for _ in range(records):

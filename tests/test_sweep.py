@@ -319,7 +319,10 @@ def test_both_sweeps_on_one_list():
     h = tape.tanh(x @ w)
     z = (h * h).mean() + tape.logsumexp(h, dim=0).sum() + h[1].sum() + h.reshape(-1)[::2].sum()
     a, visited = run.sweep(current(), {z._node: np.float64(1)}, {}, None)
-    b, runs = sweep_python.sweep(current(), {z._node: np.float64(1)}, {}, None, False)
+    try:
+        b, runs = sweep_python.sweep(current(), {z._node: np.float64(1)}, {}, None, False)
+    finally:
+        current().where = None  # the engine does this
     assert a.keys() == b.keys()
     for k in a:
         np.testing.assert_allclose(a[k], b[k], rtol=1e-12)
