@@ -9,28 +9,38 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from .native import jitted
 from .row import HANDLE, SPEC, WIDTH, X, Y, operands
 
-if TYPE_CHECKING:
-    from .wengert import WengertList
+
+class Rows(Protocol):
+    """What a scan asks of a list."""
+
+    rows: list[Any]
+    shift: int
+    number: int
+
+    def __len__(self) -> int: ...
+    def locate(self, handle: int) -> int: ...
+    def owns(self, ref: Any) -> bool: ...
+
 
 _probe = [object()]
 UNCOUNTED = sys.getrefcount(_probe[0]) - 1
 """What `sys.getrefcount` of a list element says beyond the list's own reference."""
 
 
-def scan(wengert: WengertList) -> tuple[np.ndarray, int]:
+def scan(wengert: Rows) -> tuple[np.ndarray, int]:
     """Mask of the records to keep, and the bytes that the kept ones may hold."""
     room = jitted("scan")
     return room.scan_rows(wengert) if room else scan_in_python(wengert)
 
 
-def scan_in_python(wengert: WengertList) -> tuple[np.ndarray, int]:
+def scan_in_python(wengert: Rows) -> tuple[np.ndarray, int]:
     """The same without reading memory: slower, and what the jitted scan is tested against."""
     rows = wengert.rows
     n = len(wengert)

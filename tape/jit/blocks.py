@@ -13,17 +13,7 @@ from .layout import TYPE
 from .objects import field, locate, owned
 from .slots import spec_row
 from .state import (
-    ARRAY_TYPE,
-    BLOCKS,
-    EVERY,
-    LENGTH,
-    NONE,
-    PATTERNS,
-    REPEAT,
-    SCALAR,
-    TENSOR_SPEC,
-    TENSOR_TYPE,
-    TILE,
+    ARRAY_TYPE, BLOCKS, EVERY, LENGTH, NONE, PATTERNS, REPEAT, SCALAR, TENSOR_SPEC, TENSOR_TYPE, TILE,
 )  # fmt: skip
 from .values import array_size
 

@@ -25,19 +25,7 @@ from .layout import ARRAY_DIMS, ARRAY_NDIM, TYPE
 from .objects import field, int_value
 from .slots import spec_row
 from .state import (
-    ARRAY_TYPE,
-    BLOCKS,
-    CUT,
-    EVERY,
-    LENGTH,
-    NO_PATTERN,
-    NONE,
-    PATTERNS,
-    POSITION,
-    REPEAT,
-    SCALAR,
-    SPEC_SHAPE,
-    TILE,
+    ARRAY_TYPE, BLOCKS, CUT, EVERY, LENGTH, NO_PATTERN, NONE, PATTERNS, POSITION, REPEAT, SCALAR, SPEC_SHAPE, TILE,
     TUPLE_ITEMS,
 )  # fmt: skip
 

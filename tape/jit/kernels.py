@@ -16,18 +16,7 @@ from .emit import NoLane
 from .lanes import kernel_module, vjp_formula
 from .platform import machine, target
 from .state import (
-    AVERAGE,
-    BLOCK,
-    FIRST_OWN,
-    LANES,
-    MATRIX,
-    MOTION,
-    OP_WORDS,
-    PRODUCT,
-    PYTHON,
-    SAME,
-    SCALED,
-    SPREAD,
+    AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
 )  # fmt: skip
 
 MOTIONS = {"spread": SPREAD, "average": AVERAGE, "same": SAME, "block": BLOCK, "matrix": MATRIX}

@@ -11,24 +11,8 @@ from .lower import finish, wanted
 from .objects import field
 from .slots import claim, find_slot, slot_at, slot_of
 from .state import (
-    ADDRESS,
-    ARRAY_TYPE,
-    COLUMNS,
-    FRESH,
-    GO,
-    INNER,
-    KIND,
-    LEFT,
-    MOST_PRODUCTS,
-    NONE,
-    POSITION,
-    PRODUCT,
-    RELEASED,
-    RIGHT,
-    SIZE,
-    SPEC_SHAPE,
-    STOP,
-    STORE,
+    ADDRESS, ARRAY_TYPE, COLUMNS, FRESH, GO, INNER, KIND, LEFT, MOST_PRODUCTS, NONE, POSITION, PRODUCT, RELEASED,
+    RIGHT, SIZE, SPEC_SHAPE, STOP, STORE,
 )  # fmt: skip
 from .steps import begin_step
 from .values import array_size, readable, value_address

@@ -12,19 +12,8 @@ from typing import Any
 from .address import get, load_f32, load_f64, store_f32, store_f64
 from .compiled import kernel
 from .state import (
-    COLUMNS,
-    ELEMENTS,
-    INNER,
-    LEFT,
-    LEFT_COLUMN,
-    LEFT_ROW,
-    MODE,
-    OUT,
-    RIGHT,
-    RIGHT_COLUMN,
-    RIGHT_ROW,
-    STORE,
-)
+    COLUMNS, ELEMENTS, INNER, LEFT, LEFT_COLUMN, LEFT_ROW, MODE, OUT, RIGHT, RIGHT_COLUMN, RIGHT_ROW, STORE,
+)  # fmt: skip
 
 
 def product_kernel(bits: int) -> Callable[..., Any]:

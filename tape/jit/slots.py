@@ -8,34 +8,9 @@ from .compiled import entry, inner
 from .layout import ARRAY_DATA
 from .objects import field, int_value, locate, owned
 from .state import (
-    ADDRESS,
-    ADOPTED,
-    ARENA_NEXT,
-    BYTES,
-    CLASS_BYTES,
-    CLASS_HEAD,
-    DROPPED,
-    FREE_SLOT,
-    FRESH,
-    KIND,
-    LEAF_MASK,
-    LEAF_TABLE,
-    MAX_CLASSES,
-    NEXT,
-    NONE,
-    NUMBER,
-    OTHER,
-    PENDING,
-    POSITION,
-    ROWS,
-    SHIFT,
-    SIZE,
-    SLOT_OF,
-    SLOT_TABLE,
-    SLOT_WORDS,
-    SLOTS,
-    SPEC_INDEX,
-    SPEC_TABLE,
+    ADDRESS, ADOPTED, ARENA_NEXT, BYTES, CLASS_BYTES, CLASS_HEAD, DROPPED, FREE_SLOT, FRESH, KIND, LEAF_MASK,
+    LEAF_TABLE, MAX_CLASSES, NEXT, NONE, NUMBER, OTHER, PENDING, POSITION, ROWS, SHIFT, SIZE, SLOT_OF, SLOT_TABLE,
+    SLOT_WORDS, SLOTS, SPEC_INDEX, SPEC_TABLE,
 )  # fmt: skip
 from .values import array_size
 
