@@ -129,7 +129,9 @@ def adjoints(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node]
     return bars
 
 
-def backward(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node] | None, retain: bool) -> dict[int, Any]:
+def backward(
+    outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node] | None, retain: bool
+) -> dict[int, Any]:
     """Run a backward: adjoints by identity; what was retained is kept, what was consumed is released."""
     bars = adjoints(outputs, gs, targets)
     nodes = leading(outputs, targets)

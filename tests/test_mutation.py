@@ -1,8 +1,7 @@
 """A small part of what ``tests/mutation.py`` shows for many rules: a damaged rule does not go unnoticed."""
 
-import pytest
-
 import mutation
+import pytest
 
 
 @pytest.mark.parametrize("way", mutation.WAYS)

@@ -20,7 +20,11 @@ assert abs(float(x.grad[1]) - 0.9182167) < 1e-6, x.grad
 
 def start(program, caches, **more):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TAPE_", "NUMBA_"))}
-    env |= {"TAPE_CACHE_DIR": str(caches / "kernels"), "NUMBA_CACHE_DIR": str(caches / "numba"), "PYTHONPATH": str(ROOT)}
+    env |= {
+        "TAPE_CACHE_DIR": str(caches / "kernels"),
+        "NUMBA_CACHE_DIR": str(caches / "numba"),
+        "PYTHONPATH": str(ROOT),
+    }
     return subprocess.Popen(
         [sys.executable, "-c", program], env=env | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -98,4 +102,8 @@ def test_no_place_for_kernels(tmp_path, warm):
 
 def test_without_the_native_half(warm):
     """TAPE_JIT=0: the same gradients, and no compiler at all."""
-    run(GRADIENT + "import sys; assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules\n", warm, TAPE_JIT="0")
+    run(
+        GRADIENT + "import sys; assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules\n",
+        warm,
+        TAPE_JIT="0",
+    )

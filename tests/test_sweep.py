@@ -31,8 +31,9 @@ def poison():
         del blocks
 
 
-@pytest.mark.parametrize("small, large", [
-    ((3,), (0, 3)), ((3, 1), (3, 0)), ((1, 3), (0, 3)), ((2, 1), (2, 0)), ((), (0,)), ((1,), (0,)), ((2, 1, 3), (2, 0, 3)),
+@pytest.mark.parametrize(("small", "large"), [
+    ((3,), (0, 3)), ((3, 1), (3, 0)), ((1, 3), (0, 3)), ((2, 1), (2, 0)), ((), (0,)), ((1,), (0,)),
+    ((2, 1, 3), (2, 0, 3)),
 ])  # fmt: skip
 def test_broadcasting_into_nothing_gives_zeros(small, large, either):
     x, nothing = leaf(np.ones(small)), tape.zeros(large)
@@ -43,7 +44,10 @@ def test_broadcasting_into_nothing_gives_zeros(small, large, either):
         np.testing.assert_array_equal(x.grad.numpy(), np.zeros(small))
 
 
-SHAPES = [(), (1,), (4,), (3, 4), (3, 1), (1, 4), (2, 3, 4), (2, 1, 4), (2, 3, 1), (2, 1, 1), (1, 3, 1), (1, 1, 1), (200, 3, 1)]
+SHAPES = [
+    (), (1,), (4,), (3, 4), (3, 1), (1, 4), (2, 3, 4), (2, 1, 4), (2, 3, 1), (2, 1, 1), (1, 3, 1), (1, 1, 1),
+    (200, 3, 1),
+]  # fmt: skip
 
 
 def compatible(a, b):
@@ -51,7 +55,7 @@ def compatible(a, b):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("a, b", [(a, b) for a in SHAPES for b in SHAPES if compatible(a, b)])
+@pytest.mark.parametrize(("a", "b"), [(a, b) for a in SHAPES for b in SHAPES if compatible(a, b)])
 def test_every_pattern_of_broadcasting(a, b, dtype):
     """Through intermediates, on both sides, with what is saved and what is not, against sums written out."""
     rng = np.random.default_rng(1)
@@ -66,8 +70,8 @@ def test_every_pattern_of_broadcasting(a, b, dtype):
     for f, x_bar, y_bar in cases:
         s, t = leaf(x, dtype), leaf(y, dtype)
         (f(s, t) * tape.tensor(w)).sum().backward()
-        for got, full, like in ((s.grad, x_bar, x), (t.grad, y_bar, y)):
-            full = np.broadcast_to(full, w.shape).astype(np.float64)
+        for got, bar, like in ((s.grad, x_bar, x), (t.grad, y_bar, y)):
+            full = np.broadcast_to(bar, w.shape).astype(np.float64)
             axes = tuple(range(w.ndim - like.ndim))
             expected = full.sum(axis=axes) if axes else full
             for axis, n in enumerate(like.shape):
@@ -110,7 +114,7 @@ def test_a_second_backward_is_refused(f, either):
     y = f(x).sum()
     y.backward()
     held = x.grad.numpy().copy()
-    with pytest.raises(RuntimeError, match="second time.*\n.*test_sweep.py"):
+    with pytest.raises(RuntimeError, match=r"second time.*\n.*test_sweep\.py"):
         y.backward()
     np.testing.assert_array_equal(x.grad.numpy(), held)
 

@@ -109,7 +109,8 @@ def test_sweeps_at_the_same_time_do_not_mix(eager_switching):
     x = w.detach().numpy()
     functions = [
         (tape.exp, np.exp(x)), (tape.sin, np.cos(x)), (tape.log1p, 1 / (1 + x)), (tape.atan, 1 / (1 + x * x)),
-        (tape.sinh, np.cosh(x)), (tape.asinh, 1 / np.hypot(x, 1)), (tape.expm1, np.exp(x)), (tape.tan, 1 / np.cos(x) ** 2),
+        (tape.sinh, np.cosh(x)), (tape.asinh, 1 / np.hypot(x, 1)), (tape.expm1, np.exp(x)),
+        (tape.tan, 1 / np.cos(x) ** 2),
     ]  # fmt: skip
 
     def work(k):
