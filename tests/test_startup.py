@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,12 @@ def test_without_the_native_half(warm):
         warm,
         TAPE_JIT="0",
     )
+
+
+def test_nowhere_to_write(tmp_path):
+    """No folder for Numba's cache either: compiled anew in every process, but it works."""
+    for package in ("tape", "ops"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tape" / "jit" / "__pycache__").write_text("in the way")
+    nowhere = {k: "/dev/null/nowhere" for k in ("HOME", "XDG_CACHE_HOME", "TAPE_CACHE_DIR", "NUMBA_CACHE_DIR")}
+    run(GRADIENT, tmp_path, PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1", **nowhere)

@@ -7,6 +7,7 @@ their own, which halves the time that the first gradient on a machine takes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from functools import cache
@@ -37,16 +38,22 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), sources())
 
 
+def _keep_on_disk(compiled: Any, function: Any) -> None:
+    """Give a function its cache, unless Numba finds no folder that it may write to."""
+    with contextlib.suppress(RuntimeError):
+        compiled._cache = _Cache(function)
+
+
 def entry(function: Callable[..., Any]) -> Any:
     """Jit a function that Python calls."""
     jitted = njit(error_model="numpy")(function)
-    jitted._cache = _Cache(function)
+    _keep_on_disk(jitted, function)
     return jitted
 
 
 def kernel(function: Callable[[int], None]) -> Any:
     """Compile a kernel, a function of the address of its step; the result has an ``address``."""
     compiled = CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})
-    compiled._cache = _Cache(function)
+    _keep_on_disk(compiled, function)
     compiled.compile()
     return compiled
