@@ -115,5 +115,5 @@ def test_nowhere_to_write(tmp_path):
     for package in ("tape", "ops"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "tape" / "jit" / "__pycache__").write_text("in the way")
-    nowhere = {k: "/dev/null/nowhere" for k in ("HOME", "XDG_CACHE_HOME", "TAPE_CACHE_DIR", "NUMBA_CACHE_DIR")}
+    nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TAPE_CACHE_DIR", "NUMBA_CACHE_DIR"), "/dev/null/nowhere")
     run(GRADIENT, tmp_path, PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1", **nowhere)
