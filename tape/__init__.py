@@ -8,8 +8,9 @@
 tensor([2., 4.])
 """
 
+from importlib import import_module
 from math import e, inf, nan, pi
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import (
     attributes,
@@ -51,9 +52,12 @@ from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_
 from .size import Size
 from .tensor import Tensor
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...  # the functions, which come from the registry
+def __getattr__(name: str) -> Any:
+    """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
+    if name == "func":
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 newaxis = None

@@ -39,9 +39,20 @@ def wrap(value: Any, node: Any = None, spec: Spec | None = None) -> Tensor:
     return tensor
 
 
+class Elsewhere(Exception):
+    """An operand is a tensor of a kind that applies ops itself."""
+
+    def __init__(self, bind: Any):
+        self.bind = bind
+
+
 def lift(x: Any) -> Any:
     """What the forward function of an op gets for an operand."""
+    if type(x) is Tensor:
+        return x._data
     if isinstance(x, Tensor):
+        if type(x).__bind__ is not bind:
+            raise Elsewhere(type(x).__bind__)
         return x._data
     return x if isinstance(x, (np.ndarray, np.generic, Number)) else asarray(x)
 
@@ -68,7 +79,10 @@ def plan(op: Op, wanted: tuple[int, ...]) -> tuple[tuple[bool, ...] | bool, bool
 
 def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is a tensor."""
-    values = [lift(x) for x in operands]
+    try:
+        values = [lift(x) for x in operands]
+    except Elsewhere as other:
+        return other.bind(op, operands, params)
     try:
         z = forward_of(op)(*values, **params)
     except ValueError as error:

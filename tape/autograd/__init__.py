@@ -1,10 +1,21 @@
 """Differentiation: ``backward``, ``grad``, the grad modes, and the graph behind them."""
 
+from importlib import import_module
+from typing import Any
+
 from ..backward import backward_all as backward, grad
 from . import grad_mode, graph, variable
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms that are opened when they are asked for."""
+    if name in ("forward_ad", "functional"):
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Variable", "backward", "enable_grad", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph",

@@ -1,0 +1,249 @@
+"""Forward mode: tensors that carry a tangent, and push it through every op that they meet.
+
+A `Dual` is a tensor with a direction ẋ in which it moves.  It belongs to a `Direction`, the level of
+one directional derivative.  An op on duals applies itself to the primals and its jvp to the
+primals and tangents; both are ordinary tensors (which record, if a gradient may flow) or duals of
+an outer level.  So levels nest, and forward and reverse mode nest in either order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+
+from . import inplace  # noqa: F401  (its methods are overridden below)
+from .functions import FUNCTIONS
+from .indexing import plain_index
+from .level import Layer, Level, innermost, live
+from .location import user_frame
+from .record import wrap
+from .tensor import Tensor
+from .wengert import current
+
+
+class Direction(Level):
+    """The level of one directional derivative; once it is left, its tangents are forgotten."""
+
+    __slots__ = ()
+
+    def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """z = f(x) with the tangent ż = ∂f(x) ẋ."""
+        primals, tangents = zip(*(parts(x, self) for x in operands))
+        z = op(*primals, **params)
+        moving = [t if op.rule(i) else None for i, t in enumerate(tangents)]
+        if all(t is None for t in moving):
+            return z
+        with _on_the_users_line(), np.errstate(all="ignore"):
+            z_dot = op.jvp(primals, moving, z, params)
+            if op.outputs == 1:
+                return dual(z, z_dot, self)
+            return tuple(dual(p, d, self) for p, d in zip(z, z_dot))
+
+
+class Dual(Layer):
+    """A tensor that moves: its value and history are those of its primal, beside a tangent.
+
+    The tangent has the shape and dtype of the primal; it is None once it has been dropped.
+    """
+
+    __slots__ = ("_tangent",)
+
+    _tangent: Tensor | None
+    _level: Direction
+
+    @classmethod
+    def __differentiate__(cls, reverse: Callable[..., Any], outputs: Any, weights: Any, inputs: Any, *how: Any) -> Any:
+        """Forward over reverse: the gradients, and their tangents.
+
+        For x̄ = Jᵀg the tangent is Jᵀġ + (∂(Jᵀg)/∂x) ẋ.  The second part is the gradient of ⟨g, ż⟩,
+        because ż = J ẋ was recorded; so one more sweep from (z, ż) with weights (ġ, g) gives the sum.
+        """
+        retain, create, unused = how
+        level = innermost((*outputs, *weights, *inputs))
+        if level is None:
+            return reverse(*(tuple(map(live, xs)) for xs in (outputs, weights, inputs)), *how)
+        zs, z_dots = zip(*(parts(z, level) for z in outputs))
+        gs, g_dots = zip(*(parts(g, level) for g in weights))
+        xs = tuple(parts(x, level)[0] for x in inputs)
+        found = _reverse(reverse, zip(zs, gs), xs, True, create, unused)
+        moved = [(z, g_dot) for z, g_dot in zip(zs, g_dots) if g_dot is not None]
+        moved += [(d, _ones(d) if g is None else g) for d, g in zip(z_dots, gs) if d is not None]
+        dots = _reverse(reverse, moved, xs, retain, create, True)
+        return [_joined(x, g, g_dot, level) for x, g, g_dot in zip(xs, found, dots)]
+
+    def detach(self) -> Tensor:
+        """A tensor on the same memory, outside the history and without tangents."""
+        return self._primal.detach()
+
+    def detach_(self) -> Tensor:
+        """Drop this tensor's own tangent and history."""
+        self._primal.detach_()
+        self._tangent = None
+        return self
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The memory as an array.
+
+        Raises:
+            RuntimeError: unless ``force``, because the tangent would be lost.
+        """
+        if not force and isinstance(live(self), Dual):
+            raise RuntimeError(
+                "numpy() gives bare numbers, and this tensor carries a tangent, which would be lost.\n"
+                "Use .detach().numpy(), or pass the tensor itself to NumPy's function."
+            )
+        return self._primal.numpy(force=force)
+
+    def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Add the gradient to the leaves' ``.grad``: of the primal, without tangents.
+
+        Use `tape.autograd.grad` for gradients that carry tangents.
+        """
+        given = gradient.detach() if isinstance(gradient, Dual) else gradient
+        self._primal.backward(given, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        shown = repr(self._primal)
+        return shown if self._tangent is None or not self._level.alive else f"{shown[:-1]}, tangent={self._tangent!r})"
+
+
+def _mirror(name: str) -> property:
+    """An attribute that a dual shares with its primal."""
+
+    def fetch(self: Dual) -> Any:
+        return getattr(self._primal, name)
+
+    def store(self: Dual, value: Any) -> None:
+        setattr(self._primal, name, value)
+
+    return property(fetch, store)
+
+
+for _name in (
+    "_data", "_node", "_spec", "_counted", "_grad", "_hooks", "_after_accumulate", "_retains", "_accumulator",
+    "_versions",
+):  # fmt: skip
+    setattr(Dual, _name, _mirror(_name))
+
+
+def make(primal: Tensor, tangent: Tensor, level: Direction) -> Dual:
+    """A dual of parts that fit."""
+    made: Dual = object.__new__(Dual)
+    made._primal, made._tangent, made._level = primal, tangent, level
+    return made
+
+
+def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
+    """A dual with a tangent fitted to the primal's shape and dtype; the primal itself without a tangent."""
+    spec = primal._spec
+    if tangent is None or not spec.inexact:
+        return primal
+    if not isinstance(tangent, Tensor):
+        tangent = wrap(np.asarray(tangent)[()])
+    if tangent._spec.shape != spec.shape:
+        tangent = ops.broadcast_to(tangent, shape=spec.shape)
+    if tangent._spec.dtype != spec.dtype:
+        tangent = ops.cast(tangent, dtype=spec.dtype)
+    return make(primal, tangent, level)
+
+
+def parts(x: Any, level: Direction) -> tuple[Any, Any]:
+    """Primal and tangent at a level; the tangent is None where something does not move at it."""
+    x = live(x)
+    return (live(x._primal), live(x._tangent)) if isinstance(x, Dual) and x._level is level else (x, None)
+
+
+def _reverse(reverse: Callable[..., Any], pairs: Iterable[Any], xs: Any, *how: Any) -> list[Any]:
+    """A sweep from the outputs that have a history, out of pairs of output and weight."""
+    pairs = [(z, g) for z, g in pairs if z.requires_grad]
+    return reverse(*zip(*pairs), xs, *how) if pairs else [None] * len(xs)
+
+
+def _joined(x: Tensor, g: Tensor | None, g_dot: Tensor | None, level: Direction) -> Tensor | None:
+    if g_dot is None:
+        return g
+    return dual(zeros(x) if g is None else g, g_dot, level)
+
+
+def _ones(x: Tensor) -> Tensor:
+    return wrap(np.ones(x._spec.shape, x._spec.dtype)[()])
+
+
+def zeros(x: Tensor) -> Tensor:
+    """Zeros of a tensor's shape and dtype."""
+    return wrap(np.zeros(x._spec.shape, x._spec.dtype)[()])
+
+
+@contextmanager
+def _on_the_users_line() -> Iterator[None]:
+    """What a rule records belongs to the user's line, not to the rule's own."""
+    wengert = current()
+    before = wengert.where
+    if wengert.recording and before is None:
+        wengert.where = user_frame(sys._getframe(2))
+    try:
+        yield
+    finally:
+        wengert.where = before
+
+
+# In place: the primal and the tangent are both written, so what views of them see is right too.
+
+
+def _put(target: Dual, result: Tensor) -> Dual:
+    """Write a result into a dual's memory, and its tangent into the tangent's."""
+    result = live(result)
+    level = innermost((result,))
+    if level is not None and level.depth > target._level.depth:
+        outer = make(target._primal, target._tangent, target._level)  # type: ignore[arg-type]
+        target._primal, target._tangent, target._level = outer, zeros(outer), level
+    primal, tangent = parts(result, target._level)
+    target._primal.copy_(primal)
+    if target._tangent is None:
+        target._tangent = tangent if tangent is None else ops.clone(tangent)
+    else:
+        target._tangent.copy_(zeros(primal) if tangent is None else tangent)
+    return target
+
+
+def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    def change(self: Dual, *args: Any, **kwargs: Any) -> Tensor:
+        return _put(self, dual_like(self, function(self, *args, **kwargs)))
+
+    return change
+
+
+def dual_like(target: Tensor, value: Any) -> Tensor:
+    """A value as it will be stored in a tensor: of its shape and dtype."""
+    value = value if isinstance(value, Tensor) else wrap(np.asarray(value)[()])
+    if value._spec.shape != target._spec.shape:
+        value = ops.broadcast_to(value, shape=target._spec.shape)
+    return value
+
+
+def _copy_(self: Dual, source: Any) -> Tensor:
+    source = dual_like(self, source)
+    return _put(self, source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype))
+
+
+def _setitem(self: Dual, index: Any, value: Any) -> None:
+    _put(self, ops.index_put(self, value, index=plain_index(index)))
+
+
+for _name, _function in FUNCTIONS.items():
+    if hasattr(Tensor, f"{_name}_"):
+        setattr(Dual, f"{_name}_", _inplace(_function))
+for _op in REGISTRY.values():
+    if hasattr(Tensor, f"__i{_op.symbol}__"):
+        setattr(Dual, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
+for _name, _change in {
+    "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
+}.items():  # fmt: skip
+    setattr(Dual, _name, _change)

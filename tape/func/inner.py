@@ -1,0 +1,134 @@
+"""What a function sees of its arguments while it is being differentiated in reverse.
+
+There is one list, not one for each derivative that is being taken; what keeps nested derivatives
+apart is that each gives its function new tensors and sweeps back to those alone.  A new tensor is a
+leaf, or a record that is an alias of an argument with a history, so that outer derivatives see
+through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import ops
+
+from ..backward import grad
+from ..dual import Dual, make, zeros
+from ..leaf import leaf
+from ..level import live
+from ..propagate import key
+from ..record import wrap
+from ..row import X, Y, operands
+from ..tensor import Tensor
+from ..wengert import current, list_of
+
+
+class Inner:
+    """The new tensors of one function that is differentiated.
+
+    Attributes:
+        recording: whether what is outside of the derivative wants to differentiate through it.
+        targets: the new tensors, as the sweep looks for them.
+    """
+
+    def __init__(self, recording: bool | None = None):
+        self.recording = current().recording if recording is None else recording
+        self.targets: list[Tensor] = []
+        self._leaves: dict[int, Tensor] = {}
+
+    def argument(self, x: Tensor) -> Tensor:
+        """A new tensor in the place of an argument: the function gets it, and the sweep goes to it."""
+        target = self._new(live(x))
+        self.targets.append(target)
+        return _twin(target)
+
+    def _new(self, x: Tensor) -> Tensor:
+        if isinstance(x, Dual):
+            assert x._tangent is not None
+            return make(self._new(live(x._primal)), x._tangent, x._level)
+        if self.recording and x._node is not None:
+            return ops.reshape(x, shape=x._spec.shape)
+        return self.leaf(x._data)
+
+    def leaf(self, value: Any) -> Tensor:
+        """A leaf of this derivative's own, on the given memory."""
+        made = leaf(value, requires_grad=True)
+        self._leaves[key(made)] = made
+        return made
+
+    def is_seen_outside(self, *tensors: Tensor) -> bool:
+        """Whether tensors depend on something with a gradient that is not this derivative's own."""
+        return any(k < 0 and k not in self._leaves for k in history(tensors))
+
+    def gradients(
+        self, outputs: Iterable[Tensor], weights: Iterable[Tensor | None], *, retain: bool, create: bool | None = None
+    ) -> list[Tensor | None]:
+        """Σ ⟨weight, output⟩ differentiated; None for a target that no output depends on.
+
+        Recorded if ``create``; where that is None, if something outside may differentiate through it.
+        """
+        pairs = [(z, g) for z, g in zip(outputs, weights) if requires_grad(z)]
+        if not pairs:
+            return [None] * len(self.targets)
+        zs, gs = zip(*pairs)
+        if create is None:
+            create = current().recording and self.is_seen_outside(*zs, *(g for g in gs if g is not None))
+        return list(grad(zs, self.targets, gs, retain_graph=retain or create, create_graph=create, allow_unused=True))
+
+    def outside(self, x: Any) -> Any:
+        """A result as the caller gets it: without a history that is this derivative's own alone."""
+        if not isinstance(x, Tensor):
+            return x
+        x = live(x)
+        if isinstance(x, Dual):
+            assert x._tangent is not None
+            return make(self.outside(x._primal), self.outside(x._tangent), x._level)
+        if x._node is None or (current().recording and self.is_seen_outside(x)):
+            return x
+        return x.detach()
+
+    def filled(self, gradients: Iterable[Tensor | None]) -> list[Tensor]:
+        """Gradients as the caller gets them, with zeros for the targets that nothing depends on."""
+        return [zeros(t) if g is None else self.outside(g) for t, g in zip(self.targets, gradients)]
+
+
+def _twin(x: Tensor) -> Tensor:
+    """Another tensor of the same record, so that the function may change its own in place."""
+    if isinstance(x, Dual):
+        return make(_twin(x._primal), x._tangent, x._level)  # type: ignore[arg-type]
+    return x if x._node is True else wrap(x._data, x._node, x._spec)
+
+
+def requires_grad(x: Tensor) -> bool:
+    """Whether a tensor, or its tangent, has a history."""
+    return any(part._node is not None for part in components(x))
+
+
+def components(x: Any) -> Iterator[Tensor]:
+    """A tensor, or the parts of a dual."""
+    x = live(x)
+    if isinstance(x, Dual):
+        yield from components(x._primal)
+        yield from components(x._tangent)
+    elif x is not None:
+        yield x
+
+
+def history(tensors: Iterable[Tensor]) -> Iterator[int]:
+    """Keys of everything that tensors depend on: the records' handles, the leaves' negative identities."""
+    queue = [part if part._node is True else part._node for x in tensors for part in components(x)]
+    seen: set[int] = set()
+    while queue:
+        ref = queue.pop()
+        if ref is None:
+            continue
+        k = key(ref)
+        if k in seen:
+            continue
+        seen.add(k)
+        yield k
+        if k > 0:
+            wengert = list_of(k)
+            row = wengert.row(wengert.locate(k))
+            queue += operands(row[X], row[Y])

@@ -1,0 +1,205 @@
+"""Reverse mode as functions of functions: ``grad``, ``vjp``, ``jacrev``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..autograd.grad_mode import set_grad_enabled
+from ..record import wrap
+from ..tensor import Tensor
+from ..wengert import current
+from .arguments import (
+    Argnums,
+    chosen,
+    fitting,
+    inexact,
+    matching,
+    named_after,
+    outputs_in,
+    refuse_complex,
+    replaced,
+    split_aux,
+    tensors_in,
+)
+from .inner import Inner
+from .tree import build, structure_of, transform
+
+
+class _Called:
+    """A function called on new arguments, to be differentiated with respect to the chosen."""
+
+    def __init__(
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, argnums: Argnums, aux: bool, name: str
+    ):
+        self.inner = Inner()
+        wrt = chosen(argnums, args)
+        self.structure = structure_of(wrt)
+        new = [self.inner.argument(x) for x in tensors_in(wrt, f"{name}: the arguments that are differentiated")]
+        with recording():
+            result = func(*replaced(argnums, args, build(self.structure, new)), **kwargs)
+        self.output, rest = split_aux(result, aux, name)
+        self.aux = transform(self.inner.outside, rest)
+
+    @property
+    def value(self) -> Any:
+        return transform(self.inner.outside, self.output)
+
+    def gradients(
+        self, outputs: Iterable[Tensor], weights: Iterable[Any], *, retain: bool, create: bool | None = None
+    ) -> list[Tensor]:
+        return self.inner.filled(self.inner.gradients(outputs, weights, retain=retain, create=create))
+
+
+def recording() -> Any:
+    """Recording switched on, also within `no_grad`: a derivative does not depend on where it is taken."""
+    return set_grad_enabled(True)
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that computes the gradient of `func`, which returns a scalar.
+
+    Args:
+        func: takes tensors, or tuples, lists and dicts of tensors; gives a tensor without axes.
+        argnums: position of the argument to differentiate, or a tuple of positions.
+        has_aux: `func` returns ``(output, aux)``; the gradient function then gives ``(gradient, aux)``.
+
+    Raises:
+        RuntimeError: when called, if `func` does not return a scalar, or `argnums` does not exist.
+        ValueError: when called, if an argument to be differentiated holds something else than tensors.
+
+    >>> import tape
+    >>> grad(grad(lambda x: x**3))(tape.tensor(2.0))
+    tensor(12.)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return named_after(func, gradient, "grad")
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Like `grad`, with the value beside: ``(gradient, value)``, or ``(gradient, (value, aux))``.
+
+    >>> import tape
+    >>> grad_and_value(lambda x: (x * x).sum())(tape.tensor([1.0, 2.0]))
+    (tensor([2., 4.]), tensor(5.))
+    """
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        called = _Called(func, args, kwargs, argnums, has_aux, "grad()")
+        z = called.output
+        if not isinstance(z, Tensor) or z.ndim:
+            got = f"a tensor of shape {z._spec.shape}" if isinstance(z, Tensor) else type(z).__name__
+            raise RuntimeError(
+                f"grad() differentiates functions that return a tensor without axes; this one returned {got}.\n"
+                "Reduce it, as with .sum(), or use vjp() or jacrev()."
+            )
+        inexact([z], "grad()")
+        found = build(called.structure, called.gradients([z], [None], retain=False))
+        return (found, (called.value, called.aux)) if has_aux else (found, called.value)
+
+    return named_after(func, both, "grad_and_value")
+
+
+def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """`grad_and_value` in JAX's order: ``(value, gradient)``, or ``((value, aux), gradient)``."""
+    both = grad_and_value(func, argnums, has_aux)
+    return named_after(func, lambda *args, **kwargs: both(*args, **kwargs)[::-1], "value_and_grad")
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and the function g ↦ gᵀJ, a tuple with an entry for each of the primals.
+
+    Gives ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``.  ``vjp_fn`` takes cotangents in the
+    structure of the output, and can be called again.
+
+    Raises:
+        RuntimeError: if the output holds something else than floating tensors; by ``vjp_fn``, if
+            the cotangents do not have its structure.
+
+    >>> import tape
+    >>> z, pull = vjp(lambda x: x * x, tape.tensor([1.0, 2.0]))
+    >>> z, pull(tape.tensor([1.0, 10.0]))
+    (tensor([1., 4.]), (tensor([ 2., 40.]),))
+    """
+    called = _Called(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp()")
+    outputs = inexact(outputs_in(called.output, "vjp()"), "vjp()")
+    structure = structure_of(called.output)
+
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        """gᵀJ for cotangents g in the structure of the output."""
+        given = matching(structure, cotangents, "the cotangents of vjp()", "the output")
+        weights = fitting(given, outputs, "the cotangents of vjp()", "the outputs")
+        with set_grad_enabled(current().recording if create_graph is None else create_graph):
+            return build(called.structure, called.gradients(outputs, weights, retain=retain_graph))
+
+    return (called.value, vjp_fn, called.aux) if has_aux else (called.value, vjp_fn)
+
+
+def jacrev(
+    func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable[..., Any]:
+    """The function that computes the Jacobian of `func` in reverse mode: a sweep for each element of the output.
+
+    The Jacobian has the structure of the output with, in the place of each tensor, the structure of
+    the chosen arguments; each entry has the shape of the output followed by that of the argument.
+
+    Args:
+        func: takes and returns tensors, or tuples, lists and dicts of tensors.
+        argnums: position of the argument to differentiate, or a tuple of positions.
+        has_aux: `func` returns ``(output, aux)``, and ``(jacobian, aux)`` is given.
+        chunk_size: taken for PyTorch's sake; sweeps run one by one over a list recorded once.
+
+    >>> import tape
+    >>> jacrev(lambda x: x * x)(tape.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    check_chunk_size("jacrev", chunk_size)
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        called = _Called(func, args, kwargs, argnums, has_aux, "jacrev()")
+        outputs = inexact(outputs_in(called.output, "jacrev()"), "jacrev()")
+        refuse_complex("jacrev()", called.inner.targets, "arguments")
+        refuse_complex("jacrev()", outputs, "results")
+        create = current().recording and called.inner.is_seen_outside(*outputs)
+        found = [build(called.structure, _rows(called, z, create)) for z in outputs]
+        blocks = build(structure_of(called.output), found)
+        return (blocks, called.aux) if has_aux else blocks
+
+    return named_after(func, jacobian, "jacrev")
+
+
+def _rows(called: _Called, z: Tensor, create: bool) -> list[Tensor]:
+    """The Jacobian of one output with respect to each target."""
+    rows = [called.gradients([z], [e], retain=True, create=create) for e in unit_vectors(z)]
+    shape = z._spec.shape
+    targets = called.inner.targets
+    if not rows:
+        return [wrap(np.zeros((*shape, *t._spec.shape), t.dtype)) for t in targets]
+    return [
+        ops.reshape(ops.stack(*column, axis=0), shape=(*shape, *t._spec.shape))
+        for t, column in zip(targets, zip(*rows))
+    ]
+
+
+def unit_vectors(x: Tensor) -> Iterable[Tensor]:
+    """Tensors of the shape of x, each with a single 1, in the order of x's elements."""
+    for k in range(x._spec.size):
+        e = np.zeros(x._spec.shape, x._spec.dtype)
+        e.flat[k] = 1
+        yield wrap(e[()])
+
+
+def check_chunk_size(name: str, chunk_size: int | None) -> None:
+    """Raise ValueError unless a chunk size is positive."""
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"{name}: chunk_size must be greater than 0; got {chunk_size}")

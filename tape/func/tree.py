@@ -1,0 +1,91 @@
+"""Nested structures of values: tuples, lists, dicts, named tuples; anything else is a leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+
+class Structure(NamedTuple):
+    """What holds the leaves: a container type, the keys of a dict, and what is inside; no type for a leaf."""
+
+    container: Any
+    keys: tuple[Any, ...]
+    inside: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        if self.container is None:
+            return "*"
+        if issubclass(self.container, dict):
+            return "{" + ", ".join(f"{k!r}: {s}" for k, s in zip(self.keys, self.inside)) + "}"
+        items = ", ".join(map(str, self.inside))
+        if issubclass(self.container, list):
+            return f"[{items}]"
+        return f"({items},)" if len(self.inside) == 1 else f"({items})"
+
+
+LEAF = Structure(None, (), ())
+
+
+class Mismatch(Exception):
+    """A tree does not have the structure that is required."""
+
+
+def structure_of(tree: Any) -> Structure:
+    """The structure of a tree."""
+    if isinstance(tree, dict):
+        return Structure(type(tree), tuple(tree), tuple(map(structure_of, tree.values())))
+    if isinstance(tree, (tuple, list)):
+        return Structure(type(tree), (), tuple(map(structure_of, tree)))
+    return LEAF
+
+
+def leaves_of(tree: Any) -> list[Any]:
+    """The leaves of a tree, in order."""
+    return list(_leaves(tree, structure_of(tree)))
+
+
+def leaves_like(structure: Structure, tree: Any) -> list[Any]:
+    """The leaves of a tree that must have a given structure; dicts may have their keys in another order.
+
+    Raises:
+        Mismatch: if it has another.
+    """
+    return list(_leaves(tree, structure))
+
+
+def _leaves(tree: Any, structure: Structure) -> Iterator[Any]:
+    kind = structure.container
+    if kind is None:
+        if isinstance(tree, (dict, tuple, list)):
+            raise Mismatch
+        yield tree
+        return
+    if type(tree) is not kind or len(tree) != len(structure.inside):
+        raise Mismatch
+    if issubclass(kind, dict):
+        if set(tree) != set(structure.keys):
+            raise Mismatch
+        tree = [tree[key] for key in structure.keys]
+    for part, inside in zip(tree, structure.inside):
+        yield from _leaves(part, inside)
+
+
+def build(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """The tree of a structure with these leaves."""
+    return _build(structure, iter(leaves))
+
+
+def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
+    kind = structure.container
+    if kind is None:
+        return next(leaves)
+    parts = [_build(inside, leaves) for inside in structure.inside]
+    if issubclass(kind, dict):
+        return kind(zip(structure.keys, parts))
+    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
+def transform(function: Callable[[Any], Any], tree: Any) -> Any:
+    """The tree with a function applied to every leaf."""
+    return build(structure_of(tree), map(function, leaves_of(tree)))
