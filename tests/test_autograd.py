@@ -176,6 +176,14 @@ def test_hooks_run_in_order_and_replace():
     assert x.grad.tolist() == [200.0, 200.0]
 
 
+def test_hook_may_change_the_gradient_in_place():
+    x = tape.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g.mul_(100))
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [600, 600]
+
+
 def test_hooks_are_removed():
     x = leaf(1.0)
     y = x * 2

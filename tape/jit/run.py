@@ -231,12 +231,10 @@ class Run:
         """Pass the adjoint of a record through its hooks, and keep it if it is a target."""
         handle = row[HANDLE]
         held = self.array(slot, row[SPEC])
-        before = held.copy()[()]
-        g = before
+        g = held.copy()[()]
         for hook in tuple(self.wengert.hooks.get(handle, ())):
             g = hook(g)
-        if g is not before:
-            held[...] = g
+        held[...] = g  # also where a hook has changed the tensor it was given
         if self.targets is not None and handle in self.targets:
             self.found[handle] = g
 
