@@ -77,7 +77,7 @@ def _sweep_lists(
                 continue
             wengert = list_of(k)
             roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
-            wengert.busy += 1
+            wengert.enter()
             busy.append(wengert)
             reached, runs = sweep(wengert, roots, leaves, wanted, create_graph)
             consumed.append((wengert, runs))
@@ -89,7 +89,7 @@ def _sweep_lists(
     finally:
         # Until here no row of these lists may move: the runs are positions.
         for wengert in busy:
-            wengert.busy -= 1
+            wengert.leave()
     for wengert, _ in consumed:
         wengert.scan_if_due()
     return found

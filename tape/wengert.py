@@ -47,12 +47,13 @@ class WengertList:
         limit: the handle at which the next scan for dead records is due.
         busy: number of sweeps under way; rows are not moved or dropped meanwhile.
         shift: handle minus position, for the records appended since the last scan.
+        entangled: whether objects in PARAMS may hold tensors, so that dropping a record may let others go.
         hooks: by handle, what is called when a record's adjoint is complete.
     """
 
     __slots__ = (
-        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "busy", "extend", "hooks",
-        "limit", "next", "number", "recording", "rows", "shift", "where",
+        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_lock", "_released", "busy", "entangled", "extend",
+        "hooks", "limit", "next", "number", "recording", "rows", "shift", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
@@ -64,6 +65,9 @@ class WengertList:
         self.where: tuple[CodeType, int] | None = None
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
         self.busy = 0
+        self._lock = threading.Lock()
+        self._released: list[Any] = []
+        self.entangled = False
         self.hooks: dict[int, Any] = {}
         self.shift = number << THREAD_SHIFT
         self._bytes = 0
@@ -102,12 +106,30 @@ class WengertList:
         if self._bytes > self._bytes_limit:
             self.scan()
 
+    def enter(self) -> None:
+        """A sweep begins: no row moves and no value goes away before it leaves."""
+        with self._lock:
+            self.busy += 1
+
+    def leave(self) -> None:
+        """A sweep has ended; the last one lets go of the values that were released meanwhile."""
+        with self._lock:
+            self.busy -= 1
+            released, self._released = (self._released, []) if not self.busy else ([], self._released)
+        del released
+
     def release(self, runs: Iterable[tuple[int, int]]) -> None:
-        """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them."""
+        """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them.
+
+        Another sweep of this list may still read them, by address, so they live until none is under way.
+        """
         rows = self.rows
         for start, stop in runs:
             for field in (XV, YV, ZV):
-                rows[start * WIDTH + field : stop * WIDTH : WIDTH] = [None] * (stop - start)
+                column = slice(start * WIDTH + field, stop * WIDTH, WIDTH)
+                if self.busy > 1:
+                    self._released.append(rows[column])
+                rows[column] = [None] * (stop - start)
 
     def prune_hooks(self) -> None:
         """Drop the hooks of dead records before there are many, because every sweep looks through them."""
@@ -132,19 +154,29 @@ class WengertList:
         self._bytes = 0
         if self.busy or not n:
             return
+        kept, held = self._drop_dead(last)
+        before = n
+        while self.entangled and 0 < kept < before:
+            before = kept
+            kept, held = self._drop_dead(last)
+        self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
+        self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
+        if self.hooks and kept < n:
+            self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
+
+    def _drop_dead(self, last: int) -> tuple[int, int]:
+        """Drop the records that nothing refers to now: how many are kept, and the bytes they may hold."""
+        rows = self.rows
         keep, held = liveness.scan(self)
         kept = int(np.count_nonzero(keep))
-        if kept < n:
+        if kept < len(self):
             edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH
             survivors: list[Any] = []
             for start, stop in edges.reshape(-1, 2).tolist():
                 survivors += rows[start:stop]
             rows[:] = survivors
         self.shift = last + 1 - kept
-        self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
-        self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
-        if self.hooks and kept < n:
-            self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
+        return kept, held
 
     def _holds(self, handle: int) -> bool:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import tape
 from ops import REGISTRY
 from tape import wengert
 from tape.autograd import grad
+from tape.row import XV
 from tape.wengert import current
 
 
@@ -288,3 +290,20 @@ def test_an_exception_in_one_thread_leaves_the_others_alone():
     assert current().busy == 0
     y.backward()
     assert x.grad.item() == 4.0
+
+
+def test_what_one_sweep_releases_lives_while_another_may_read_it():
+    """Two sweeps at once over the same records: the values go when the last has ended."""
+    y = leaf(np.full(1000, 2.0)) * 2
+    z = y * y
+    held, position = current(), current().locate(z._node)
+    values = weakref.ref(held.row(position)[XV])
+    del y
+    held.enter()
+    held.enter()
+    held.release([(position, position + 1)])
+    assert held.row(position)[XV] is None
+    held.leave()
+    assert values() is not None
+    held.leave()
+    assert values() is None
