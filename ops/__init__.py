@@ -16,6 +16,7 @@ from . import (
     diagonals,
     elementary,
     extremes,
+    foreign,
     index,
     joining,
     linalg,

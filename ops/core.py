@@ -11,6 +11,7 @@ argument        what arrives
 ``g``           the adjoint of the result (in a vjp)
 ``x_shape``     the shape of operand ``x``, without keeping its value alive; ``x_dtype`` its dtype
 ``xs``, ``i``   in a variadic op: the tuple of all operand values, the operand's position
+``wanted``      in a joint rule: the positions of the operands whose adjoints are of use
 anything else   the op's parameter of that name
 ==============  =====================================================================
 """
@@ -72,6 +73,8 @@ class Op:
         operands: names of the array arguments; a variadic op has one, ``"xs"``.
         params: names of the other arguments, with their defaults.
         rules: per operand, its `Rule`, or None where the op is constant in that operand.
+        joint: one `Rule` for all operands together, in place of `rules`: it gives a sequence with an
+            adjoint, or None, for each operand, and is run once for those that are `wanted`.
         lane: how a SIMD kernel computes the op (see `ops.lane`), or None.
         lanes_first: whether large arrays are evaluated in lanes, because NumPy's own loop is scalar.
         motion: how the jitted sweep moves the adjoint of a linear op without calling its rule:
@@ -96,6 +99,7 @@ class Op:
         rules: Sequence[Callable[..., Any] | None] = (),
         *,
         jvp: Callable[..., Any] | None = None,
+        joint: Callable[..., Any] | None = None,
         numpy: Sequence[Callable[..., Any]] = (),
         symbol: str | None = None,
         node: str | Callable[..., str] | None = None,
@@ -114,6 +118,7 @@ class Op:
         self.operands, self.params = ((), {}) if kind == "composite" else _signature(forward)
         self.variadic = self.operands == ("xs",)
         self.rules = tuple(r and Rule(r, kind == "elementwise") for r in rules)
+        self.joint = joint and Rule(joint, False)
         self.jvp_rule = jvp
         self.numpy = (forward, *numpy) if isinstance(forward, np.ufunc) else tuple(numpy)
         self.symbol = symbol
@@ -138,10 +143,12 @@ class Op:
 
     @property
     def differentiable(self) -> bool:
-        return any(self.rules)
+        return self.joint is not None or any(self.rules)
 
     def rule(self, i: int) -> Rule | None:
         """The rule with respect to operand ``i``."""
+        if self.joint is not None:
+            return self.joint
         return self.rules[0 if self.variadic else i] if self.rules else None
 
     def needs(self, wanted: Sequence[int]) -> set[str]:
@@ -173,6 +180,8 @@ class Op:
 
         `env` comes from `environment`; what only this operand's rule asks for is added to it.
         """
+        if self.joint is not None:
+            return self.vjps((i,), g, env)[i]
         rule = self.rule(i)
         if rule is None:
             return None
@@ -184,6 +193,12 @@ class Op:
             return rule(env)
         bar = REGISTRY["chain_mul"](g, rule(env)) if rule.is_partial else rule(env)
         return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+
+    def vjps(self, wanted: tuple[int, ...], g: Any, env: dict[str, Any]) -> Sequence[Any]:
+        """Contributions to the adjoints of all operands (those `wanted` at least), of an op with a joint rule."""
+        assert self.joint is not None
+        env["g"], env["wanted"] = g, wanted
+        return self.joint(env)
 
     def jvp(self, operands: Sequence[Any], tangents: Sequence[Any], z: Any, params: dict[str, Any]) -> Any:
         """Directional derivative of the result along `tangents` (None where there is none)."""
@@ -267,7 +282,10 @@ def linear(name: str, forward: Callable[..., Any], *transposes: Callable[..., An
 
 
 def general(name: str, forward: Callable[..., Any], *vjps: Callable[..., Any] | None, **facts: Any) -> Op:
-    """Declare an op by its vjps and a ``jvp`` (left out for an op that is linear in each operand)."""
+    """Declare an op by its vjps and a ``jvp`` (left out for an op that is linear in each operand).
+
+    ``joint=`` gives one vjp for all operands in place of one each, where they share most of their work.
+    """
     return Op(name, "general", forward, vjps, **facts)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .location import locate
-from .propagate import op_of
+from .propagate import name_of
 from .row import CODE, HANDLE, LASTI, XV, YV, ZV, X, Y, operands
 from .sweep_python import visit
 from .tensor import Tensor
@@ -59,7 +59,7 @@ def _saved(row: list[Any]) -> list[np.ndarray]:
 def changed_error(row: list[Any], change: Change) -> RuntimeError:
     """The error for a value that is not any more what it was when it was recorded."""
     return RuntimeError(
-        f"a value that the gradient of {op_of(row).name} needs was changed in place after it was recorded.\n"
+        f"a value that the gradient of {name_of(row)} needs was changed in place after it was recorded.\n"
         f"  recorded at {locate(row[CODE], row[LASTI])}\n"
         f"  changed by {change.operation} at {locate(change.code, change.lasti)}\n"
         "Call backward() before the change, or change a copy: x.detach().clone()."

@@ -43,7 +43,7 @@ SPELLINGS = {
 """What an argument may be called, and what the op may call it."""
 
 FIRST, SECOND = ("input", "self", "x", "a"), ("other", "y", "b", "exponent", "vec", "mat2", "vec2")
-INTERNAL = frozenset({"output", "chain_mul", "sum_to"})
+INTERNAL = frozenset({"output", "custom", "chain_mul", "sum_to"})
 
 
 class Signature:

@@ -62,9 +62,16 @@ class Node:
         return arguments(row, op_of(row))
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_saved_"):
+        if name.startswith("_saved_"):
+            return self._saved(name.removeprefix("_saved_"))
+        context = None if name.startswith("_") else self._context()
+        if context is None:
             raise AttributeError(f"node {self.name()} has no attribute {name!r}")
-        return self._saved(name.removeprefix("_saved_"))
+        return getattr(context, name)
+
+    def _context(self) -> Any:
+        """The ctx of a custom function, whose attributes are the node's too."""
+        return self._arguments()[2].get("ctx")
 
     def _saved(self, name: str) -> Any:
         row = self._row()
@@ -99,6 +106,9 @@ class AccumulateGrad(Node):
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         return ()
+
+    def _context(self) -> None:
+        return None
 
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         return register_hook(self.variable, lambda g: _only(hook((g,))))

@@ -25,6 +25,12 @@ def op_of(row: list[Any]) -> Op:
     return OPS[code]
 
 
+def name_of(row: list[Any]) -> str:
+    """What to call a record's operation in a message."""
+    op = op_of(row)
+    return op.name if op.name != "custom" else op.node_name(dict(zip(op.params, row[PARAMS])))
+
+
 def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
     """Operands, operand values and parameters of a record."""
     params = row[PARAMS]
@@ -76,7 +82,7 @@ def released_error(row: list[Any]) -> RuntimeError:
     """The error for a second backward through the same record."""
     return RuntimeError(
         "Trying to backward through the graph a second time: the values that "
-        f"{op_of(row).name} needs were released by the first backward.\n"
+        f"{name_of(row)} needs were released by the first backward.\n"
         f"  recorded at {locate(row[CODE], row[LASTI])}\n"
         "Call the first backward with retain_graph=True if you need to run it twice, or compute the output again."
     )
@@ -90,20 +96,21 @@ def contributions(row: list[Any], g: Any, wanted: Callable[[Any], bool], record:
         raise released_error(row)
     z = row[ZV]
     if record:
-        values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
+        if op.joint is None or "xs" in op.joint.names:
+            values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
     env = op.environment(values, z, params)
-    for i, ref in enumerate(refs):
-        if ref is None or not wanted(ref):
-            continue
-        spec = spec_of_operand(ref)
+    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
+    bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
+    for i in positions:
+        spec = spec_of_operand(refs[i])
         if spec is None:
-            yield ref, op.vjp(i, g, env, ())
+            yield refs[i], op.vjp(i, g, env, ())
             continue
-        bar = op.vjp(i, g, env, spec.shape, spec.dtype)
+        bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, spec.dtype)
         if bar is not None:
-            yield ref, bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)
+            yield refs[i], bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)
 
 
 def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:

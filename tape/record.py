@@ -83,6 +83,8 @@ def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         values = [lift(x) for x in operands]
     except Elsewhere as other:
         return other.bind(op, operands, params)
+    if op is CUSTOM:
+        return params["ctx"].run(operands)  # forward is a program of the user's, which takes tensors
     try:
         z = forward_of(op)(*values, **params)
     except ValueError as error:
@@ -176,7 +178,7 @@ def _bytes_of(field: Any) -> int:
     return 0
 
 
-OUTPUT = REGISTRY["output"]
+OUTPUT, CUSTOM = REGISTRY["output"], REGISTRY["custom"]
 
 
 def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:

@@ -2,8 +2,9 @@
 
 X and Y hold operands: a handle, a leaf tensor, or None.  XV, YV and ZV hold the values of the
 operands and of the result where a rule needs them.  A record whose op does not have one or two
-operands holds tuples in X and XV.  PARAMS is None, a tuple in the order of ``op.params``, or the
-float that stands for the plain number among two operands.
+operands holds tuples in X and XV; that of a custom function has in XV what the function saved.
+PARAMS is None, a tuple in the order of ``op.params``, or the float that stands for the plain
+number among two operands.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.bundle import Bundle
 
-DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name != "output"]
+DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
 
 

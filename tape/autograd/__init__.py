@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import Any
 
 from ..backward import backward_all as backward, grad
-from . import grad_mode, graph, variable
+from . import function, grad_mode, graph, variable
+from .function import Function
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
@@ -18,6 +19,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Variable", "backward", "enable_grad", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph",
-    "is_grad_enabled", "no_grad", "set_grad_enabled", "variable",
+    "Function", "Variable", "backward", "enable_grad", "function", "grad", "grad_mode", "gradcheck", "gradgradcheck",
+    "graph", "is_grad_enabled", "no_grad", "set_grad_enabled", "variable",
 ]  # fmt: skip

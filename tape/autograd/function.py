@@ -1,0 +1,197 @@
+"""``Function``: operations with a gradient of the user's own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..location import user_frame
+from ..record import CUSTOM, operand, output
+from ..row import X
+from ..tensor import Tensor
+from ..wengert import current
+from .call import TENSOR, Call, append
+from .context import FunctionCtx, in_user_code
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Function:
+    """An operation whose gradient is written by hand: a class with static ``forward`` and ``backward``.
+
+    ``forward(ctx, *args)`` computes the result, from any arguments, and keeps in ``ctx`` what
+    ``backward(ctx, *grad_outputs)`` needs; that returns a gradient, or None, for each argument.
+    Or ``forward(*args)`` computes, and ``setup_context(ctx, inputs, output)`` keeps.  Nothing is
+    recorded in forward; backward is recorded under ``create_graph=True``, so write it in tensor
+    operations if it shall be differentiated, or mark it `once_differentiable`.
+    ``jvp(ctx, *tangents)`` is the rule of forward mode.
+
+    >>> import tape
+    >>> class Exp(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         y = x.exp()
+    ...         ctx.save_for_backward(y)
+    ...         return y
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (y,) = ctx.saved_tensors
+    ...         return grad_output * y
+    >>> x = tape.zeros(2, requires_grad=True)
+    >>> Exp.apply(x)
+    tensor([1., 1.], grad_fn=<ExpBackward>)
+    """
+
+    generate_vmap_rule = False
+    _backward_cls: type[FunctionCtx]
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        warnings.warn(
+            f"{type(self).__name__} should not be instantiated: its methods are static; call its apply()",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"_function": cls, "__slots__": ()})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise RuntimeError(
+            f"{name}()(…) is how functions were called when forward was a method.\nMake forward and backward static "
+            f"methods that take ctx, and call {name}.apply(…)."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the result: a tensor, or a tuple of tensors and other things."""
+        raise NotImplementedError("a Function needs a static method forward(ctx, *args), or forward(*args)")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep in ctx what backward needs, where forward does not take a ctx."""
+        raise NotImplementedError("a Function whose forward takes no ctx needs a static method setup_context")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """A gradient, or None, for each argument of forward, from one for each of its results."""
+        raise NotImplementedError("a Function needs a static method backward(ctx, *grad_outputs)")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """A tangent, or None, for each result of forward, from one for each of its arguments."""
+        raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) in forward mode")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward, and record the operation if a gradient may flow.
+
+        Arguments by name are taken only where forward takes no ctx.
+
+        Raises:
+            NotImplementedError: without a forward.
+            TypeError, RuntimeError: if forward returns, or has marked, what it cannot.
+        """
+        if cls._is_separate():
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        elif kwargs:
+            raise TypeError(
+                f"{cls.__name__}.apply() takes arguments by position; got {', '.join(kwargs)} by name.\nArguments by "
+                "name work where forward takes no ctx and setup_context is defined."
+            )
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        call = Call(cls, tuple([TENSOR if isinstance(x, Tensor) else x for x in args]))
+        results = iter(CUSTOM(*tensors, ctx=call) if tensors else call.run(()))
+        made = tuple([next(results) if x is TENSOR else x for x in call.results])
+        return made if call.is_tuple else made[0]
+
+    @classmethod
+    def _is_separate(cls) -> bool:
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
+    def _forward(cls) -> Callable[..., Any]:
+        if cls.forward is Function.forward:
+            raise NotImplementedError(
+                f"{cls.__name__} defines no forward.\nGive it a static method forward(ctx, *args), or forward(*args) "
+                "beside setup_context(ctx, inputs, output)."
+            )
+        return cls.forward
+
+    @classmethod
+    def _backward(cls) -> Callable[..., Any]:
+        """The rule for reverse mode, under either of its names."""
+        backward, vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
+        if backward and vjp:
+            raise RuntimeError(f"{cls.__name__} defines both backward and vjp, two names of one rule; keep one")
+        if not backward and not vjp:
+            raise NotImplementedError(
+                f"{cls.__name__} defines neither backward nor vjp, so no gradient can be computed through it.\nGive it "
+                "a static method backward(ctx, *grad_outputs) that returns a gradient for each argument of forward."
+            )
+        return cls.backward if backward else cls.vjp
+
+    @classmethod
+    def _jvp(cls) -> Callable[..., Any]:
+        if cls.jvp is Function.jvp:
+            raise NotImplementedError(
+                f"{cls.__name__} defines no jvp, so forward mode cannot go through it.\nGive it a static method "
+                "jvp(ctx, *tangents) that returns a tangent for each result of forward, or use reverse mode."
+            )
+        return cls.jvp
+
+
+def once_differentiable(function: F) -> F:
+    """Decorate a ``backward`` that works on plain values: nothing in it is recorded.
+
+    Its gradients can be used under ``create_graph=True``, but to differentiate them is an error.
+    """
+
+    @functools.wraps(function)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        with in_user_code(recording=False):
+            result = function(ctx, *grads)
+        wengert = current()
+        row = ctx._row() if isinstance(ctx, FunctionCtx) else None
+        refs = [*(row[X] if row else ()), *map(operand, grads)]
+        refs = [ref for ref in refs if ref is not None]
+        if not wengert.recording or not refs:
+            return result
+        where = wengert.where or user_frame(sys._getframe(1))
+        handle = append(wengert, tuple(refs), None, Once(getattr(ctx, "_title", function.__qualname__)), where)
+        bars = result if isinstance(result, (tuple, list)) else (result,)
+        return tuple(
+            [output(wengert, handle, i, x._data, *where) if isinstance(x, Tensor) else x for i, x in enumerate(bars)]
+        )
+
+    return backward  # type: ignore[return-value]
+
+
+class Once:
+    """The ctx of gradients that must not be differentiated."""
+
+    __slots__ = ("title",)
+
+    def __init__(self, title: str):
+        self.title = title
+
+    def name(self) -> str:
+        return "Error"
+
+    def vjp(self, g: Any, wanted: tuple[int, ...]) -> list[Any]:
+        raise RuntimeError(
+            f"trying to differentiate twice a function that is marked once_differentiable: {self.title}.\nWrite its "
+            "backward in tensor operations and take the mark away, or do not differentiate its gradient."
+        )

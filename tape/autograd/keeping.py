@@ -1,0 +1,158 @@
+"""What a custom function keeps, and how it gets its place in the history back.
+
+What is kept belongs to the record of one application, and lives as long as that.  So it never
+holds a handle, which would keep the record alive for ever: saved values lie in the record, like
+those of any op, and are given their place in the history when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..hooks import copy_of
+from ..record import output, wrap
+from ..row import CODE, HANDLE, LASTI, XV, X
+from ..spec import Spec
+from ..tensor import Tensor
+from ..version import count
+from ..wengert import current, list_of
+
+if TYPE_CHECKING:
+    from .function import Function
+
+Row = list[Any]
+INPUT, OUTPUT, OTHER = "input", "output", "other"
+
+
+class Saved(NamedTuple):
+    """Where a saved tensor came from.
+
+    Attributes:
+        kind: INPUT or OUTPUT, of which `tensor` is the number; OTHER, which is `tensor` itself if it
+            has a place in the history, and None in place of a plain value.
+        tensor: a number, a tensor or None.
+        version: how often the memory had been changed in place.
+    """
+
+    kind: str
+    tensor: Any
+    version: int
+
+
+class Keeper:
+    """The saved tensors of one application, and those among its attributes that have a history."""
+
+    __slots__ = ("__dict__", "_forward", "_handle", "_kept", "_outputs", "_present", "_saved", "_values")
+
+    _function: type[Function]
+
+    def __init__(self) -> None:
+        self._outputs: tuple[Spec | None, ...] = ()
+        self._handle: int | None = None
+        self._saved: tuple[Any, ...] = ()
+        self._forward: tuple[Any, ...] | None = None
+        self._values: tuple[Any, ...] | None = None
+        self._kept: dict[str, tuple[Any, Saved]] = {}
+        self._present: tuple[Any, Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        kept = None if name.startswith("__") else self._kept.get(name)
+        if kept is None:
+            raise AttributeError(
+                f"the ctx of {self._title} has no attribute {name!r}; set it in forward: ctx.{name} = …"
+            )
+        value, saved = kept
+        return self._restore(saved, value, self._row())
+
+    @property
+    def _title(self) -> str:
+        return self._function.__name__
+
+    def _settle(self, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> None:
+        """Replace the tensors that were kept by their values, and by where they belong."""
+        tensors = (*self._saved, *(self._forward or ()))
+        places = tuple([_place(x, inputs, outputs) for x in tensors])
+        self._values = tuple([None if x is None else x._data for x in tensors])
+        count_ = len(self._saved)
+        self._saved = places[:count_]
+        if self._forward is not None:
+            self._forward = places[count_:]
+        for name, x in list(self.__dict__.items()):
+            saved = _place(x, inputs, outputs) if isinstance(x, Tensor) else None
+            if saved is not None and saved.kind != OTHER:
+                self._kept[name] = x._data, saved
+                del self.__dict__[name]
+        self._dirty = self._plain = ()
+
+    def _recorded(self, handle: int) -> None:
+        """The values lie in this record from now on."""
+        self._handle = copy_of(handle)
+        self._values = None
+
+    def _entangled(self) -> bool:
+        """Whether something that was kept may itself hold a place in the history."""
+        plain = (int, float, str, bool, type(None), np.ndarray)
+        kept = (*self.__dict__.values(), *(s.tensor for s in (*self._saved, *(self._forward or ())) if s is not None))
+        return not all(isinstance(x, plain) or (isinstance(x, Tensor) and x.is_leaf) for x in kept)
+
+    def _row(self) -> Row | None:
+        if self._handle is None:
+            return None
+        wengert = list_of(self._handle)
+        try:
+            return wengert.row(wengert.locate(self._handle))
+        except RuntimeError:
+            raise RuntimeError(
+                f"the ctx of {self._title} was used after the record that it belongs to was gone.\nUse it in forward "
+                "and backward only, or through the grad_fn of an output."
+            ) from None
+
+    def _unpack(self, saved: tuple[Any, ...], start: int) -> tuple[Tensor | None, ...]:
+        row = self._row()
+        values = self._values if row is None else row[XV]
+        if row is None and values is None:
+            return saved  # forward is still running
+        if values is None and saved:
+            raise RuntimeError(
+                f"Trying to backward through {self._title} a second time, or to read its saved tensors: they were "
+                "released by the first backward.\nCall that with retain_graph=True, or compute the output again."
+            )
+        return tuple([self._restore(s, values[start + i], row) for i, s in enumerate(saved)])  # type: ignore[index]
+
+    def _restore(self, saved: Saved | None, value: Any, row: Row | None) -> Tensor | None:
+        """A saved tensor, in its place in the history."""
+        if saved is None:
+            return None
+        kind, tensor, version = saved
+        if self._present is not None and kind != OTHER:
+            return self._present[kind == OUTPUT][tensor]
+        ref = row[X][tensor] if row is not None and kind == INPUT else None
+        found = ref if isinstance(ref, Tensor) else tensor if isinstance(tensor, Tensor) else None
+        if count(found if found is not None else wrap(value)) != version:
+            raise RuntimeError(
+                f"a tensor of shape {value.shape} that {self._title} saved was changed in place since, so its backward "
+                "would compute with other numbers.\nCall backward() before the change, or change a copy: x.clone()."
+            )
+        if found is not None:
+            return found
+        if row is not None and kind == OUTPUT:
+            i = self._tensor_outputs()[tensor]
+            return output(current(), row[HANDLE], i, value, row[CODE], row[LASTI])
+        return wrap(value, ref)
+
+    def _tensor_outputs(self) -> list[int]:
+        return [i for i, spec in enumerate(self._outputs) if spec is not None]
+
+
+def _place(x: Any, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> Saved | None:
+    """Where a tensor that was saved belongs; outputs come first, because a changed input is both."""
+    if x is None:
+        return None
+    for kind, group in ((OUTPUT, outputs), (INPUT, inputs)):
+        for i, y in enumerate(group):
+            if x is y:
+                return Saved(kind, i, count(x if kind == INPUT and x._node is True else wrap(x._data)))
+    return Saved(OTHER, x if x._node is not None else None, count(x if x._node is not None else wrap(x._data)))
