@@ -232,6 +232,10 @@ class Op:
             total = part if total is None else total + part
         return total
 
+    def title(self, params: dict[str, Any]) -> str:
+        """What to call an application of the op in a message: its name, or that of the function it stands for."""
+        return self.name if self.name != "custom" else self.node_name(params).removesuffix("Backward")
+
     def node_name(self, params: dict[str, Any]) -> str:
         """Name of the op's node in the graph, as PyTorch spells it: ``MulBackward0``."""
         if callable(self.node):

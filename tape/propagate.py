@@ -28,7 +28,7 @@ def op_of(row: list[Any]) -> Op:
 def name_of(row: list[Any]) -> str:
     """What to call a record's operation in a message."""
     op = op_of(row)
-    return op.name if op.name != "custom" else op.node_name(dict(zip(op.params, row[PARAMS])))
+    return op.title(arguments(row, op)[2])
 
 
 def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:

@@ -930,6 +930,47 @@ def test_constant_memory(keeping, how):
     assert len(current()) <= kept
 
 
+def test_a_complex_gradient_of_a_real_input_counts_by_its_real_part():
+    x = leaf([1.0, 2.0])
+    function = declare(backward=lambda ctx, g: g * (2.0 + 1j))
+    assert grad(function.apply(x).sum(), x)[0].tolist() == [2.0, 2.0]
+
+
+def test_gradcheck_names_the_function_at_fault():
+    wrong = declare(
+        "Wrong",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or x * x,
+        backward=lambda ctx, g: g * ctx.saved_tensors[0],
+    )
+    with pytest.raises(gradcheck.GradcheckError, match=r"the rule of Wrong with respect to xs\[0\]") as caught:
+        gradcheck(lambda x: tape.sin(wrong.apply(x)), (leaf([1.0, 2.0]),))
+    assert "rule of sin" not in str(caught.value)
+
+
+def square_in_forward_mode():
+    return declare(
+        forward=lambda ctx, x: ctx.save_for_backward(x) or ctx.save_for_forward(x) or x * x * x,
+        backward=lambda ctx, g: g * ctx.saved_tensors[0] ** 2 * 3.0,
+        jvp=lambda ctx, t: t * ctx.saved_tensors[0] ** 2 * 3.0,
+    )
+
+
+def test_forward_and_reverse_mode_nest_in_every_order():
+    cube = square_in_forward_mode().apply
+    x, ones = tape.tensor([1.0, 2.0]), tape.ones(2)
+
+    def pushed(f):
+        return lambda x: tape.func.jvp(f, (x,), (ones,))[1]
+
+    def pulled(f):
+        return tape.func.grad(lambda x: f(x).sum())
+
+    for outer in (pushed, pulled):
+        for inner in (pushed, pulled):
+            assert outer(inner(cube))(x).tolist() == [6.0, 12.0]
+            assert outer(outer(inner(cube)))(x).tolist() == [6.0, 6.0]
+
+
 def test_the_joint_rule_runs_once_for_all_operands():
     calls = []
     function = declare(

@@ -233,4 +233,6 @@ def _fit(bar: Any, spec: Any, i: int, title: str) -> Any:
                 f"input {i} has shape {spec.shape}, its gradient {bar._spec.shape}"
             )
         bar = ops.sum_to(bar, shape=spec.shape)
-    return bar.real if bar.dtype.kind == "c" and spec.dtype.kind != "c" else bar
+    if bar.dtype.kind != "c" or spec.dtype.kind == "c":
+        return bar
+    return wrap(np.real(bar._data)) if bar._node is None else bar.real

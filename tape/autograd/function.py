@@ -22,6 +22,9 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_signature = functools.lru_cache(256)(inspect.signature)
+
+
 class Function:
     """An operation whose gradient is written by hand: a class with static ``forward`` and ``backward``.
 
@@ -103,7 +106,7 @@ class Function:
             TypeError, RuntimeError: if forward returns, or has marked, what it cannot.
         """
         if cls._is_separate():
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound = _signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
         elif kwargs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +50,22 @@ class Traced(Tensor):
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        log = next(type(x).log for x in operands if isinstance(x, Traced))
-        log.append(Application(op, tuple(operands), dict(params), user_frame(sys._getframe(1))))
-        z = bind(op, operands, params)
-        kind = next(type(x) for x in operands if isinstance(x, Traced))
-        for out in z if isinstance(z, tuple) else (z,):
-            out.__class__ = kind
+        traced = [x for x in operands if isinstance(x, Traced)]
+        kind = type(traced[0])
+        kind.log.append(Application(op, tuple(operands), dict(params), user_frame(sys._getframe(1))))
+        as_kind(Tensor, traced)
+        try:
+            z = bind(op, operands, params)
+        finally:
+            as_kind(kind, traced)
+        as_kind(kind, z if isinstance(z, tuple) else (z,))
         return z
+
+
+def as_kind(kind: type[Tensor], tensors: Iterable[Any]) -> None:
+    """Make tensors of another kind, which is the same but for its name and for who applies ops to them."""
+    for x in tensors:
+        x.__class__ = kind
 
 
 def find_suspects(func: Callable[..., Any], arguments: Sequence[Any]) -> tuple[list[Suspect], list[Location]]:
@@ -99,7 +108,7 @@ def _judge(applied: Application) -> Iterator[Suspect]:
         return
     rng = np.random.default_rng(len(values))
     z = op.forward(*values, **applied.params)
-    weights = [_weight(rng, out) for out in (z if op.outputs > 1 else (z,))]
+    weights = [_weight(rng, out) for out in (z if isinstance(z, tuple) else (z,))]
     for i, value in enumerate(values):
         if op.rule(i) is None or np.asarray(value).dtype.kind != "f" or np.size(value) == 0:
             continue
@@ -113,7 +122,7 @@ def _judge(applied: Application) -> Iterator[Suspect]:
         allowed = 1e-6 * abs(analytic) + 8 * error
         if np.isfinite(numeric) and not low - allowed <= analytic <= high + allowed:
             name = f"{op.operands[0]}[{i}]" if op.variadic else op.operands[i]
-            yield Suspect(op.name, name, locate(*applied.where), analytic, numeric)
+            yield Suspect(op.title(applied.params), name, locate(*applied.where), analytic, numeric)
 
 
 def _widened(value: Any) -> Any:
@@ -150,7 +159,7 @@ def _difference_along(
     def line(t: Any) -> Any:
         moved = [v + t * direction if k == i else v for k, v in enumerate(values)]
         z = applied.op.forward(*moved, **applied.params)
-        outs = z if applied.op.outputs > 1 else (z,)
+        outs = z if isinstance(z, tuple) else (z,)
         return np.array([sum(float(np.sum(w * out)) for w, out in zip(weights, outs) if w is not None)])
 
     with np.errstate(all="ignore"):
