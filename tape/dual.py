@@ -25,6 +25,7 @@ from .level import Layer, Level, innermost, live
 from .location import user_frame
 from .record import wrap
 from .tensor import Tensor
+from .version import memory_is_shared
 from .wengert import current
 
 
@@ -53,7 +54,7 @@ class Dual(Layer):
     The tangent has the shape and dtype of the primal; it is None once it has been dropped.
     """
 
-    __slots__ = ("_tangent",)
+    __slots__ = ()
 
     _tangent: Tensor | None
     _level: Direction
@@ -78,6 +79,13 @@ class Dual(Layer):
         dots = _reverse(reverse, moved, xs, retain, create, True)
         return [_joined(x, g, g_dot, level) for x, g, g_dot in zip(xs, found, dots)]
 
+    def __adopt__(self, target: Tensor) -> bool:
+        """Whether this can be written into an ordinary tensor, which moves from then on."""
+        level = innermost((self,))
+        if level is not None:
+            adopt(target, level)
+        return level is not None
+
     def detach(self) -> Tensor:
         """A tensor on the same memory, outside the history and without tangents."""
         return self._primal.detach()
@@ -100,6 +108,8 @@ class Dual(Layer):
                 "Use .detach().numpy(), or pass the tensor itself to NumPy's function."
             )
         return self._primal.numpy(force=force)
+
+    __array__ = lambda self, dtype=None, copy=None: np.array(self.numpy(), dtype, copy=copy)  # noqa: E731
 
     def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
         """Add the gradient to the leaves' ``.grad``: of the primal, without tangents.
@@ -172,6 +182,16 @@ def _joined(x: Tensor, g: Tensor | None, g_dot: Tensor | None, level: Direction)
     return dual(zeros(x) if g is None else g, g_dot, level)
 
 
+def components(x: Any) -> Iterator[Tensor]:
+    """A tensor, or the ordinary tensors that a dual is made of."""
+    x = live(x)
+    if isinstance(x, Dual):
+        yield from components(x._primal)
+        yield from components(x._tangent)
+    elif x is not None:
+        yield x
+
+
 def _ones(x: Tensor) -> Tensor:
     return wrap(np.ones(x._spec.shape, x._spec.dtype)[()])
 
@@ -199,18 +219,52 @@ def _on_the_users_line() -> Iterator[None]:
 
 def _put(target: Dual, result: Tensor) -> Dual:
     """Write a result into a dual's memory, and its tangent into the tangent's."""
-    result = live(result)
     level = innermost((result,))
-    if level is not None and level.depth > target._level.depth:
-        outer = make(target._primal, target._tangent, target._level)  # type: ignore[arg-type]
-        target._primal, target._tangent, target._level = outer, zeros(outer), level
+    if level is not None and (not target._level.alive or level.depth > target._level.depth):
+        adopt(target, level)
     primal, tangent = parts(result, target._level)
-    target._primal.copy_(primal)
+    _write(target._primal, primal)
     if target._tangent is None:
         target._tangent = tangent if tangent is None else ops.clone(tangent)
     else:
-        target._tangent.copy_(zeros(primal) if tangent is None else tangent)
+        _write(target._tangent, zeros(primal) if tangent is None else tangent)
     return target
+
+
+def _write(target: Tensor, value: Tensor) -> None:
+    level = innermost((value,))
+    if level is not None and type(target) is Tensor:
+        adopt(target, level)
+    target.copy_(value)
+
+
+def adopt(target: Tensor, level: Direction) -> None:
+    """Let a tensor move at a level that it does not move at yet, because something that does is written into it.
+
+    Raises:
+        RuntimeError: if it shares its memory with other tensors, which would not move.
+    """
+    for part in components(target):
+        if isinstance(part._data, np.ndarray) and memory_is_shared(part):
+            raise RuntimeError(
+                "a value that carries a tangent is written into a tensor without one, and the tensor shares its memory "
+                "with others (views, its base, an array, or a value that a rule needs), which would miss the tangent.\n"
+                "Write into a tensor of its own: y = y.clone() before the views are taken."
+            )
+    below = _moved_out(target)
+    target.__class__ = Dual
+    target._primal, target._tangent, target._level = below, zeros(below), level
+
+
+def _moved_out(target: Tensor) -> Tensor:
+    """Another tensor with everything that a tensor holds, which itself holds nothing any more."""
+    if isinstance(target, Dual):
+        return make(target._primal, target._tangent, target._level)  # type: ignore[arg-type]
+    below = wrap(target._data, target._node, target._spec)
+    below.__dict__.update(target.__dict__)
+    target.__dict__.clear()
+    target._data = target._node = None  # these would count as somebody else's references
+    return below
 
 
 def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:

@@ -19,8 +19,14 @@ from .version import increment
 from .wengert import current
 
 
-def check(tensor: Tensor, operation: str, *operands: Any) -> None:
-    """Raise if changing a tensor in place would invalidate a history, or lose one."""
+def check(tensor: Tensor, operation: str, *operands: Any) -> bool:
+    """Raise if changing a tensor in place would invalidate a history, or lose one.
+
+    True if an operand has made the tensor one of its own kind, whose method is to be called instead.
+    """
+    for x in operands:
+        if type(x) is not Tensor and isinstance(x, Tensor) and hasattr(x, "__adopt__") and x.__adopt__(tensor):
+            return True
     if not tensor.is_leaf:
         raise RuntimeError(
             f"{operation} cannot change this tensor in place: it has a history ({tensor.grad_fn.name()}, recorded at "
@@ -28,7 +34,7 @@ def check(tensor: Tensor, operation: str, *operands: Any) -> None:
             "y.detach().clone()."
         )
     if not current().recording:
-        return
+        return False
     if tensor._node is True:
         raise RuntimeError(
             f"{operation} cannot change a leaf that requires grad in place while operations are recorded: its gradient "
@@ -39,6 +45,7 @@ def check(tensor: Tensor, operation: str, *operands: Any) -> None:
             f"{operation} would write a value that requires grad into a tensor without history, and lose its history.\n"
             "Write it as a new value, such as y = y + x, or use x.detach()."
         )
+    return False
 
 
 def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
@@ -71,7 +78,8 @@ def _inplace(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
     operation = f"{name}_()"
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check(self, operation, *args, *kwargs.values())
+        if check(self, operation, *args, *kwargs.values()):
+            return getattr(self, change.__name__)(*args, **kwargs)
         wengert = current()
         before, wengert.recording = wengert.recording, False
         try:
@@ -93,14 +101,16 @@ for _name, _function in FUNCTIONS.items():
 @method
 def copy_(self: Tensor, source: Any) -> Tensor:
     """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
-    check(self, "copy_()", source)
+    if check(self, "copy_()", source):
+        return self.copy_(source)
     return write(self, array_of(source).astype(self.dtype, copy=False), "copy_()")
 
 
 @method
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to one number."""
-    check(self, "fill_()", value)
+    if check(self, "fill_()", value):
+        return self.fill_(value)
     return write(self, array_of(value).astype(self.dtype, copy=False), "fill_()")
 
 
@@ -118,7 +128,9 @@ def zero_(self: Tensor) -> Tensor:
 
 @method
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    check(self, "x[index] = value", value)
+    if check(self, "x[index] = value", value):
+        self[index] = value
+        return
     materialise(self)[plain_index(index)] = array_of(value)
     increment(self, "x[index] = value")
 

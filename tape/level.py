@@ -51,7 +51,7 @@ class Layer(Tensor):
         _level: the level.
     """
 
-    __slots__ = ("_level", "_primal")
+    __slots__ = ()
 
     _primal: Tensor
     _level: Level

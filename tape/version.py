@@ -88,6 +88,11 @@ def _references(tensor: Tensor) -> int:
     return sys.getrefcount(memory)
 
 
+def memory_is_shared(tensor: Tensor) -> bool:
+    """Whether something beside this tensor holds its memory: a view, an array, a record."""
+    return _references(tensor) > _ALONE
+
+
 def _probe() -> Tensor:
     tensor: Tensor = object.__new__(Tensor)
     tensor._data = np.empty(1)

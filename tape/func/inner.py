@@ -14,7 +14,7 @@ from typing import Any
 import ops
 
 from ..backward import grad
-from ..dual import Dual, make, zeros
+from ..dual import Dual, components, make, zeros
 from ..leaf import leaf
 from ..level import live
 from ..propagate import key
@@ -103,16 +103,6 @@ def _twin(x: Tensor) -> Tensor:
 def requires_grad(x: Tensor) -> bool:
     """Whether a tensor, or its tangent, has a history."""
     return any(part._node is not None for part in components(x))
-
-
-def components(x: Any) -> Iterator[Tensor]:
-    """A tensor, or the parts of a dual."""
-    x = live(x)
-    if isinstance(x, Dual):
-        yield from components(x._primal)
-        yield from components(x._tangent)
-    elif x is not None:
-        yield x
 
 
 def history(tensors: Iterable[Tensor]) -> Iterator[int]:
