@@ -134,9 +134,8 @@ def _grad_once(
     outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool
 ) -> list[Tensor | None]:
     for t in (*outputs, *weights, *inputs):
-        through = getattr(type(t), "__differentiate__", None)
-        if through is not None:
-            return through(_grad_once, outputs, weights, inputs, retain, create, unused)
+        if type(t) is not Tensor and hasattr(t, "__differentiate__"):
+            return t.__differentiate__(_grad_once, outputs, weights, inputs, retain, create, unused)
     fitted = _fit_all(outputs, weights, create)
     check_unchanged(outputs, inputs)
     found = differentiate(outputs, fitted, inputs, retain_graph=retain, create_graph=create).found

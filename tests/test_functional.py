@@ -230,11 +230,11 @@ def test_strict_lets_pass_what_depends(strict_enough):
 
 @pytest.mark.parametrize("function", [vjp, jvp, hvp, vhp, jacobian, hessian])
 def test_types(function):
-    with pytest.raises(TypeError, match="inputs given to .* has type float"):
+    with pytest.raises(TypeError, match=r"inputs given to .* has type float"):
         function(LINEAR, 1.0)
     with pytest.raises(TypeError, match="value at index 1 has type int"):
         function(LINEAR, (X, 1))
-    with pytest.raises(TypeError, match="outputs of the user-provided function given to .* type float"):
+    with pytest.raises(TypeError, match=r"outputs of the user-provided function given to .* type float"):
         function(lambda x: 1.0, tape.tensor(1.0))
 
 
