@@ -19,6 +19,7 @@ from .leaf import materialise
 from .propagate import key
 from .record import wrap
 from .tensor import Tensor, method
+from .untraced import untraced
 from .wengert import current
 
 Tuple = tuple[Tensor, ...]
@@ -232,7 +233,7 @@ def _references(box: list[Any]) -> int:
     return sys.getrefcount(value)
 
 
-_ALONE = _references([np.empty(1)])
+_ALONE = untraced(lambda: _references([np.empty(1)]))
 """What `sys.getrefcount` says of an array that was alone in its box."""
 
 

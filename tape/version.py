@@ -12,6 +12,7 @@ import numpy as np
 from .location import user_frame
 from .row import HANDLE, WIDTH
 from .tensor import Tensor
+from .untraced import untraced
 from .wengert import LISTS
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
@@ -99,7 +100,7 @@ def _probe() -> Tensor:
     return tensor
 
 
-_ALONE = _references(_probe())
+_ALONE = untraced(lambda: _references(_probe()))
 """What `_references` says of memory that one tensor alone holds."""
 
 

@@ -117,3 +117,15 @@ def test_nowhere_to_write(tmp_path):
     (tmp_path / "tape" / "jit" / "__pycache__").write_text("in the way")
     nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TAPE_CACHE_DIR", "NUMBA_CACHE_DIR"), "/dev/null/nowhere")
     run(GRADIENT, tmp_path, PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1", **nowhere)
+
+
+def test_a_debugger_that_watches_the_import_changes_nothing(warm):
+    """Who refers to an array is counted; what a tracer holds must not be taken for the normal count."""
+    watch = "lambda frame, event, argument: (lambda f, e, a: f.f_locals and None) if frame.f_locals else None"
+    run(
+        f"import sys\nsys.settrace({watch})\nimport tape\nsys.settrace(None)\n"
+        "x, c = tape.ones(2, requires_grad=True), tape.ones(2)\ny = (x * c).sum()\nc.mul_(5)\n"
+        "try:\n    y.backward()\nexcept RuntimeError as error:\n    assert 'changed in place' in str(error)\n"
+        "else:\n    raise AssertionError(x.grad)\n",
+        warm,
+    )
