@@ -8,7 +8,7 @@ A gradient through tanh near 1, where 1 − z² has lost its digits, is not wron
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from ops import Op
 
-from ..record import bind
+from ..record import CUSTOM, bind
 from ..tensor import Tensor
 from .analytic import Written, sweep_jacobian
 from .subject import Array, Subject
@@ -32,10 +32,23 @@ class Rounded(Tensor):
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        z = bind(_rounding(op), operands, params)
-        for out in z if isinstance(z, tuple) else (z,):
-            out.__class__ = Rounded
+        rounded = {id(x): x for x in operands if type(x) is Rounded}.values()
+        _become(rounded, Tensor)  # `bind` sends an op back to the class of an operand that has a `__bind__` of its own
+        try:
+            z = bind(op if op is CUSTOM else _rounding(op), operands, params)
+        finally:
+            _become(rounded, Rounded)
+        results = z if isinstance(z, tuple) else (z,)
+        if op is CUSTOM:  # its forward is a program, which is rounded as a whole
+            for out in results:
+                out._data = SHAKE.get()(out._data)
+        _become(results, Rounded)
         return z
+
+
+def _become(tensors: Iterable[Tensor], kind: type[Tensor]) -> None:
+    for tensor in tensors:
+        tensor.__class__ = kind
 
 
 @cache
