@@ -85,10 +85,30 @@ def _of_matrices(x: Any, ord: Any) -> Any:
 matrix_norm = composite("matrix_norm", _matrix_norm, numpy=(np.linalg.matrix_norm,))
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: Any, ord: Any = "fro", axis: Any = None, keepdims: bool = False) -> Any:
+    """(Σ |x|^p)^(1/p) over axes (all where None), as `torch.norm` has it; the order 'nuc' is that of matrices.
+
+    >>> norm([[3.0, 0.0], [0.0, 4.0]], 1)
+    np.float64(7.0)
+    """
+    x = ready(x)
+    axes = normal_axes(tuple(axis) if isinstance(axis, list) else axis, x.ndim)
+    if ord == "nuc":
+        if len(axes) != 2:
+            raise ValueError(f"the norm 'nuc' needs the two axes of matrices; got axis={axis} for shape {x.shape}")
+        return _matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
+    if isinstance(ord, str) and ord != "fro":
+        raise ValueError(f"norm has the order 'fro', 'nuc' or a number; got {ord!r}")
+    return vector_norm(x, ord=2 if ord in (None, "fro") else ord, axis=axes, keepdims=keepdims)
+
+
+norm = composite("norm", _norm)
+
+
+def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a vector or matrix, of any order, with the meaning that `numpy.linalg.norm` gives to each.
 
-    >>> norm([3.0, 4.0])
+    >>> numpy_norm([3.0, 4.0])
     np.float64(5.0)
     """
     x = ready(x)
@@ -104,4 +124,4 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     )
 
 
-norm = composite("norm", _norm, numpy=(np.linalg.norm,))
+numpy_norm = composite("numpy_norm", _numpy_norm, numpy=(np.linalg.norm,))

@@ -202,6 +202,9 @@ def _accumulate_all(receivers: dict[int, Tensor], found: dict[int, Any]) -> None
     """Give each receiver its adjoint; adjoints are taken out of `found`, so that nothing else holds them."""
     for k, tensor in receivers.items():
         if k in found:
+            if k > 0 and tensor._retains:
+                found.pop(k)  # the chain of its record has added it, after the hooks
+                continue
             box = [found.pop(k)]
             if tensor._hooks:
                 g = box.pop()

@@ -26,6 +26,7 @@ SPELLINGS = {
     "axis": ("axes",),
     "axes": ("axis",),
     "keepdim": ("keepdims",),
+    "p": ("ord",),
     "ddof": ("correction",),
     "correction": ("ddof",),
     "diagonal": ("k", "offset"),

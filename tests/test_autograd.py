@@ -228,6 +228,18 @@ def test_retain_grad_captures_after_hooks():
     assert y.grad.tolist() == [6.0, 6.0]
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_retained_grad_of_an_input_is_added_once(create_graph):
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 3)
+    (y * y).sum().backward(inputs=[y], create_graph=create_graph)
+    assert y.grad.tolist() == [12.0]
+    (y * y).sum().backward(inputs=[y, x])
+    assert (y.grad.tolist(), x.grad.tolist()) == ([24.0], [24.0])
+
+
 def test_post_accumulate_hook():
     x = leaf(1.0)
     seen = []

@@ -47,7 +47,7 @@ CALLS = {
     "svdvals": [((A,), {})],
     "numpy_svd": [((A,), {"full_matrices": False}), ((A,), {"compute_uv": False}), ((SQUARE,), {})],
     "numpy_qr": [((SQUARE,), {}), ((A.T, "r"), {})],
-    "norm": [
+    "numpy_norm": [
         ((A,), {}), ((V, 3), {}), ((V, 1), {}), ((V, np.inf), {}), ((V, -np.inf), {}), ((A, "fro"), {}),
         ((A, "nuc"), {}),
         ((A, 2), {}), ((A, -2), {}), ((A, 1), {}), ((A, -1), {}), ((A, np.inf), {}), ((A, -np.inf), {}),
@@ -164,8 +164,10 @@ def test_gradient_agrees_with_differences(name, i):
         (lambda: ops.cat([]), "at least one array"),
         (lambda: ops.tensordot(A, B, 1), "equal lengths"),
         (lambda: ops.mm(V, A), "use matmul"),
-        (lambda: ops.norm(T, 1), "one axis for a vector or two"),
-        (lambda: ops.norm(A, 5), "'fro', 'nuc'"),
+        (lambda: ops.numpy_norm(T, 1), "one axis for a vector or two"),
+        (lambda: ops.numpy_norm(A, 5), "'fro', 'nuc'"),
+        (lambda: ops.norm(T, "nuc"), "two axes of matrices"),
+        (lambda: ops.norm(A, "max"), "'fro', 'nuc' or a number"),
         (lambda: ops.matrix_power(SQUARE, -1), "apply inv"),
         (lambda: ops.quantile(V, 1.5), "from 0 to 1"),
         (lambda: ops.topk(V, k=9), "0 ≤ k ≤ 4"),

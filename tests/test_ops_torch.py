@@ -68,7 +68,12 @@ PAIRS = {
     "softmax": (lambda x: ops.softmax(x, axis=0), lambda x: x.softmax(0), X),
     "log_softmax": (lambda x: ops.log_softmax(x, axis=-1), lambda x: x.log_softmax(-1), X),
     "norm": (lambda x: ops.norm(x), lambda x: x.norm(), X),
-    "norm 3": (lambda x: ops.norm(x, 3, axis=0), lambda x: x.norm(3, 0), X),
+    **{
+        f"norm {p}": (lambda x, p=p: ops.norm(x, p), lambda x, p=p: x.norm(p), X)
+        for p in (1, 2, 3, 0.5, float("inf"), -float("inf"), "fro", "nuc")
+    },
+    "norm along both": (lambda x: ops.norm(x, 1, axis=(0, 1), keepdims=True), lambda x: x.norm(1, (0, 1), True), X),
+    "norm 3 along": (lambda x: ops.norm(x, 3, axis=0), lambda x: x.norm(3, 0), X),
     "cumsum": (lambda x: ops.cumsum(x, axis=1), lambda x: x.cumsum(1), X),
     "cumprod": (lambda x: ops.cumprod(x, axis=0), lambda x: x.cumprod(0), X),
     "logcumsumexp": (lambda x: ops.logcumsumexp(x, axis=0), lambda x: x.logcumsumexp(0), X),

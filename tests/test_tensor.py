@@ -216,6 +216,15 @@ def test_max_means_three_things():
     assert np.max(x, axis=1).tolist() == [5.0, 4.0]
 
 
+def test_norm_means_the_vector_norm_of_what_is_reduced():
+    x = tape.tensor([[3.0, -4.0], [0.0, 12.0]])
+    assert (x.norm().item(), x.norm(p=1).item(), tape.norm(x, p=float("inf")).item()) == (13.0, 19.0, 12.0)
+    assert (x.norm(0).item(), x.norm(1, dim=(0, 1)).item()) == (3.0, 19.0)
+    assert x.norm(p=1, dim=1, keepdim=True).tolist() == [[7.0], [12.0]]
+    assert x.norm(1, [0, 1]).item() == 19.0
+    assert np.linalg.norm(x, 1).item() == 16.0
+
+
 def test_spread_in_both_spellings():
     x = tape.tensor([1.0, 2.0, 4.0])
     assert x.std().item() == pytest.approx(np.std([1, 2, 4], ddof=1))
