@@ -9,6 +9,7 @@ import numpy as np
 
 from .dtypes import check_dtype, default_for, get_default_dtype
 from .leaf import leaf, materialise
+from .record import plain_array
 from .tensor import Tensor, method
 
 
@@ -36,7 +37,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     """An array of some data, sharing memory where it can."""
     dtype = check_dtype(dtype)
     values = _strip(data)
-    array = np.asarray(values)
+    array = plain_array(values)
     if array.dtype.kind not in "biufc":
         raise TypeError(
             f"a tensor needs numbers: a number, nested lists of numbers, or a numeric array; got {type(data).__name__} "
@@ -89,7 +90,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise TypeError(f"from_numpy() takes a NumPy array; got {kind}. Use tape.tensor() for other data.")
     if array.dtype.kind not in "biufc":
         raise TypeError(f"from_numpy() takes an array of numbers; got dtype {array.dtype}")
-    return leaf(array)
+    return leaf(plain_array(array))
 
 
 def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:

@@ -18,7 +18,8 @@ from ops import REGISTRY, Op
 
 from .functions import plain_value, tensors
 from .leaf import materialise
-from .tensor import Tensor, method
+from .record import masked_error
+from .tensor import Tensor, attribute, method
 from .wengert import current
 
 ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj,
@@ -189,3 +190,13 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             "Use .detach().numpy(), or pass the tensor itself to NumPy's function."
         )
     return materialise(self)
+
+
+@attribute
+def _mask(self: Tensor) -> Any:
+    """What `numpy.ma` asks its operands for; it would compute with the bare numbers, and drop the history.
+
+    Raises:
+        TypeError: always.
+    """
+    raise masked_error()

@@ -54,12 +54,33 @@ def lift(x: Any) -> Any:
         if type(x).__bind__ is not bind:
             raise Elsewhere(type(x).__bind__)
         return x._data
-    return x if isinstance(x, (np.ndarray, np.generic, Number)) else asarray(x)
+    return x if type(x) is np.ndarray or isinstance(x, (np.generic, Number)) else plain_array(x)
+
+
+def plain_array(x: Any) -> np.ndarray:
+    """An array of NumPy's own class on the memory of an array of any class, or with the numbers of a sequence.
+
+    Raises:
+        TypeError: if some of the numbers are masked out.
+    """
+    if isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):
+        raise masked_error()
+    return asarray(x)
+
+
+def masked_error() -> TypeError:
+    """The error for a masked array among tensors."""
+    return TypeError(
+        "a tensor has no mask, so a masked array cannot become one or be combined with one.\n"
+        "Put numbers where it is masked, with .filled(0.0), or choose with tape.where(~m.mask, m.data, other)."
+    )
 
 
 def as_tensor(z: Any) -> Any:
     """The result of an op that no tensor went into, as a tensor."""
-    return wrap(z) if isinstance(z, (np.ndarray, np.generic)) else z
+    if type(z) is np.ndarray or isinstance(z, np.generic):
+        return wrap(z)
+    return wrap(plain_array(z)) if isinstance(z, np.ndarray) else z
 
 
 def operand(x: Any) -> Any:

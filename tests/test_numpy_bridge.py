@@ -142,3 +142,46 @@ def test_asarray_refuses_a_history():
 def test_facts_about_a_tensor():
     x = tape.tensor(A, requires_grad=True)
     assert (np.shape(x), np.ndim(x), np.size(x), np.result_type(x, np.float32)) == ((2, 3), 2, 6, np.float64)
+
+
+class Own(np.ndarray):
+    """An array class that multiplies in its own way, as np.matrix does."""
+
+    def __mul__(self, other):
+        return NotImplemented if isinstance(other, tape.Tensor) else 0 * np.asarray(self)
+
+
+@pytest.mark.parametrize("kind", [np.matrix, Own])
+def test_array_classes_are_plain_arrays_among_tensors(kind):
+    a = A[:2, :2].view(kind)
+    x = tape.tensor([2.0, 3.0], requires_grad=True)
+    for z in (a * x, x * a, tape.mul(a, x)):
+        assert type(z.detach().numpy()) is np.ndarray
+        np.testing.assert_array_equal(z.detach().numpy(), A[:2, :2] * [2.0, 3.0])
+    for made in (tape.from_numpy(a), tape.as_tensor(a), tape.tensor(a), tape.sin(a)):
+        assert type(made.numpy()) is np.ndarray
+    assert np.shares_memory(tape.from_numpy(a).numpy(), a)
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda m, t: m * t,
+        lambda m, t: t * m,
+        lambda m, t: m == t,
+        lambda m, t: t < m,
+        lambda m, t: m @ t,
+        lambda m, t: np.add(m, t),
+        lambda m, t: np.ma.add(m, t),
+        lambda m, t: np.ma.exp(t),
+        lambda m, t: np.concatenate([m, t]),
+        lambda m, t: tape.tensor(m),
+        lambda m, t: tape.as_tensor(m),
+        lambda m, t: tape.from_numpy(m),
+        lambda m, t: tape.sin(m),
+    ],
+)
+def test_masked_arrays_are_refused(mix):
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(TypeError, match=r"a tensor has no mask(.|\n)*filled"):
+        mix(masked, tape.tensor([1.0, 2.0], requires_grad=True))
