@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from .domain import Truth
+
 __all__ = ["REGISTRY", "Op", "composite", "elementwise", "general", "linear", "plain", "ready", "shape_of"]
 
 REGISTRY: dict[str, Op] = {}
@@ -84,8 +86,12 @@ class Op:
         numpy: the NumPy functions that the op answers for.
         symbol: the Python operator it implements, such as ``"mul"`` for ``__mul__``.
         domain: per operand, the `ops.domain.Interval` where it is smooth (elementwise ops).
+        chooses: positions of the operands that are truth values (elementwise ops).
         cases: ``cases(rng)`` yields ``(operands, params)`` for the property tests (other ops).
         symmetric: whether the op takes its operand to be a symmetric matrix; its adjoint is one.
+        view: whether the result is another look at the operand's memory; a function of the parameters
+            where they decide.
+        reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in the registry, the opcode of its records.
@@ -111,6 +117,9 @@ class Op:
         doc: str | None = None,
         outputs: int = 1,
         symmetric: bool = False,
+        view: bool | Callable[..., bool] = False,
+        reduces: Any = None,
+        accumulates: Any = None,
     ):
         self.name = self.__name__ = self.__qualname__ = name
         self.kind = kind
@@ -127,9 +136,13 @@ class Op:
         self.lanes_first = lanes_first
         self.motion = motion
         self.domain = domain
+        self.chooses = frozenset(i for i, interval in enumerate(domain or ()) if isinstance(interval, Truth))
         self.cases = cases
         self.outputs = outputs
         self.symmetric = symmetric
+        self.view = view
+        self.reduces = reduces
+        self.accumulates = accumulates
         self.__doc__ = doc or inspect.getdoc(forward)
         self.__module__ = "ops"
         if name in REGISTRY:
@@ -175,6 +188,18 @@ class Op:
             env.update(zip(self.operands, operands))
         return env
 
+    def promoted(self, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
+        """Operands of an elementwise op in the dtype of its result, which is the one that its rules compute in.
+
+        A partial of int8 numbers would be computed, and wrap around, in int8; one of float32 numbers beside
+        float64 ones would lose half of the digits that the result has.  Plain numbers, and the operands
+        that choose, stay what they are.
+        """
+        return tuple([
+            x if i in self.chooses or getattr(x, "dtype", dtype) == dtype else REGISTRY["cast"](x, dtype=dtype)
+            for i, x in enumerate(operands)
+        ])  # fmt: skip
+
     def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
         """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype.
 
@@ -208,6 +233,8 @@ class Op:
             ]
             linear_in = [self.rule(i) is not None for i in range(len(operands))]
             return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
+        if self.kind == "elementwise":
+            operands = self.promoted(operands, z.dtype)
         env = self.environment(operands, z, params)
         if self.jvp_rule is not None:
             names = inspect.signature(self.jvp_rule).parameters
@@ -239,9 +266,17 @@ class Op:
     def node_name(self, params: dict[str, Any]) -> str:
         """Name of the op's node in the graph, as PyTorch spells it: ``MulBackward0``."""
         if callable(self.node):
-            env = {**self.params, **params}
-            return self.node(**{n: env[n] for n in inspect.signature(self.node).parameters})
+            return self._ask(self.node, params)
         return self.node or "".join(p.capitalize() for p in self.name.split("_")) + "Backward0"
+
+    def is_view(self, params: dict[str, Any]) -> bool:
+        """Whether an application of the op gives another look at its operand's memory."""
+        return self._ask(self.view, params) if callable(self.view) else self.view
+
+    def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
+        """A fact that depends on the parameters it names."""
+        env = {**self.params, **params}
+        return fact(**{n: env[n] for n in inspect.signature(fact).parameters})
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

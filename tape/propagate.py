@@ -100,6 +100,8 @@ def contributions(row: list[Any], g: Any, wanted: Callable[[Any], bool], record:
             values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
+    if op.kind == "elementwise":
+        values = op.promoted(values, row[SPEC].dtype)
     env = op.environment(values, z, params)
     positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
     bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
