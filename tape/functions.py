@@ -16,7 +16,8 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
-from .record import as_tensor, binary, is_operand, unary
+from .operators import binary, is_operand, unary
+from .record import as_tensor
 from .tensor import Tensor, method
 from .wengert import current
 

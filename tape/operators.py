@@ -1,0 +1,170 @@
+"""The short way of an elementwise op from call to record: `bind` with all that is known worked out beforehand.
+
+These closures are what an operator or a function of a tensor runs, so every line here is paid for
+by every operation.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+
+from .errors import misfit
+from .evaluate import forward_of
+from .record import LARGE, as_tensor, getframe, new, wrap
+from .spec import spec_of
+from .tensor import Tensor
+from .wengert import LISTS, current
+
+
+def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
+    """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
+    forward, code = forward_of(op), op.code
+    needs = op.needs((0,))
+    keep_x, keep_z = op.operands[0] in needs, "z" in needs
+
+    def apply(self: Any) -> Any:
+        if type(self) is not Tensor:
+            return as_tensor(op(self))
+        x = self._data
+        ref = self._node
+        z = forward(x)
+        try:
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
+        if ref is None or not wengert.recording:
+            return wrap(z)
+        if ref is True:
+            ref = self
+        result = new(Tensor)
+        result._data = z
+        result._spec = spec = self._spec
+        result._node = handle = wengert.next()
+        where = wengert.where
+        if where is None:
+            frame = getframe(depth)
+            where = frame.f_code, frame.f_lasti
+        wengert.extend(
+            (handle, code, ref, None, x if keep_x else None, None, z if keep_z else None, None, spec, *where)
+        )
+        if spec.nbytes > LARGE:
+            wengert.account(spec.nbytes)
+        if handle > wengert.limit:
+            wengert.scan()
+        return result
+
+    return apply
+
+
+def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any, Any], Tensor]:
+    """``bind`` for an elementwise op of two operands, called `depth` frames below the user's."""
+    forward, code = forward_of(op), op.code
+    needs_x, needs_y = op.needs((0,)), op.needs((1,))
+    x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
+    x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))
+    number = with_number(op, reflected=reflected, depth=depth + 1)
+
+    def apply(self: Any, other: Any) -> Any:
+        if type(other) is not Tensor or type(self) is not Tensor:
+            kind = type(other)
+            if (kind is float or kind is int) and type(self) is Tensor:
+                return number(self, other)
+            return general(self, other)
+        x, y = self._data, other._data
+        x_ref, y_ref = self._node, other._node
+        try:
+            z = forward(x, y)
+        except ValueError as error:
+            raise misfit(op, (x, y), error) from None
+        try:
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
+        if (x_ref is None and y_ref is None) or not wengert.recording:
+            return wrap(z)
+        result = new(Tensor)
+        result._data = z
+        spec = self._spec
+        if spec is not other._spec:
+            spec = spec_of(z)
+        result._spec = spec
+        if x_ref is True:
+            x_ref = self
+        if y_ref is True:
+            y_ref = other
+        result._node = handle = wengert.next()
+        where = wengert.where
+        if where is None:
+            frame = getframe(depth)
+            line, lasti = frame.f_code, frame.f_lasti
+        else:
+            line, lasti = where
+        dx, dy = x_ref is not None, y_ref is not None
+        wengert.extend((
+            handle, code, x_ref, y_ref,
+            x if (dx and x_for_x) or (dy and x_for_y) else None,
+            y if (dx and y_for_x) or (dy and y_for_y) else None,
+            z if (dx and z_for_x) or (dy and z_for_y) else None,
+            None, spec, line, lasti,
+        ))  # fmt: skip
+        if spec.nbytes > LARGE:
+            wengert.account(spec.nbytes)
+        if handle > wengert.limit:
+            wengert.scan()
+        return result
+
+    def general(self: Any, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return as_tensor(op(other, self) if reflected else op(self, other))
+
+    return apply
+
+
+def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, float], Tensor]:
+    """`binary` for a tensor and a plain number, which stands beside the row's values and is never released."""
+    forward, code = forward_of(op), op.code
+    needs = op.needs((int(reflected),))
+    keep, keep_z = op.operands[int(reflected)] in needs, "z" in needs
+
+    def apply(self: Tensor, other: float) -> Tensor:
+        x, ref = self._data, self._node
+        z = forward(other, x) if reflected else forward(x, other)
+        wengert = current()
+        spec = self._spec
+        if ref is None or not wengert.recording:
+            return wrap(z)
+        if ref is True:
+            ref = self
+        if not spec.inexact:
+            spec = spec_of(z)
+        result = new(Tensor)
+        result._data = z
+        result._spec = spec
+        result._node = handle = wengert.next()
+        where = wengert.where
+        if where is None:
+            frame = getframe(depth)
+            where = frame.f_code, frame.f_lasti
+        saved = x if keep else None
+        operands = (None, ref, None, saved) if reflected else (ref, None, saved, None)
+        wengert.extend((handle, code, *operands, z if keep_z else None, float(other), spec, *where))
+        if spec.nbytes > LARGE:
+            wengert.account(spec.nbytes)
+        if handle > wengert.limit:
+            wengert.scan()
+        return result
+
+    return apply
+
+
+def is_operand(x: Any) -> bool:
+    """Whether arithmetic with a tensor makes sense: tensors, numbers, arrays, sequences of numbers."""
+    return isinstance(x, (Tensor, Number, np.ndarray, np.generic, np.bool_, list, tuple))
