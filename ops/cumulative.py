@@ -23,7 +23,7 @@ CUMULATIVE: Any = (((4,), {}), ((2, 3), {}), ((2, 3), {"axis": 0}), ((2, 3, 2), 
 
 cumsum = linear(
     "cumsum", lambda x, *, axis=None: np.cumsum(x, axis), _cumsum_transpose,
-    numpy=(np.cumsum,), cases=cases_of(*CUMULATIVE),
+    numpy=(np.cumsum,), accumulates=np.add, cases=cases_of(*CUMULATIVE),
     doc="Running sum along an axis, or through the flattened array.",
 )
 
@@ -105,7 +105,7 @@ def _cumprod_jvp(x: Any, z: Any, x_dot: Any, axis: int | None) -> Any:
 
 cumprod = general(
     "cumprod", lambda x, *, axis=None: np.cumprod(x, axis), _cumprod_vjp, jvp=_cumprod_jvp,
-    numpy=(np.cumprod,), cases=cases_of(*CUMULATIVE),
+    numpy=(np.cumprod,), accumulates=np.multiply, cases=cases_of(*CUMULATIVE),
     doc="Running product along an axis, or through the flattened array.  The gradient is exact where elements are 0.",
 )
 
@@ -131,6 +131,6 @@ logcumsumexp = general(
     jvp=lambda x, z, x_dot, axis: recurrence(
         _ratio(z, axis), where(eq(z, -float("inf")), 0.0, exp(x - z)) * x_dot, axis=axis
     ),
-    cases=cases_of(((4,), {}), ((2, 3), {"axis": 0})),
+    cases=cases_of(((4,), {}), ((2, 3), {"axis": 0})), accumulates=np.logaddexp,
     doc="Running `logsumexp` along an axis.",
 )

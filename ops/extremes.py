@@ -46,8 +46,14 @@ def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
     )
 
 
-amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradient evenly.", numpy=(np.max, np.amax))
-amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", numpy=(np.min, np.amin))
+amax = _extreme(
+    "amax", np.max, "Largest element over axes; ties share the gradient evenly.",
+    numpy=(np.max, np.amax), reduces=np.maximum,
+)
+amin = _extreme(
+    "amin", np.min, "Smallest element over axes; ties share the gradient evenly.",
+    numpy=(np.min, np.amin), reduces=np.minimum,
+)
 
 
 def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:

@@ -36,7 +36,7 @@ def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 select = linear(
     "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
-    motion="block",
+    motion="block", view=True,
     doc="x[i] for one integer i along the first axis.",
 )
 
@@ -74,7 +74,7 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 getitem = linear(
     "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
-    node=_node, cases=_index_cases,
+    node=_node, cases=_index_cases, view=_is_basic,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )
 

@@ -66,7 +66,7 @@ def _unbind_transpose(g: Any, x_shape: tuple[int, ...], x_dtype: Any, axis: int)
 
 unbind = linear(
     "unbind", lambda x, *, axis=0: tuple(np.moveaxis(x, axis, 0)), _unbind_transpose,
-    numpy=(np.unstack,) if hasattr(np, "unstack") else (), outputs=-1,
+    numpy=(np.unstack,) if hasattr(np, "unstack") else (), outputs=-1, view=True,
     cases=cases_of(((3,), {}), ((2, 3), {"axis": -1})),
     doc="The slices along one axis, which disappears.",
 )
@@ -84,7 +84,7 @@ def _split_transpose(g: Any, x_shape: tuple[int, ...], x_dtype: Any, indices_or_
 
 split = linear(
     "split", lambda x, *, indices_or_sections, axis=0: tuple(np.split(x, indices_or_sections, axis)), _split_transpose,
-    numpy=(np.split,), outputs=-1,
+    numpy=(np.split,), outputs=-1, view=True,
     cases=cases_of(((4,), {"indices_or_sections": 2}), ((2, 5), {"indices_or_sections": (1, 3), "axis": 1})),
     doc="x cut along one axis into equal sections, or at the given positions.",
 )

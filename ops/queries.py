@@ -38,11 +38,11 @@ count_nonzero = plain(
 )
 all = plain(
     "all", lambda x, *, axis=None, keepdims=False: np.all(x, axis=axis, keepdims=keepdims),
-    numpy=(np.all,), doc="Whether all elements are true, over axes.",
+    numpy=(np.all,), reduces=np.logical_and, doc="Whether all elements are true, over axes.",
 )
 any = plain(
     "any", lambda x, *, axis=None, keepdims=False: np.any(x, axis=axis, keepdims=keepdims),
-    numpy=(np.any,), doc="Whether some element is true, over axes.",
+    numpy=(np.any,), reduces=np.logical_or, doc="Whether some element is true, over axes.",
 )
 isclose = plain(
     "isclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan),

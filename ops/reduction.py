@@ -55,7 +55,7 @@ sum = linear(
     "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
-    numpy=(np.sum,), cases=cases_of(*REDUCTIONS),
+    numpy=(np.sum,), reduces=np.add, cases=cases_of(*REDUCTIONS),
     motion="spread",
     doc="Sum over axes (all where ``axis`` is None).",
 )
@@ -89,7 +89,7 @@ prod = general(
         chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
     ),
     node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
-    numpy=(np.prod,), cases=cases_of(*REDUCTIONS),
+    numpy=(np.prod,), reduces=np.multiply, cases=cases_of(*REDUCTIONS),
     doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
 )
 
@@ -186,7 +186,7 @@ logsumexp = general(
     "logsumexp", _logsumexp,
     lambda g, x, z, axis: chain_mul(kept(g, x.shape, axis), _weights(x, z, axis)),
     jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _weights(x, z, axis), axis=axis, keepdims=keepdims),
-    cases=cases_of(*REDUCTIONS),
+    cases=cases_of(*REDUCTIONS), reduces=np.logaddexp,
     doc="""Logarithm of the sum of exponentials, without overflow.
 
     Where all elements are −inf the gradient is 0: no finite change moves the result (PyTorch: nan).

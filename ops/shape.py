@@ -40,14 +40,14 @@ sum_to = linear(
 
 broadcast_to = linear(
     "broadcast_to", lambda x, *, shape: np.broadcast_to(x, shape)[()], lambda g, x_shape: sum_to(g, shape=x_shape),
-    node="ExpandBackward0", numpy=(np.broadcast_to,),
+    node="ExpandBackward0", numpy=(np.broadcast_to,), view=True,
     cases=cases_of(((3,), {"shape": (2, 3)}), ((), {"shape": (4,)}), ((2, 1), {"shape": (2, 3)})),
     doc="A view of x repeated along new axes and axes of length 1.",
 )
 
 reshape = linear(
     "reshape", lambda x, *, shape: np.reshape(x, shape), lambda g, x_shape: reshape(g, shape=x_shape),
-    node="ViewBackward0", numpy=(np.reshape,),
+    node="ViewBackward0", numpy=(np.reshape,), view=True,
     cases=cases_of(((2, 3), {"shape": (3, 2)}), ((6,), {"shape": (2, -1)}), ((), {"shape": (1,)})),
     motion="same",
     doc="The same numbers in another shape; one length may be −1.",
@@ -57,14 +57,14 @@ squeeze = linear(
     "squeeze", lambda x, *, axis=None: np.squeeze(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     node=lambda axis: "SqueezeBackward0" if axis is None else "SqueezeBackward1",
     numpy=(np.squeeze,), cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
-    motion="same",
+    motion="same", view=True,
     doc="Without the axes of length 1, or without those named.",
 )
 
 unsqueeze = linear(
     "unsqueeze", lambda x, *, axis: np.expand_dims(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     numpy=(np.expand_dims,), cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
-    motion="same",
+    motion="same", view=True,
     doc="With new axes of length 1 at the positions `axis` of the result.",
 )
 
@@ -76,6 +76,7 @@ def _inverse(axes: tuple[int, ...] | None) -> tuple[int, ...] | None:
 permute = linear(
     "permute", lambda x, *, axes=None: np.transpose(x, axes), lambda g, axes: permute(g, axes=_inverse(axes)),
     numpy=(np.transpose,), cases=cases_of(((2, 3, 4), {"axes": (2, 0, 1)}), ((2, 3), {"axes": (-1, 0)}), ((2, 3), {})),
+    view=True,
     doc="The axes in another order; reversed where `axes` is None.",
 )
 
@@ -83,17 +84,20 @@ transpose = linear(
     "transpose", lambda x, *, axis1=0, axis2=1: np.swapaxes(x, axis1, axis2),
     lambda g, axis1, axis2: transpose(g, axis1=axis1, axis2=axis2),
     numpy=(np.swapaxes,), cases=cases_of(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 0})),
+    view=True,
     doc="Two axes exchanged.",
 )
 
 t = linear(
     "t", lambda x: np.transpose(x), lambda g: t(g), node="TBackward0", cases=cases_of(((2, 3), {}), ((2,), {})),
+    view=True,
     doc="The transposed matrix; a vector is left as it is.",
 )
 
 mT = linear(  # noqa: N816  (the name that NumPy and PyTorch give it)
     "mT", lambda x: np.swapaxes(x, -1, -2), lambda g: mT(g), node="TransposeBackward0",
     numpy=(np.matrix_transpose, np.linalg.matrix_transpose), cases=cases_of(((2, 3, 4), {})),
+    view=True,
     doc="The transposed matrices of a stack.",
 )
 
@@ -155,7 +159,7 @@ repeat = linear(
 )
 
 clone = linear(
-    "clone", lambda x: np.array(x)[()], lambda g: g, numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
+    "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g, numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
     motion="same",
     doc="A copy.",
 )

@@ -113,7 +113,9 @@ def detach_(self: Tensor) -> Tensor:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    return isinstance(self._data, np.ndarray) and isinstance(self._data.base, np.ndarray)
+    """Whether this is a look at another tensor's memory; without history, at another array's."""
+    is_look = isinstance(self._data, np.ndarray) and isinstance(self._data.base, np.ndarray)
+    return is_look and (self.is_leaf or self.grad_fn._is_view())
 
 
 @attribute

@@ -20,7 +20,7 @@ def _pair(name: str) -> Any:
     return namedtuple(name, ("values", "indices"))
 
 
-def _extreme(name: str, elementwise: str, argument: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
     """``max`` and ``min``, which mean three things."""
     pair = _pair(name)
 
@@ -33,12 +33,7 @@ def _extreme(name: str, elementwise: str, argument: Callable[..., Any]) -> Calla
             return getattr(ops, f"a{name}")(input, axis=axis, keepdims=keepdim or keepdims)
         if not input.ndim:
             return pair(input, wrap(np.int64(0)))
-        k = axis_of(input, dim)
-        indices = argument(input._data, axis=k, keepdims=True)
-        values = ops.gather(input, indices, axis=k)
-        if keepdim:
-            return pair(values, wrap(indices))
-        return pair(ops.squeeze(values, axis=k), wrap(np.squeeze(indices, k)))
+        return pair(*getattr(ops, f"{name}_along")(input, axis=axis_of(input, dim), keepdims=keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name
     extreme.__doc__ = f"""``{name}(x)``: the {name}imum of all elements; a tie splits the gradient evenly.
@@ -49,8 +44,8 @@ def _extreme(name: str, elementwise: str, argument: Callable[..., Any]) -> Calla
     return adaptor(extreme)
 
 
-_extreme("max", "maximum", np.argmax)
-_extreme("min", "minimum", np.argmin)
+_extreme("max", "maximum")
+_extreme("min", "minimum")
 
 
 @adaptor

@@ -57,6 +57,10 @@ class Node:
         wengert = list_of(self._handle)
         return wengert.row(wengert.locate(self._handle))
 
+    def _is_view(self) -> bool:
+        """Whether the operation gave another look at its operand's memory."""
+        return op_of(self._row()).is_view(self._arguments()[2])
+
     def _arguments(self) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
         row = self._row()
         return arguments(row, op_of(row))

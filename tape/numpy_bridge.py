@@ -27,10 +27,6 @@ ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.i
                    np.zeros_like, np.ones_like, np.empty_like, np.full_like})  # fmt: skip
 """Functions that read no number of a tensor, or give something that has no derivative: they get the values."""
 
-REDUCE = {np.add: "sum", np.multiply: "prod", np.maximum: "amax", np.minimum: "amin", np.logical_and: "all",
-          np.logical_or: "any"}  # fmt: skip
-ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
-
 
 @cache
 def op_for(function: Any) -> Op | None:
@@ -41,6 +37,13 @@ def op_for(function: Any) -> Op | None:
 @cache
 def _answers() -> dict[Any, Op]:
     return {function: op for op in REGISTRY.values() for function in op.numpy}
+
+
+@cache
+def _along(how: str) -> dict[Any, Op]:
+    """The ops that are the ``reduce`` or ``accumulate`` of a ufunc."""
+    facts = {"reduce": "reduces", "accumulate": "accumulates"}
+    return {ufunc: op for op in REGISTRY.values() if how in facts and (ufunc := getattr(op, facts[how])) is not None}
 
 
 def _no_rule(name: str, why: str = "has no rule for tensors") -> TypeError:
@@ -71,16 +74,15 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
         x, y = inputs
         lengths = tuple(np.shape(x)) + (1,) * np.ndim(y)
         return tensors(op_for(ufunc)(ops.reshape(x, shape=lengths), y))  # type: ignore[misc]
-    tables: dict[str, dict[Any, str]] = {"reduce": REDUCE, "accumulate": ACCUMULATE}
-    table = tables.get(how, {})
-    if ufunc not in table:
+    op = _along(how).get(ufunc)
+    if op is None:
         raise _no_rule(name)
     axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
     options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue and v is not True}
     if options:
         raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
     x = inputs[0] if dtype is None else inputs[0].to(dtype)
-    return REGISTRY[table[ufunc]](x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
+    return op(x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
 
 
 def _store(result: Tensor, out: Any, name: str) -> Any:

@@ -121,6 +121,43 @@ def test_detach_in_place():
     assert not y.requires_grad
 
 
+X = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("compute", "is_view"),
+    [
+        (lambda x: x[0], True),
+        (lambda x: x[:, 1:], True),
+        (lambda x: x.T, True),
+        (lambda x: x.reshape(3, 2), True),
+        (lambda x: x.unsqueeze(0), True),
+        (lambda x: x.expand(4, 2, 3), True),
+        (lambda x: x.split(1)[0], True),
+        (lambda x: x.unbind()[1], True),
+        (lambda x: x.clone(), False),
+        (lambda x: x[[0, 1]], False),
+        (lambda x: x[:, [0, 2]], False),
+        (lambda x: x.softmax(0), False),
+        (lambda x: x.max(0)[0], False),
+        (lambda x: x.sum(0, keepdim=True), False),
+        (lambda x: tape.einsum("ij->ji", x), False),
+        (lambda x: x * 2, False),
+    ],
+)
+def test_views_are_told_by_the_op(compute, is_view):
+    z = compute(tape.tensor(X, requires_grad=True))
+    assert z._is_view() is is_view
+    if not is_view:
+        assert z.detach_() is z
+        assert z.is_leaf
+
+
+def test_a_copy_without_history_is_no_view():
+    x = tape.tensor(X)
+    assert (x.clone()._is_view(), x[0]._is_view()) == (False, True)
+
+
 def test_parameters_step_under_no_grad():
     w = tape.ones(2, requires_grad=True)
     for _ in range(3):
