@@ -34,7 +34,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     (tensor([3., 5.]), tensor([1., 2.]))
     """
     if type(index) is not int:
-        return ops.getitem(self, index=plain_index(index))
+        return ops.getitem(self, index=plain_index(index, own=self._node is not None and current().recording))
     spec = self._spec
     if not spec.shape:
         raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
@@ -65,12 +65,10 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     return result
 
 
-def plain_index(index: Any) -> Any:
-    """An index with tensors as their values."""
-    if isinstance(index, Tensor):
-        return index._data
-    if isinstance(index, tuple):
-        return tuple(map(plain_index, index))
-    if isinstance(index, list):
-        return [plain_index(i) for i in index]
-    return index
+def plain_index(index: Any, own: bool = False) -> Any:
+    """An index with tensors as their values; in `own` memory where a record is to hold it."""
+    if isinstance(index, (tuple, list)):
+        parts = [plain_index(i, own) for i in index]
+        return tuple(parts) if isinstance(index, tuple) else parts
+    value = index._data if isinstance(index, Tensor) else index
+    return value.copy() if own and isinstance(value, np.ndarray) else value

@@ -9,9 +9,9 @@ from weakref import WeakValueDictionary, ref
 
 from .hooks import RemovableHandle, chain_of, copy_of, register_hook
 from .location import Location
-from .propagate import arguments, op_of, released_error
+from .propagate import arguments, op_of, released, released_error
 from .record import wrap
-from .row import SPEC, XV, ZV
+from .row import SPEC, ZV
 from .tensor import Tensor, attribute, settable
 from .wengert import list_of
 
@@ -90,7 +90,9 @@ class Node:
         if position >= len(refs):
             raise AttributeError(f"node {self.name()} has no attribute '_saved_{name}'")
         if values[position] is None:
-            raise released_error(row) if row[XV] is None else AttributeError(f"{self.name()} did not save {name}")
+            if released(row):
+                raise released_error(row)
+            return None  # no rule needs it
         ref, value = refs[position], values[position]
         return ref if isinstance(ref, Tensor) else value if isinstance(value, float) else wrap(value, ref)
 

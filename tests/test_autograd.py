@@ -300,6 +300,15 @@ def test_saved_values_are_gone_after_release():
         _ = node._saved_self
 
 
+def test_values_that_no_rule_needs_are_none():
+    x, y = leaf(2.0), tape.tensor([3.0])
+    node = (x * 2).grad_fn
+    assert (node._saved_self, node._saved_other, hasattr(node, "_saved_self"), hasattr(node, "_saved_no")) == (
+        None, 2.0, True, False
+    )  # fmt: skip
+    assert ((x * y).grad_fn._saved_self, (x + y).grad_fn._saved_other) == (None, None)
+
+
 def test_edges():
     x = leaf(1.0)
     y = x * 2

@@ -291,6 +291,27 @@ def test_indexing_reads_like_numpy():
     assert tape.equal(x[None, :, 1::2], tape.tensor(array[None, :, 1::2]))
 
 
+@pytest.mark.parametrize("wrap", [lambda i: i, tape.from_numpy])
+@pytest.mark.parametrize("place", [lambda i: i, lambda i: (slice(None), i), lambda i: [i]])
+def test_an_index_may_change_after_it_was_used(wrap, place):
+    x = tape.ones(3, 3, requires_grad=True)
+    array = np.array([0, 1])
+    y, expected = x[place(wrap(array))], np.zeros((3, 3))
+    expected[place(np.array([0, 1]))] = 1.0
+    array[:] = 2
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+def test_a_mask_may_change_after_it_was_used():
+    x = tape.ones(3, requires_grad=True)
+    mask = np.array([True, False, True])
+    y = x[mask]
+    mask[:] = [False, True, False]
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0, 1.0]
+
+
 def test_no_derivative_no_grad_fn():
     x = tape.tensor([1.0, 2.0], requires_grad=True)
     for result in (x > 1, x == x, x.argmax(), x.long(), x.isnan()):
