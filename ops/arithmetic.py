@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .comparison import eq, floor_divide, ge, logical_and
+from .comparison import eq, floor_divide, ge, isfinite, logical_and, logical_not
 from .core import elementwise
 from .domain import NONZERO, POSITIVE, REAL, Interval
 from .elementary import log
@@ -22,6 +22,14 @@ def _chain_mul(x: Any, y: Any) -> Any:
     if np.count_nonzero(x) == np.size(x) or np.isfinite(z).all():
         return z
     return np.where(np.equal(x, 0), np.zeros_like(z), z)[()]
+
+
+def _pow_partial(y: Any, power: Any) -> Any:
+    """y x^(y−1), and 0 where y = 0 and x is 0, nan or so small that 1/x overflows.
+
+    At other x the product is 0 there by itself, and its derivative 1/x with respect to y is kept.
+    """
+    return where(logical_and(eq(y, 0.0), logical_not(isfinite(power))), 0.0, y * power)
 
 
 add = elementwise(
@@ -61,10 +69,10 @@ positive = elementwise(
 
 pow = elementwise(
     "pow", operator.pow,
-    lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, y * x ** (y - 1.0)),
+    lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), ge(y, 0.0)), 0.0, z * log(x)),
     numpy=(np.power,), symbol="pow", lane=Math("pow"), domain=(POSITIVE, REAL),
-    doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, also at x = 0.",
+    doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
 
 square = elementwise(

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracle import Traced, gradients
 
 import ops
+import tape
 
 inf, nan = float("inf"), float("nan")
 
@@ -233,3 +234,24 @@ def test_products_do_not_overflow_on_the_way():
     x = np.r_[0.0, np.full(400, 10.0), 0.0]
     assert_array_equal(grad(ops.prod, x)[1:-1], 0.0)
     assert_allclose(grad(ops.cumprod, np.r_[1.0, np.zeros(1), np.full(300, 2.0)])[1], 2.0**301 - 1)
+
+
+@pytest.mark.parametrize("copies", [1, 500], ids=["small", "in lanes"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_power_of_zero_does_not_depend_on_its_base(zero, dtype, copies):
+    tiny = np.finfo(dtype).smallest_subnormal
+    base = np.tile(np.array([nan, inf, -inf, 0.0, -0.0, tiny, -tiny, 8 * tiny, -3.0, 1.0], dtype), copies)
+    for exponent in (tape.tensor(np.full(base.shape, zero, dtype)), zero):
+        x = tape.tensor(base, requires_grad=True)
+        (x**exponent).sum().backward()
+        assert_array_equal(x.grad.numpy(), np.zeros(base.shape))
+
+
+def test_the_mixed_second_derivative_of_a_power_of_zero_is_kept():
+    """∂²x^y/∂x∂y = x^(y−1) (1 + y log x) is 1/x at y = 0, in either order."""
+    x, y = tape.tensor([0.5, 4.0], requires_grad=True), tape.tensor([0.0, 0.0], requires_grad=True)
+    for first, then in ((x, y), (y, x)):
+        (bar,) = tape.autograd.grad((x**y).sum(), first, create_graph=True)
+        (twice,) = tape.autograd.grad(bar.sum(), then)
+        assert_allclose(twice.numpy(), [2.0, 0.25], rtol=1e-15)
