@@ -27,6 +27,9 @@ PREDATOR_PREY = [
 ]  # fmt: skip
 
 MODEL = """
+    import os
+    import signal
+
     import numpy as np
     import tape
 
@@ -45,6 +48,12 @@ MODEL = """
 
     def short_gradient(w, X, b=0.5, *, power=2):
         return w
+
+    def flat_gradient(w, X, b=0.5, *, power=2):
+        return gradient(w, X, b)[0], np.ones(1)
+
+    def partial_gradient(w, X, b=0.5, *, power=2):
+        return {"w": w}
 
     def lacking_gradient(w):
         return w
@@ -79,6 +88,13 @@ MODEL = """
 
     def unsupported(x):
         return np.interp(x, [0.0, 1.0], [0.0, 1.0])
+
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    def stopped(x):
+        os.kill(os.getpid(), signal.SIGINT)
+        return x * x
 
     def quits(x):
         raise SystemExit(0)
@@ -181,8 +197,14 @@ def test_a_gradient_by_hand(folder, name, status):
 def test_a_gradient_by_hand_that_does_not_fit(folder):
     arguments = "--input", "w=(3,)", "--input", "X=data.npz[X]", "--input", "b=0.5", "--gradient"
     status, _, err = check("loss", *arguments, "short_gradient")
-    assert status == 1
+    assert status == 2
     assert "short_gradient gave 1 gradient(s); 2 are checked, in this order: w, b" in err
+    status, _, err = check("loss", *arguments, "flat_gradient")
+    assert status == 2
+    assert "flat_gradient gave float64 of shape (1,) for b; it must be floating point of shape ()" in err
+    status, _, err = check("loss", *arguments, "partial_gradient")
+    assert status == 2
+    assert "partial_gradient gave a dict with 'w'; gradients for b are missing" in err
     status, _, err = check("loss", *arguments, "lacking_gradient")
     assert status == 2
     assert "lacking_gradient must take the arguments of the function" in err
@@ -192,6 +214,23 @@ def test_a_gradient_by_hand_that_does_not_fit(folder):
     status, _, err = check("loss", *arguments, "gradient", "--order", "2")
     assert status == 2
     assert "exclude each other" in err
+
+
+def test_an_interrupt_is_not_a_wrong_gradient(folder):
+    status, out, err = check("interrupted", "--input", "x=1.0")
+    assert (status, out) == (130, "")
+    assert "interrupted" in err
+    status, out, err = check("interrupted", "--input", "x=1.0", "--json")
+    assert (status, err) == (130, "")
+    found = json.loads(out)
+    assert (found["status"], found["ok"]) == (130, False)
+    assert "nothing is known" in found["error"]
+
+
+def test_control_c_in_a_real_process(folder):
+    done = process("-m", "tape.gradcheck", "model.py:stopped", "-i", "x=1.0", cwd=folder)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
 
 
 def test_tolerances_and_dtype(folder):

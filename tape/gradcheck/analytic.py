@@ -136,8 +136,7 @@ class Written(Subject):
         """What the user's function says.
 
         Raises:
-            Unfit: if there are several outputs.
-            GradcheckError: if a gradient is missing or has the wrong shape.
+            Unfit: if there are several outputs, or a gradient is missing or has the wrong shape.
         """
         if len(self.shapes) != 1:
             raise Unfit(f"a gradient written by hand is checked for one output; {self.title} has {len(self.shapes)}")
@@ -148,7 +147,7 @@ class Written(Subject):
             part = np.asarray(plain(given))
             expected = (*self.shapes[0], *x.shape)
             if part.shape != expected or part.dtype.kind not in "fiu":
-                raise GradcheckError(
+                raise Unfit(
                     f"{self._gradient_title} gave {part.dtype} of shape {part.shape} for {name}; "
                     f"it must be floating point of shape {expected}"
                 )
@@ -160,14 +159,14 @@ class Written(Subject):
         if isinstance(result, Mapping):
             missing = [name for name in wanted if name not in result]
             if missing:
-                raise GradcheckError(
+                raise Unfit(
                     f"{self._gradient_title} gave a dict with {', '.join(map(repr, result)) or 'nothing'}; "
                     f"gradients for {', '.join(missing)} are missing"
                 )
             return [result[name] for name in wanted]
         parts = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(parts) != len(wanted):
-            raise GradcheckError(
+            raise Unfit(
                 f"{self._gradient_title} gave {len(parts)} gradient(s); {len(wanted)} are checked, in this order: "
                 f"{', '.join(wanted)}. Return a tuple, or a dict by name."
             )

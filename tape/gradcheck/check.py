@@ -49,8 +49,9 @@ def check(
         progress: called with the number of elements done and of all elements.
 
     Raises:
-        Unfit: if the function has no real float output, is nan or infinite here, or is random.
-        GradcheckError: if a gradient has the wrong shape.
+        Unfit: if the function has no real float output, is nan or infinite here, or is random; or if a
+            gradient written by hand is missing or has the wrong shape.
+        GradcheckError: if a gradient of ours has the wrong shape.
         ValueError: if there is nothing to check.
 
     >>> report = check(lambda x, y: x * y, (np.array([1.0, 2.0]), 3.0))

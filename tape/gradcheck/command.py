@@ -1,7 +1,7 @@
 """The command ``gradcheck``: is the gradient of the function in this file right?
 
-Exit status: 0 every gradient is right; 1 a gradient is wrong; 2 the command was misused or the
-function cannot be run or checked.
+Exit status: 0 every gradient is right; 1 a gradient is wrong; 2 the command was misused, or the
+function, or a gradient written by hand, cannot be run or checked; 130 interrupted.
 
 With ``--json``, standard output is one object and nothing else:
 
@@ -45,6 +45,7 @@ from .second import second_order
 from .show import Progress, show
 
 RIGHT, WRONG, UNUSABLE = 0, 1, 2
+INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it; click would make it 1, which says that a gradient is wrong
 POSITIVE, NOT_NEGATIVE = click.FloatRange(min=0, min_open=True), click.FloatRange(min=0)
 
 EPILOG = """\b
@@ -58,7 +59,7 @@ An input is a name and a value:
 Arguments of the function that have a default may be left out.
 \b
 Exit status: 0 right, 1 wrong gradient, 2 bad usage or a function
-that cannot be run.
+that cannot be run, 130 interrupted.
 \b
 Example:
   gradcheck model.py:loss --input 'w=(3,)' --input 'X=data.npz[X]' \\
@@ -95,6 +96,8 @@ def main(target: str, as_json: bool, verbose: bool, **options: Any) -> None:
         outcome["error"] = str(error)
     except (Failed, BadInput, ValueError) as error:
         outcome["error"] = str(error)
+    except KeyboardInterrupt:
+        outcome["status"], outcome["error"] = INTERRUPTED, "interrupted; nothing is known about the gradient"
     except Exception as error:  # the user asked about a gradient; our traceback would not answer
         outcome["error"] = f"the gradient of {target} cannot be computed: {type(error).__name__}: {error}"
     outcome["seconds"] = time.perf_counter() - start

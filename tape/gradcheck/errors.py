@@ -8,4 +8,8 @@ class GradcheckError(RuntimeError):
 
 
 class Unfit(GradcheckError):
-    """A function that no gradient check can be run on: its output is not real numbers, or is nan."""
+    """What no gradient check can be run on.
+
+    Either the function is at fault, with an output that is not real numbers or is nan, or a
+    gradient written by hand is not one for each checked input, of the right shape.
+    """
