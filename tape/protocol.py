@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,9 +36,18 @@ def tolist(self: Tensor) -> Any:
 
 def _conversion(name: str, convert: Callable[[Any], Any]) -> None:
     def conversion(self: Tensor) -> Any:
-        return convert(item(self))
+        value = convert(item(self))
+        if self._node is not None:
+            warnings.warn(
+                f"{convert.__name__}() makes a plain number of a tensor that requires grad, so no gradient flows "
+                "through it.\nCompute with the tensor itself (tape.exp, not math.exp), or say .item() or .detach().",
+                UserWarning,
+                stacklevel=2,
+            )
+        return value
 
     conversion.__name__ = name
+    conversion.__doc__ = f"The only element as Python's {convert.__name__}; warns where a history is left behind."
     method(conversion)
 
 

@@ -1,6 +1,7 @@
 """Making tensors, reading them, and what Python and the PyTorch spellings ask of them."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -185,6 +186,23 @@ def test_python_numbers():
     x = tape.tensor([3])
     assert (float(x), int(x), bool(x), x.item(), [0, 1, 2, 9][x]) == (3.0, 3, True, 3, 9)
     assert f"{tape.tensor(2.5):.2f}" == "2.50"
+
+
+def put(t):
+    np.zeros(2)[0] = t
+
+
+@pytest.mark.parametrize("convert", [float, int, complex, np.float64, math.exp, put])
+def test_a_number_without_its_history_warns(convert):
+    x = tape.tensor([1.0], requires_grad=True)
+    for t in (x[0], x * 2):
+        if t.ndim and convert in (np.float64, put):
+            continue
+        with pytest.warns(UserWarning, match="no gradient flows") as caught:
+            convert(t)
+        assert [w.filename for w in caught] == [__file__]
+    convert(x.detach()[0])
+    assert (x.item(), bool(x), f"{x[0]:.1f}") == (1.0, True, "1.0")
 
 
 def test_python_sequences():
