@@ -126,11 +126,14 @@ def _values(x: Any) -> Any:
 def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     """Apply an op to the arguments of the NumPy function it answers for."""
     if op.kind == "composite":
-        return op.forward(*args, **kwargs)
+        several, named = _for_composite(op, function, args, kwargs, name)
+        return op.forward(*several, **named)
     given = _arguments(op, function, args, kwargs)
-    dtype = given.pop("dtype", None)
+    dtype = None if "dtype" in op.params else given.pop("dtype", None)
     values = list(given.items())
     count = 1 if op.variadic else len(op.operands)
+    if len(values) < count:
+        raise _no_rule(name, f"without {', '.join(op.operands[len(values) :])} has no rule for tensors")
     operands = tuple(values[0][1]) if op.variadic else tuple(value for _, value in values[:count])
     params = {k: plain_value(v) for k, v in values[count:] if not _is_default(function, k, v)}
     if unknown := sorted(set(params) - set(op.params)):
@@ -138,6 +141,33 @@ def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
     if dtype is not None:
         operands = tuple(ops.cast(x, dtype=np.dtype(dtype)) for x in operands)
     return op(*operands, **params)
+
+
+def _for_composite(
+    op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a composite: those after a ``*``, and the others by the composite's own names.
+
+    Raises:
+        TypeError: if it does not have an argument that is given.
+    """
+    signature = _signature(function)
+    own = inspect.signature(op.forward).parameters
+    if signature is None:
+        return args, kwargs
+    several: tuple[Any, ...] = ()
+    named = {}
+    for given, value in signature.bind(*args, **kwargs).arguments.items():
+        kind = signature.parameters[given].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            several = value
+        else:
+            named.update(value if kind is inspect.Parameter.VAR_KEYWORD else {given: value})
+    positions = dict(zip(signature.parameters, own))
+    known = {k: k if k in own or positions.get(k) in signature.parameters else positions.get(k, k) for k in named}
+    if unknown := [k for k, v in named.items() if known[k] not in own and not _is_default(function, k, v)]:
+        raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+    return several, {known[k]: v for k, v in named.items() if known[k] in own and v is not np._NoValue}
 
 
 def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -147,6 +147,48 @@ def test_facts_about_a_tensor():
     assert (np.shape(x), np.ndim(x), np.size(x), np.result_type(x, np.float32)) == ((2, 3), 2, 6, np.float64)
 
 
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda t: np.ravel(t, order="F"), r"np\.ravel with order="),
+        (lambda t: np.where(t), r"np\.where without x, y"),
+        (lambda t: np.concatenate([t, t], dtype=np.float32), r"np\.concatenate with dtype="),
+        (lambda t: np.var(t, where=np.array(True)), r"np\.var with where="),
+        (lambda t: np.quantile(t, 0.5, method="lower"), r"np\.quantile with method="),
+        (lambda t: np.diff(t, prepend=0.0), r"np\.diff with prepend="),
+        (lambda t: np.average(t, returned=True), r"np\.average with returned="),
+        (lambda t: np.dot(t, t, np.zeros(())), r"np\.dot with out="),
+        (lambda t: np.cov(t, t), r"np\.cov with y="),
+        (lambda t: np.clip(t, 0.0, 1.0, where=np.array(True)), r"np\.clip with where="),
+    ],
+)
+def test_arguments_without_a_rule_are_named(call, what):
+    with pytest.raises(TypeError, match=what + r" has no rule for tensors(.|\n)*drop the history"):
+        call(tape.tensor([1.0, 2.0], requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda t: np.ravel(t, order="C"),
+        lambda t: np.average(t, returned=False),
+        lambda t: np.quantile(t, 0.5, method="linear"),
+        lambda t: np.concatenate([t, t], axis=None),
+        lambda t: np.linalg.cross(t[0], t[1]),
+        lambda t: np.cov(t, rowvar=False),
+    ],
+)
+def test_arguments_that_say_the_default_are_taken(compute):
+    np.testing.assert_allclose(compute(tape.tensor(A)).numpy(), compute(A), rtol=1e-12)
+
+
+def test_astype():
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    z = getattr(np, "astype", lambda t, dtype: t.to(dtype))(x, np.float32)
+    z.sum().backward()
+    assert (z.dtype, x.grad.dtype) == (np.float32, np.float64)
+
+
 class Own(np.ndarray):
     """An array class that multiplies in its own way, as np.matrix does."""
 
