@@ -186,6 +186,8 @@ def _flatten(a: Any, start: int = 0, end: int = -1) -> Any:
     """The axes from `start` to `end` laid end to end in one."""
     a = ready(a)
     shape = a.shape or (1,)
+    if isinstance(start, str):
+        raise TypeError(f"flatten() takes the first and the last axis, and goes row by row; got the order {start!r}")
     start, end = start % len(shape), end % len(shape)
     return reshape(a, shape=(*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 

@@ -61,17 +61,25 @@ def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
             f"{operation} gives {value.dtype}, which cannot be stored in a tensor of {array.dtype}; convert the tensor "
             f"first, with .to({value.dtype})"
         )
+    check_writeable(array, operation)
     try:
         np.copyto(array, value, casting="same_kind")
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             f"{operation} gives shape {value.shape}, which does not fit into a tensor of shape {array.shape}"
-            if value.shape != array.shape
-            else f"{operation} cannot write into this memory: {error}. Use .clone() for a copy."
         ) from None
     del array
     increment(tensor, operation)
     return tensor
+
+
+def check_writeable(array: np.ndarray, operation: str) -> None:
+    """Raise where NumPy would refuse to write."""
+    if not array.flags.writeable:
+        raise RuntimeError(
+            f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
+            "from_numpy(), or of an expanded tensor.\nUse .clone() for a copy."
+        )
 
 
 def _inplace(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -131,7 +139,9 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if check(self, "x[index] = value", value):
         self[index] = value
         return
-    materialise(self)[plain_index(index)] = array_of(value)
+    array = materialise(self)
+    check_writeable(array, "x[index] = value")
+    array[plain_index(index)] = array_of(value)
     increment(self, "x[index] = value")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ops import REGISTRY, Op
 
 from .functions import plain_value, tensors
 from .leaf import materialise
-from .record import masked_error
+from .record import masked_error, wrap
 from .tensor import Tensor, attribute, method
 from .wengert import current
 
@@ -69,6 +70,8 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
         if options:
             raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
         result = tensors(found(*inputs))
+        if isinstance(result, Number):  # the op met no tensor: it came in through out=
+            result = wrap(np.asarray(result)[()])
         return result if dtype is None else result.to(dtype)
     if how == "outer" and op_for(ufunc) is not None:
         x, y = inputs

@@ -75,7 +75,10 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
         if type(other) is not Tensor or type(self) is not Tensor:
             kind = type(other)
             if (kind is float or kind is int) and type(self) is Tensor:
-                return number(self, other)
+                try:
+                    return number(self, other)
+                except OverflowError:
+                    raise huge(op, other) from None
             return general(self, other)
         x, y = self._data, other._data
         x_ref, y_ref = self._node, other._node
@@ -122,6 +125,8 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
 
     def general(self: Any, other: Any) -> Any:
         if not is_operand(other):
+            if isinstance(other, (str, bytes)):
+                raise TypeError(f"{op.name} needs a tensor, an array or a number beside a tensor; got {other!r}")
             return NotImplemented
         return as_tensor(op(other, self) if reflected else op(self, other))
 
@@ -163,6 +168,15 @@ def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, flo
         return result
 
     return apply
+
+
+def huge(op: Op, number: float) -> OverflowError:
+    """The error for an integer beyond the range of floating point numbers."""
+    digits = f"{number:.3e}" if isinstance(number, float) else f"an integer of {number.bit_length()} bits"
+    return OverflowError(
+        f"{op.name} of a tensor needs a number that fits its dtype, at most 1.8e308 in float64; got {digits}. "
+        "Scale it, or compute with its logarithm."
+    )
 
 
 def is_operand(x: Any) -> bool:

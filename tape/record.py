@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import cache
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,22 @@ def lift(x: Any) -> Any:
         if type(x).__bind__ is not bind:
             raise Elsewhere(type(x).__bind__)
         return x._data
-    return x if type(x) is np.ndarray or isinstance(x, (np.generic, Number)) else plain_array(x)
+    if type(x) is np.ndarray or isinstance(x, (np.generic, int, float, complex)):
+        return x
+    return plain_number(x) if isinstance(x, Number) else plain_array(x)
+
+
+def plain_number(x: Any) -> float:
+    """A number that NumPy does not know as a float.
+
+    Raises:
+        TypeError: if the number is not a binary one, such as a Decimal.
+    """
+    if isinstance(x, Real):
+        return float(x)
+    raise TypeError(
+        f"tensors hold binary floating-point numbers, and {x!r} is a {type(x).__name__}; convert it: float(x)"
+    )
 
 
 def plain_array(x: Any) -> np.ndarray:

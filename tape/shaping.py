@@ -182,6 +182,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             raise RuntimeError(f"split() needs lengths that add up to {n}, that of dimension {dim}; got {lengths}")
     else:
         step = operator.index(split_size_or_sections)
+        if step < 0 or (step == 0 and n):
+            raise RuntimeError(f"split() needs parts of at least 1 entry, to cut the {n} of dimension {dim}; got {step}")
+        step = step or 1
         lengths = [min(step, n - start) for start in range(0, n, step)] or [0]
     at = tuple(itertools.accumulate(lengths[:-1]))
     return ops.split(tensor, indices_or_sections=at, axis=axis)

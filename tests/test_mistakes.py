@@ -1,6 +1,7 @@
 """Mistakes raise the right exception, and the message says what was required, what arrived and what to do."""
 
 import copy
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -34,6 +35,12 @@ def hook_that_returns(result):
     _, y = squares()
     y.register_hook(lambda g: result)
     y.sum().backward()
+
+
+def read_only():
+    array = np.zeros(3)
+    array.flags.writeable = False
+    return tape.from_numpy(array)
 
 
 MISTAKES = {
@@ -248,6 +255,19 @@ MISTAKES = {
         RuntimeError,
         ["old name", "grad_tensors"],
     ),
+    "flatten in an order": (lambda: leaf(1.0).flatten("F"), TypeError, ["flatten()", "axis", "'F'"]),
+    "times a Decimal": (lambda: leaf(1.0) * Decimal(2), TypeError, ["Decimal", "float(x)"]),
+    "times a word": (lambda: leaf(1.0) * "a", TypeError, ["mul", "number", "'a'"]),
+    "a word times": (lambda: "a" * tape.tensor(2), TypeError, ["mul", "number", "'a'"]),
+    "plus a huge integer": (lambda: leaf(1.0) + 10**400, OverflowError, ["add", "fits", "1329 bits"]),
+    "out= that requires grad": (lambda: np.negative(2, out=leaf(1.0)), RuntimeError, ["np.negative(out=…)", "record"]),
+    "zeros into read-only memory": (lambda: read_only().zero_(), RuntimeError, ["zero_()", "read-only", ".clone()"]),
+    "a number into read-only memory": (
+        lambda: read_only().__setitem__(0, 1.0),
+        RuntimeError,
+        ["x[index] = value", "read-only"],
+    ),
+    "split into nothing": (lambda: leaf(1.0).split(0), RuntimeError, ["split()", "at least 1", "got 0"]),
     "integer default dtype": (lambda: tape.set_default_dtype(tape.int64), TypeError, ["floating", "int64"]),
     "a dtype that holds no numbers": (lambda: tape.zeros(2, dtype="U3"), TypeError, ["dtype", "<U3"]),
 }

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -335,3 +336,20 @@ def test_no_derivative_no_grad_fn():
     for result in (x > 1, x == x, x.argmax(), x.long(), x.isnan()):
         assert result.grad_fn is None
         assert not result.requires_grad
+
+
+def test_fractions_are_numbers():
+    x = tape.tensor([2.0], requires_grad=True)
+    z = x * Fraction(1, 2) + Fraction(1, 4) / x
+    z.sum().backward()
+    assert (z.tolist(), x.grad.tolist(), (x ** Fraction(1, 2)).item()) == ([1.125], [0.4375], 2**0.5)
+
+
+def test_out_takes_a_ufunc_of_a_number():
+    t = tape.zeros(2)
+    assert np.negative(2, out=t) is t
+    assert t.tolist() == [-2.0, -2.0]
+
+
+def test_splitting_nothing():
+    assert [p.shape for p in tape.ones(0, 2).split(0)] == [(0, 2)]
