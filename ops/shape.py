@@ -159,7 +159,8 @@ repeat = linear(
 )
 
 clone = linear(
-    "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g, numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
+    "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g,
+    numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
     motion="same",
     doc="A copy.",
 )

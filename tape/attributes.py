@@ -10,7 +10,7 @@ import numpy as np
 from .leaf import materialise, requires_grad_
 from .record import wrap
 from .tensor import Tensor, attribute, method, settable
-from .version import count, share_count
+from .version import count, note_refit, share_count
 
 
 @attribute
@@ -72,7 +72,10 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         raise TypeError(f".data must be a tensor; got {type(value).__name__}. Convert it with tape.as_tensor().")
     if self._node is not None and not value._spec.inexact:
         raise RuntimeError(f"this tensor requires grad, so its .data must be floating point; got {value.dtype}")
-    self._data = materialise(value)
+    array = materialise(value)
+    if self._node is True and value._spec is not self._spec:
+        note_refit(self, self._spec)
+    self._data = array
     self._spec = value._spec
 
 

@@ -12,7 +12,7 @@ from .propagate import name_of
 from .row import CODE, HANDLE, LASTI, XV, YV, ZV, X, Y, operands
 from .sweep_python import visit
 from .tensor import Tensor
-from .version import CHANGES, Change, forget_released, owner
+from .version import CHANGES, REFITS, Change, Refit, forget_released, owner
 from .wengert import THREAD_SHIFT, list_of
 
 
@@ -26,7 +26,7 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
     """
     if CHANGES:
         forget_released()
-    if not CHANGES:
+    if not CHANGES and not REFITS:
         return
     wanted = None if targets is None else {-id(t) if t._node is True else t._node for t in targets}
     queue = [t._node for t in outputs if not t.is_leaf]
@@ -43,10 +43,18 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
 
 
 def _check(row: list[Any]) -> None:
+    for leaf in operands(row[X], row[Y]):
+        refit = REFITS.get(id(leaf)) if isinstance(leaf, Tensor) else None
+        if refit is not None and _is_before(row, refit):
+            raise refit_error(row, refit, leaf)
     for value in _saved(row):
         change = CHANGES.get(id(owner(value)))
-        if change is not None and row[HANDLE] <= change.before.get(row[HANDLE] >> THREAD_SHIFT, -1):
+        if change is not None and _is_before(row, change):
             raise changed_error(row, change)
+
+
+def _is_before(row: list[Any], change: Change | Refit) -> bool:
+    return row[HANDLE] <= change.before.get(row[HANDLE] >> THREAD_SHIFT, -1)
 
 
 def _saved(row: list[Any]) -> list[np.ndarray]:
@@ -63,4 +71,14 @@ def changed_error(row: list[Any], change: Change) -> RuntimeError:
         f"  recorded at {locate(row[CODE], row[LASTI])}\n"
         f"  changed by {change.operation} at {locate(change.code, change.lasti)}\n"
         "Call backward() before the change, or change a copy: x.detach().clone()."
+    )
+
+
+def refit_error(row: list[Any], refit: Refit, leaf: Tensor) -> RuntimeError:
+    """The error for a leaf whose gradient would not have its shape or dtype any more."""
+    return RuntimeError(
+        f"a leaf that {name_of(row)} read was {refit.old} then, and is {leaf._spec} now, so its gradient would not fit.\n"
+        f"  recorded at {locate(row[CODE], row[LASTI])}\n"
+        f"  changed by x.data = … at {locate(refit.code, refit.lasti)}\n"
+        "Call backward() before the change, or compute the output again."
     )

@@ -183,7 +183,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     else:
         step = operator.index(split_size_or_sections)
         if step < 0 or (step == 0 and n):
-            raise RuntimeError(f"split() needs parts of at least 1 entry, to cut the {n} of dimension {dim}; got {step}")
+            raise RuntimeError(f"split() needs parts of at least 1 entry, to cut {n} in dimension {dim}; got {step}")
         step = step or 1
         lengths = [min(step, n - start) for start in range(0, n, step)] or [0]
     at = tuple(itertools.accumulate(lengths[:-1]))

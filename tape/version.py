@@ -11,6 +11,7 @@ import numpy as np
 
 from .location import user_frame
 from .row import HANDLE, WIDTH
+from .spec import Spec
 from .tensor import Tensor
 from .untraced import untraced
 from .wengert import LISTS
@@ -66,6 +67,38 @@ CHANGES: dict[int, Change] = {}
 """The last change of each piece of memory that something else than its tensor held at the time."""
 
 
+class Refit(NamedTuple):
+    """Memory of another shape or dtype, put under a leaf that records may hold.
+
+    Attributes:
+        old: what the leaf was.
+        code, lasti: the user's line.
+        before: per list, the last record that was there before the change.
+    """
+
+    old: Spec
+    code: CodeType
+    lasti: int
+    before: dict[int, int]
+
+
+REFITS: dict[int, Refit] = {}
+"""The last change of each leaf's shape or dtype, by the leaf's identity."""
+
+
+def note_refit(tensor: Tensor, old: Spec) -> None:
+    """Note that a leaf has another shape or dtype from here on."""
+    k = id(tensor)
+    if k not in REFITS:
+        weakref.finalize(tensor, REFITS.pop, k, None).atexit = False
+    REFITS[k] = Refit(old, *user_frame(sys._getframe(1)), last_records())
+
+
+def last_records() -> dict[int, int]:
+    """The last record of each list, by the list's number."""
+    return {w.number: w.rows[-WIDTH + HANDLE] for w in list(LISTS.values()) if w.rows}
+
+
 def increment(tensor: Tensor, operation: str) -> None:
     """Count one in-place change, and note it if a record may have saved the memory.
 
@@ -79,9 +112,8 @@ def increment(tensor: Tensor, operation: str) -> None:
     if _references(tensor) > _ALONE:
         memory = owner(tensor._data)
         k = id(memory)
-        before = {w.number: w.rows[-WIDTH + HANDLE] for w in list(LISTS.values()) if w.rows}
         gone = weakref.ref(memory, lambda _: CHANGES.pop(k, None))
-        CHANGES[k] = Change(gone, operation, *user_frame(sys._getframe(1)), before)
+        CHANGES[k] = Change(gone, operation, *user_frame(sys._getframe(1)), last_records())
 
 
 def _references(tensor: Tensor) -> int:

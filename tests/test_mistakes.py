@@ -337,3 +337,18 @@ def test_data_is_not_watched():
     w.data.zero_()
     loss.backward()
     assert w.grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("compute", [lambda x: (x * x).sum(), lambda x: (x * 3.0).sum(), lambda x: x.sum()])
+@pytest.mark.parametrize("shape", [(3,), (1,), (2, 2)])
+def test_another_shape_under_a_recorded_leaf(compute, shape):
+    x = leaf(1.0, 2.0)
+    y = compute(x)
+    x.data = tape.ones(shape)
+    for differentiate in (lambda: grad(y, x), y.backward):
+        with pytest.raises(RuntimeError, match=r"float64\[2\] then(.|\n)*x\.data = … at .*test_mistakes"):
+            differentiate()
+    compute(x).backward()
+    assert x.grad.shape == shape
+    x.data = tape.ones(shape)
+    compute(x).backward()
