@@ -99,6 +99,8 @@ def _einsum(*operands: Any, optimize: Any = None) -> Any:
     array([1., 2.])
     """
     subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_lists(operands)
+    if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) and "," in subscripts:
+        arrays = arrays[0]
     arrays = [ready(x) for x in arrays]
     return contract(*arrays, subscripts=_explicit(subscripts, [x.ndim for x in arrays]))
 

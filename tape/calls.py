@@ -21,9 +21,9 @@ def adaptor(function: F) -> F:
     return function_only(function)
 
 
-def function_only(function: F) -> F:
+def function_only(function: F, name: str | None = None) -> F:
     """Make a function public, without a method."""
-    FUNCTIONS[function.__name__] = function
+    FUNCTIONS[name or function.__name__] = function
     return function
 
 

@@ -34,6 +34,12 @@ def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False) -> Tenso
 
 
 @method
+def cpu(self: Tensor) -> Tensor:
+    """The tensor itself: there is no other device."""
+    return self
+
+
+@method
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The same numbers in another tensor's dtype."""
     return to(self, other.dtype)

@@ -77,7 +77,7 @@ def changed_error(row: list[Any], change: Change) -> RuntimeError:
 def refit_error(row: list[Any], refit: Refit, leaf: Tensor) -> RuntimeError:
     """The error for a leaf whose gradient would not have its shape or dtype any more."""
     return RuntimeError(
-        f"a leaf that {name_of(row)} read was {refit.old} then, and is {leaf._spec} now, so its gradient would not fit.\n"
+        f"a leaf that {name_of(row)} read was {refit.old} then, and is {leaf._spec} now: its gradient would not fit.\n"
         f"  recorded at {locate(row[CODE], row[LASTI])}\n"
         f"  changed by x.data = … at {locate(refit.code, refit.lasti)}\n"
         "Call backward() before the change, or compute the output again."

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import ops
+from ops import REGISTRY, Op
 
 from .calls import adaptor, also, axis_of, derived, function_only
+from .functions import FUNCTIONS, is_method
 from .record import as_tensor, wrap
 from .shaping import along
 from .tensor import Tensor
@@ -46,6 +48,15 @@ def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
 
 _extreme("max", "maximum")
 _extreme("min", "minimum")
+
+
+@adaptor
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, **named: Any) -> Tensor:
+    """Indices that sort along one axis; equal elements keep their order where it is ``descending``."""
+    named.setdefault("axis", dim)
+    if not descending:
+        return derived["argsort"](input, **named)
+    return ops.sort(input.detach(), axis=axis_of(input, named["axis"]), descending=True)[1]
 
 
 @adaptor
@@ -172,6 +183,14 @@ _spread("var", "Variance")
 _spread("std", "Standard deviation")
 
 
-for _old, _new in {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
-                   "absolute": "abs"}.items():  # fmt: skip
-    also(_old, getattr(Tensor, _new))
+def numpy_names() -> Iterator[tuple[str, Op]]:
+    """The names by which NumPy calls the functions that ops answer for."""
+    answers = {id(function): op for op in REGISTRY.values() for function in op.numpy}
+    return ((name, answers[id(value)]) for name, value in vars(np).items() if id(value) in answers)
+
+
+for _name, _op in numpy_names():
+    if _name not in FUNCTIONS and _op.name in FUNCTIONS:
+        function_only(FUNCTIONS[_op.name], _name)
+        if is_method(_op) and not hasattr(Tensor, _name):
+            setattr(Tensor, _name, FUNCTIONS[_op.name])

@@ -98,6 +98,26 @@ def mT(self: Tensor) -> Tensor:
     return ops.mT(self)
 
 
+def _of_matrices(name: str, dim1: int, dim2: int, doc: str) -> None:
+    """A function of a diagonal, whose two axes PyTorch calls ``dim1`` and ``dim2``."""
+    first, second = dim1, dim2
+
+    def function(
+        input: Any, offset: int = 0, dim1: int | None = None, dim2: int | None = None, *,
+        axis1: int = first, axis2: int = second,
+    ) -> Tensor:  # fmt: skip
+        axis1, axis2 = axis1 if dim1 is None else dim1, axis2 if dim2 is None else dim2
+        return derived[name](input, offset=offset, axis1=axis1, axis2=axis2)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    adaptor(function)
+
+
+_of_matrices("diagonal", 0, 1, "The elements x[i, i + offset] of the matrices in two axes, along a new last axis.")
+_of_matrices("diag_embed", -2, -1, "Matrices, in two new axes, with the last axis of the input on their diagonals.")
+
+
 @adaptor
 def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """Axes of length 1 removed: all, or those among ``dim`` that have length 1."""

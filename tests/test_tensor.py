@@ -288,6 +288,27 @@ def test_spread_in_both_spellings():
     assert np.std(x).item() == pytest.approx(np.std([1, 2, 4]))
 
 
+def test_numpys_names():
+    x = tape.tensor([0.25, 0.5], requires_grad=True)
+    for name, same in {
+        "power": "pow", "concatenate": "cat", "concat": "cat", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+        "arctan2": "atan2", "multiply": "mul", "absolute": "abs", "true_divide": "div",
+    }.items():  # fmt: skip
+        assert getattr(tape, name) is getattr(tape, same)
+    np.testing.assert_array_equal(x.arcsin().detach(), np.arcsin([0.25, 0.5]))
+    assert (tape.multiply(x, 2.0).tolist(), x.cpu() is x) == ([0.5, 1.0], True)
+    assert tape.concatenate([x, x]).grad_fn.name() == "CatBackward0"
+
+
+def test_spellings_of_matrices():
+    x = tape.arange(8.0).reshape(2, 2, 2)
+    assert x.diagonal(dim1=1, dim2=2).tolist() == x.diagonal(0, 1, 2).tolist() == [[0.0, 3.0], [4.0, 7.0]]
+    assert x.diagonal(axis1=1, axis2=2).tolist() == [[0.0, 3.0], [4.0, 7.0]]
+    assert tape.diag_embed(tape.ones(1, 2), dim1=0, dim2=2).shape == (2, 1, 2)
+    assert tape.einsum("i,i", [x[0, 0], x[0, 1]]).item() == 3.0
+    assert tape.tensor([1.0, 3.0, 2.0, 3.0]).argsort(descending=True).tolist() == [1, 3, 2, 0]
+
+
 def test_casts():
     x = tape.tensor([1.7, -1.7], requires_grad=True)
     assert x.float().dtype == tape.float32
