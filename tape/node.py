@@ -9,10 +9,11 @@ from weakref import WeakValueDictionary, ref
 
 from .hooks import RemovableHandle, chain_of, copy_of, register_hook
 from .location import Location
-from .propagate import arguments, op_of, released, released_error
+from .propagate import arguments, op_of, released, released_error, spec_of_operand
 from .record import wrap
 from .row import SPEC, ZV
 from .tensor import Tensor, attribute, settable
+from .version import owner
 from .wengert import list_of
 
 SAVED_NAMES = {"self": 0, "input": 0, "other": 1, "exponent": 1}
@@ -168,6 +169,29 @@ def grad_fn(self: Tensor) -> Node | None:
     ('MulBackward0', None)
     """
     return None if self.is_leaf else node_of(self._node)[0]
+
+
+@attribute
+def _base(self: Tensor) -> Tensor | None:
+    """The tensor that this is a view of; None where it is no view, or nothing was recorded.
+
+    A base that was computed is given as a new tensor, on the same memory and at the same place in the history.
+    """
+    if self.is_leaf or not self._is_view():
+        return None
+    ref = self._node
+    while type(ref) is int:
+        wengert = list_of(ref)
+        row = wengert.row(wengert.locate(ref))
+        op = op_of(row)
+        refs, _, params = arguments(row, op)
+        if op.name != "output" and not op.is_view(params):
+            break
+        ref = refs[0]
+    if not isinstance(ref, int):
+        return ref
+    memory, spec = owner(self._data), spec_of_operand(ref)
+    return wrap(memory, ref, spec) if spec and (memory.shape, memory.dtype) == (spec.shape, spec.dtype) else None
 
 
 def _read_only(self: Tensor, value: Any) -> None:

@@ -159,7 +159,7 @@ def _for_composite(
     if signature is None:
         return args, kwargs
     several: tuple[Any, ...] = ()
-    named = {}
+    named: dict[str, Any] = {}
     for given, value in signature.bind(*args, **kwargs).arguments.items():
         kind = signature.parameters[given].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:

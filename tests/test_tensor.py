@@ -155,6 +155,18 @@ def test_views_are_told_by_the_op(compute, is_view):
         assert z.is_leaf
 
 
+def test_the_base_of_a_view():
+    x = tape.tensor(X, requires_grad=True)
+    assert x.T[0]._base is x
+    assert x.split(1)[1]._base is x
+    assert ((x * 2)._base, x._base, x.clone()._base, tape.ones(2)[:1]._base) == (None, None, None, None)
+    y = x * 2
+    base = y.T[1:]._base
+    assert base.grad_fn is y.grad_fn
+    assert np.shares_memory(base.detach().numpy(), y.detach().numpy())
+    np.testing.assert_array_equal(base.detach().numpy(), 2 * X)
+
+
 def test_a_copy_without_history_is_no_view():
     x = tape.tensor(X)
     assert (x.clone()._is_view(), x[0]._is_view()) == (False, True)
