@@ -12,7 +12,7 @@ import ops
 from ops import REGISTRY, Op
 
 from .calls import adaptor, also, axis_of, derived, function_only
-from .functions import FUNCTIONS, is_method
+from .functions import FUNCTIONS, is_method, store
 from .record import as_tensor, wrap
 from .shaping import along
 from .tensor import Tensor
@@ -138,8 +138,8 @@ also("clip", clamp)
 
 
 def _with_alpha(name: str, formula: str) -> None:
-    def function(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-        return derived[name](input, other if alpha == 1 else ops.mul(other, alpha))
+    def function(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+        return derived[name](input, other if alpha == 1 else ops.mul(other, alpha), out=out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{formula} α × other, elementwise, where α is ``alpha``."
@@ -151,12 +151,13 @@ _with_alpha("sub", "input −")
 
 
 @adaptor
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """Quotient; rounded ``"trunc"`` (towards zero) or ``"floor"`` (down) if asked."""
     if rounding_mode not in (None, "trunc", "floor"):
         raise RuntimeError(f"rounding_mode must be None, 'trunc' or 'floor'; got {rounding_mode!r}")
     z = derived["div"](input, other)
-    return z if rounding_mode is None else getattr(ops, rounding_mode)(z)
+    z = z if rounding_mode is None else getattr(ops, rounding_mode)(z)
+    return z if out is None else store(z, out, "div")
 
 
 def _spread(name: str, what: str) -> None:

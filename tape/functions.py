@@ -16,10 +16,9 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
-from .operators import binary, is_operand, unary
+from .operators import binary, is_operand, store, unary
 from .record import as_tensor
 from .tensor import Tensor, method
-from .wengert import current
 
 SPELLINGS = {
     "dim": ("axis", "axes"),
@@ -141,20 +140,6 @@ def public(op: Op) -> Callable[..., Any]:
     function.__doc__ = op.__doc__
     function.__module__ = "tape"
     return function
-
-
-def store(result: Tensor, out: Tensor, name: str) -> Tensor:
-    """Write a result into ``out=``.
-
-    Raises:
-        RuntimeError: if a gradient would be lost.
-    """
-    if result._node is not None or (out._node is not None and current().recording):
-        raise RuntimeError(
-            f"{name}(out=…) does not record, and a tensor that requires grad is involved.\n"
-            "Use the returned value instead of out=, or call it under tape.no_grad()."
-        )
-    return out.copy_(result)
 
 
 def _comparison(op: Op) -> Callable[..., Any]:

@@ -29,7 +29,9 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     needs = op.needs((0,))
     keep_x, keep_z = op.operands[0] in needs, "z" in needs
 
-    def apply(self: Any) -> Any:
+    def apply(self: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return store(apply(self), out, op.name)
         if type(self) is not Tensor:
             return as_tensor(op(self))
         x = self._data
@@ -71,7 +73,9 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
     x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))
     number = with_number(op, reflected=reflected, depth=depth + 1)
 
-    def apply(self: Any, other: Any) -> Any:
+    def apply(self: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return store(apply(self, other), out, op.name)
         if type(other) is not Tensor or type(self) is not Tensor:
             kind = type(other)
             if (kind is float or kind is int) and type(self) is Tensor:
@@ -177,6 +181,20 @@ def huge(op: Op, number: float) -> OverflowError:
         f"{op.name} of a tensor needs a number that fits its dtype, at most 1.8e308 in float64; got {digits}. "
         "Scale it, or compute with its logarithm."
     )
+
+
+def store(result: Tensor, out: Tensor, name: str) -> Tensor:
+    """Write a result into ``out=``.
+
+    Raises:
+        RuntimeError: if a gradient would be lost.
+    """
+    if result._node is not None or (out._node is not None and current().recording):
+        raise RuntimeError(
+            f"{name}(out=…) does not record, and a tensor that requires grad is involved.\n"
+            "Use the returned value instead of out=, or call it under tape.no_grad()."
+        )
+    return out.copy_(result)
 
 
 def is_operand(x: Any) -> bool:

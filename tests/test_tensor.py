@@ -312,6 +312,17 @@ def test_numpys_names():
     assert tape.concatenate([x, x]).grad_fn.name() == "CatBackward0"
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "exp", "maximum"])
+def test_out(name):
+    x, t = tape.tensor([1.0, 2.0]), tape.zeros(2)
+    function, operands = getattr(tape, name), [x] if name == "exp" else [x, x + 1]
+    assert function(*operands, out=t) is t
+    assert t.tolist() == function(*operands).tolist()
+    x.requires_grad_()
+    with pytest.raises(RuntimeError, match=rf"{name}\(out=…\) does not record"):
+        function(*operands, out=t)
+
+
 def test_spellings_of_matrices():
     x = tape.arange(8.0).reshape(2, 2, 2)
     assert x.diagonal(dim1=1, dim2=2).tolist() == x.diagonal(0, 1, 2).tolist() == [[0.0, 3.0], [4.0, 7.0]]
