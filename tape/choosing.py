@@ -12,7 +12,8 @@ import ops
 from ops import REGISTRY, Op
 
 from .calls import adaptor, also, axis_of, derived, function_only
-from .functions import FUNCTIONS, is_method, store
+from .functions import FUNCTIONS, is_method
+from .operators import store
 from .record import as_tensor, wrap
 from .shaping import along
 from .tensor import Tensor
