@@ -62,5 +62,7 @@ def test_what_lanes_cannot_read_goes_through_numpy():
     x = np.linspace(0.0, 1.0, 2 * MANY)
     for value in (x[::2], x[::-1], x.astype(">f8"), x.astype(np.float16), np.arange(2 * MANY)):
         assert forward.evaluate(op, value) is None
-        np.testing.assert_allclose(tape.sin(tape.from_numpy(value.astype(value.dtype.newbyteorder("=")))), np.sin(value))
+        np.testing.assert_allclose(
+            tape.sin(tape.from_numpy(value.astype(value.dtype.newbyteorder("=")))), np.sin(value)
+        )
     assert forward.evaluate(REGISTRY["hypot"], x, x[:1]) is None

@@ -16,14 +16,29 @@ from tape.jit.compiled import entry
 from tape.jit.kernels import compile_kernel, describe
 from tape.jit.lanes import kernel_module, vjp_formula
 from tape.jit.state import (
-    ELEMENTS, G, G_STRIDE, LANES, MODE, OUT, STEP_WORDS, STORE, SUM, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE,
+    ELEMENTS,
+    G_STRIDE,
+    LANES,
+    MODE,
+    OUT,
+    STEP_WORDS,
+    STORE,
+    SUM,
+    XV,
+    XV_STRIDE,
+    YV,
+    YV_STRIDE,
+    ZV,
+    ZV_STRIDE,
+    G,
 )  # fmt: skip
 
 SIZES = [0, 1, 3, 7, 8, 9, 15, 16, 17, 1000]
 GUARD = 16
 PLACES = {"g": (G, G_STRIDE), "x": (XV, XV_STRIDE), "y": (YV, YV_STRIDE), "z": (ZV, ZV_STRIDE)}
 AWKWARD = np.array([
-    0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 1e-310, 1e-40, 1e300, -1e300, 3e38, 0.5, 2.0, 1e-8, 700.0, -700.0, 88.0,
+    0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 1e-310, 1e-40, 1e300, -1e300, 3e38, 0.5, 2.0, 1e-8,
+    700.0, -700.0, 88.0,
 ])  # fmt: skip
 
 
@@ -48,7 +63,10 @@ def values_for(op, n, dtype, rng):
     """Operands inside the op's domain, its result, and an adjoint."""
     operands = [np.asarray(i.fit(rng.random(n)), dtype) for i in op.domain]
     with np.errstate(all="ignore"):
-        return dict(zip("xy", operands)) | {"z": np.asarray(op.forward(*operands), dtype), "g": rng.standard_normal(n).astype(dtype)}
+        return dict(zip("xy", operands)) | {
+            "z": np.asarray(op.forward(*operands), dtype),
+            "g": rng.standard_normal(n).astype(dtype),
+        }
 
 
 def by_numpy(op, side, values):
@@ -119,7 +137,7 @@ def hostile(op, kernel, side, rng):
     return dict(zip("xy", operands)) | {"z": z, "g": rng.choice(AWKWARD[:8], n).astype(dtype)}
 
 
-@pytest.mark.parametrize("name, side", SIDES)
+@pytest.mark.parametrize(("name", "side"), SIDES)
 def test_a_kernel_computes_what_the_rule_says(name, side, bits):
     """All sizes, storing and adding, misaligned memory, one number in place of any input; nothing else written."""
     op, rng = REGISTRY[name], np.random.default_rng(5)
@@ -135,7 +153,7 @@ def test_a_kernel_computes_what_the_rule_says(name, side, bits):
             check(kernel, op, side, values, 19)
 
 
-@pytest.mark.parametrize("name, side", SIDES)
+@pytest.mark.parametrize(("name", "side"), SIDES)
 def test_a_kernel_can_sum(name, side, bits):
     op, rng = REGISTRY[name], np.random.default_rng(6)
     kernel = Kernel(op, side, bits)
@@ -148,7 +166,7 @@ def test_a_kernel_can_sum(name, side, bits):
             assert abs(got - total.sum() - before) <= scale * tolerance(kernel.dtype)["rtol"]
 
 
-@pytest.mark.parametrize("name, side", SIDES)
+@pytest.mark.parametrize(("name", "side"), SIDES)
 def test_special_numbers_as_in_numpy(name, side, bits):
     """nan where NumPy has nan, the same infinities and zeros; the rest to a few digits."""
     op, rng = REGISTRY[name], np.random.default_rng(7)
