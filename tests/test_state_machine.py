@@ -305,9 +305,8 @@ class Programs(RuleBasedStateMachine):
         elif targets is None:
             naive.accumulate([n for n in naive.order(nodes) if n.requires and not n.edges], bars)
         else:
+            # A target that retains its gradient has it already, and as in PyTorch gets it once.
             naive.accumulate({id(n): n for n in wanted if not (n.retains and n.edges)}.values(), bars)
-            # A retained target keeps its gradient twice, as in PyTorch: once retained, once accumulated.
-            naive.accumulate({id(n): n for n in wanted if n.retains and n.edges}.values(), bars)
 
     def drop_retained(self):
         for p in self.pairs:
