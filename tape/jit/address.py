@@ -44,7 +44,6 @@ load_word = _loader(types.int64, I64)
 load_u32 = _loader(types.int64, I32, "zext")
 load_f64 = _loader(types.float64, F64)
 load_f32 = _loader(types.float32, F32)
-store_word = _storer(types.int64, I64)
 store_f64 = _storer(types.float64, F64)
 store_f32 = _storer(types.float32, F32)
 
