@@ -35,7 +35,9 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
         wengert = list_of(queue[-1])
         roots = [h for h in queue if wengert.owns(h)]
         queue = [h for h in queue if not wengert.owns(h)]
-        for handle, row in visit(wengert, roots, wanted).items():
+        with wengert.still():
+            rows = visit(wengert, roots, wanted)
+        for handle, row in rows.items():
             if handle not in seen:
                 seen.add(handle)
                 _check(row)

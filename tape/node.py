@@ -8,13 +8,13 @@ from typing import Any
 from weakref import WeakValueDictionary, ref
 
 from .hooks import RemovableHandle, chain_of, copy_of, register_hook
-from .location import Location
+from .location import Location, locate
 from .propagate import arguments, op_of, released, released_error, spec_of_operand
 from .record import wrap
-from .row import SPEC, ZV
+from .row import CODE, LASTI, SPEC, ZV
 from .tensor import Tensor, attribute, settable
 from .version import owner
-from .wengert import list_of
+from .wengert import row_of
 
 SAVED_NAMES = {"self": 0, "input": 0, "other": 1, "exponent": 1}
 
@@ -43,8 +43,8 @@ class Node:
     @property
     def location(self) -> Location:
         """The user's line that recorded the operation."""
-        wengert = list_of(self._handle)
-        return wengert.location(wengert.locate(self._handle))
+        row = self._row()
+        return locate(row[CODE], row[LASTI])
 
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad_outputs)`` before the node's rule runs; what it returns replaces them.
@@ -55,8 +55,7 @@ class Node:
         return RemovableHandle(chain.hooks, lambda g: _only(hook((g,))))
 
     def _row(self) -> list[Any]:
-        wengert = list_of(self._handle)
-        return wengert.row(wengert.locate(self._handle))
+        return row_of(self._handle)
 
     def _is_view(self) -> bool:
         """Whether the operation gave another look at its operand's memory."""
@@ -131,8 +130,7 @@ def _class_named(name: str) -> type[Node]:
 
 def node_of(handle: int) -> tuple[Node, int]:
     """The node of a record, and which of the node's results the record is."""
-    wengert = list_of(handle)
-    row = wengert.row(wengert.locate(handle))
+    row = row_of(handle)
     op = op_of(row)
     refs, _, params = arguments(row, op)
     if op.name == "output":
@@ -181,8 +179,7 @@ def _base(self: Tensor) -> Tensor | None:
         return None
     ref = self._node
     while type(ref) is int:
-        wengert = list_of(ref)
-        row = wengert.row(wengert.locate(ref))
+        row = row_of(ref)
         op = op_of(row)
         refs, _, params = arguments(row, op)
         if op.name != "output" and not op.is_view(params):

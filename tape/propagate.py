@@ -9,10 +9,10 @@ from ops import REGISTRY, Op
 
 from .location import locate
 from .record import output, plan, wrap
-from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
+from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, YV, ZV, X, Y
 from .spec import Spec
 from .tensor import Tensor
-from .wengert import current, list_of
+from .wengert import current, row_of
 
 OPS = list(REGISTRY.values())
 
@@ -50,8 +50,7 @@ def spec_of_operand(ref: Any) -> Spec | None:
     """Shape and dtype of an operand; None for an op with several results."""
     if isinstance(ref, Tensor):
         return ref._spec
-    wengert = list_of(ref)
-    return wengert.rows[wengert.locate(ref) * WIDTH + SPEC]
+    return row_of(ref)[SPEC]
 
 
 def released(row: list[Any]) -> bool:

@@ -19,15 +19,15 @@ import itertools
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from . import liveness
-from .location import Location, locate
-from .row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV
+from .row import HANDLE, WIDTH, XV, YV, ZV
 
 THREAD_SHIFT = 40
 ROWS_BETWEEN_SCANS = 1 << 14
@@ -65,7 +65,7 @@ class WengertList:
         self.where: tuple[CodeType, int] | None = None
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
         self.busy = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._released: list[Any] = []
         self.entangled = False
         self.hooks: dict[int, Any] = {}
@@ -95,11 +95,6 @@ class WengertList:
         """The fields of one record."""
         return self.rows[position * WIDTH : (position + 1) * WIDTH]
 
-    def location(self, position: int) -> Location:
-        """The user's line that made a record."""
-        start = position * WIDTH
-        return locate(self.rows[start + CODE], self.rows[start + LASTI])
-
     def account(self, nbytes: int) -> None:
         """Count memory that records may hold, so that large arrays bring the next scan forward."""
         self._bytes += nbytes
@@ -117,6 +112,15 @@ class WengertList:
             self.busy -= 1
             released, self._released = (self._released, []) if not self.busy else ([], self._released)
         del released
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """While this lasts, no row moves: positions stay valid, whichever thread asks."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
 
     def release(self, runs: Iterable[tuple[int, int]]) -> None:
         """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them.
@@ -148,6 +152,10 @@ class WengertList:
 
         Only the list's own thread may do this, or one that knows that the thread has ended.
         """
+        with self._lock:
+            self._scan()
+
+    def _scan(self) -> None:
         rows, n = self.rows, len(self)
         last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
         self.limit = last + ROWS_BETWEEN_SCANS
@@ -209,6 +217,13 @@ def current() -> WengertList:
 def list_of(handle: int) -> WengertList:
     """The list that a record is on; its thread may have ended."""
     return _by_number[handle >> THREAD_SHIFT]
+
+
+def row_of(handle: int) -> list[Any]:
+    """The fields of a record, on whichever list it is."""
+    wengert = list_of(handle)
+    with wengert.still():
+        return wengert.row(wengert.locate(handle))
 
 
 def _start() -> WengertList:

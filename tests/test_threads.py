@@ -245,9 +245,15 @@ def test_many_short_threads_leave_nothing():
     assert len(wengert._by_number) <= before + 1
 
 
-def test_a_thread_may_record_while_another_sweeps_its_list(eager_switching):
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_thread_may_record_while_another_sweeps_its_list(eager_switching, monkeypatch, changed):
     """The owner's scans and the other's release never meet: positions hold until values are gone."""
-    x = leaf(np.ones(3))
+    monkeypatch.setattr("tape.wengert.ROWS_BETWEEN_SCANS", 16)
+    x, other = leaf(np.ones(3)), leaf(np.ones(3))
+    held = other * other
+    if changed:  # then every backward looks for changed values first
+        with tape.no_grad():
+            other.add_(1.0)
     produced: list = []
     done = threading.Event()
 
@@ -273,7 +279,7 @@ def test_a_thread_may_record_while_another_sweeps_its_list(eager_switching):
     finally:
         done.set()
         thread.join(60)
-    assert not thread.is_alive()
+    assert not thread.is_alive() and held.requires_grad
 
 
 def test_an_exception_in_one_thread_leaves_the_others_alone():

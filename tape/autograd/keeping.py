@@ -18,7 +18,7 @@ from ..row import CODE, HANDLE, LASTI, XV, X
 from ..spec import Spec
 from ..tensor import Tensor
 from ..version import count
-from ..wengert import current, list_of
+from ..wengert import current, row_of
 
 if TYPE_CHECKING:
     from .function import Function
@@ -101,9 +101,8 @@ class Keeper:
     def _row(self) -> Row | None:
         if self._handle is None:
             return None
-        wengert = list_of(self._handle)
         try:
-            return wengert.row(wengert.locate(self._handle))
+            return row_of(self._handle)
         except RuntimeError:
             raise RuntimeError(
                 f"the ctx of {self._title} was used after the record that it belongs to was gone.\nUse it in forward "
