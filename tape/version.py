@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,9 +40,14 @@ def count(tensor: Tensor) -> int:
     """How often a tensor's memory was changed in place."""
     if tensor._versions is not None:
         return tensor._versions[0]
-    if not isinstance(tensor._data, np.ndarray):
+    return count_of(tensor._data)
+
+
+def count_of(value: Any) -> int:
+    """How often the memory of an array was changed in place; a NumPy scalar never is."""
+    if not _counts or not isinstance(value, np.ndarray):
         return 0
-    known = _counts.get(id(owner(tensor._data)))
+    known = _counts.get(id(owner(value)))
     return known[1][0] if known else 0
 
 

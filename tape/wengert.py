@@ -222,6 +222,8 @@ def list_of(handle: int) -> WengertList:
 def row_of(handle: int) -> list[Any]:
     """The fields of a record, on whichever list it is."""
     wengert = list_of(handle)
+    if LISTS.get(get_ident()) is wengert:  # only its own thread moves a living thread's rows
+        return wengert.row(wengert.locate(handle))
     with wengert.still():
         return wengert.row(wengert.locate(handle))
 
