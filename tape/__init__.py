@@ -25,6 +25,7 @@ from . import (
     protocol,
     shaping,
 )
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .creation import (
     arange,
@@ -44,6 +45,7 @@ from .creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
+from .device import contiguous_format, device, preserve_format
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
 from .legacy import CONSTRUCTORS
@@ -66,8 +68,9 @@ for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in
         globals().setdefault(_name, _value)
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "e", "empty", "empty_like", "enable_grad", "eye",
-    "from_numpy", "full", "full_like", "get_default_dtype", "inf", "is_grad_enabled", "linspace", "logspace",
-    "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones", "ones_like", "pi", "printoptions", "rand",
-    "rand_like", "randint", "randn", "randn_like", "randperm", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
+    "from_numpy", "full", "full_like", "get_default_dtype", "inf", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "is_grad_enabled", "linspace", "logspace", "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones",
+    "ones_like", "pi", "printoptions", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS,
+    *CONSTRUCTORS, *dtypes.NAMES,
 ]  # fmt: skip

@@ -11,32 +11,36 @@ import ops
 
 from .calls import adaptor, function_only
 from .creation import array_of
+from .device import check_device, check_layout, is_device
 from .dtypes import check_dtype
 from .leaf import materialise
 from .tensor import Tensor, method
 
 
 @method
-def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False) -> Tensor:
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """The same numbers in another dtype, or that of another tensor; the tensor itself if nothing changes.
 
-    The device ``"cpu"`` is taken, as the only one there is.
+    A device is taken where it is the CPU; ``non_blocking`` then changes nothing.
     """
-    for arg in args:
+    check_device(device)
+    check_layout(memory_format)
+    flags = [arg for arg in args if isinstance(arg, builtins.bool)]
+    for arg in args[: len(args) - len(flags)]:
         if isinstance(arg, Tensor):
             dtype = arg.dtype
-        elif arg != "cpu":
+        elif is_device(arg):
+            check_device(arg)
+        else:
             dtype = arg
+    copy = copy or flags[1:] == [True]
     wanted = check_dtype(dtype)
     if wanted is None or wanted == self.dtype:
         return ops.clone(self) if copy else self
     return ops.cast(self, dtype=wanted)
-
-
-@method
-def cpu(self: Tensor) -> Tensor:
-    """The tensor itself: there is no other device."""
-    return self
 
 
 @method
@@ -81,15 +85,24 @@ for _dtype, _name in OLD_NAMES.items():
         _cast(_name.removesuffix("Tensor").lower(), _dtype)
 
 
+@adaptor
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy that stays in the history."""
+    check_layout(memory_format)
+    return ops.clone(input)
+
+
 @method
-def contiguous(self: Tensor) -> Tensor:
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row-major order, else a copy that is."""
+    check_layout(memory_format)
     return self if is_contiguous(self) else ops.clone(self)
 
 
 @method
-def is_contiguous(self: Tensor) -> bool:
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the memory is in row-major order."""
+    check_layout(memory_format)
     return builtins.bool(np.asarray(self._data).flags.c_contiguous)
 
 

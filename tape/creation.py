@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from .device import check_device, check_layout
 from .dtypes import check_dtype, default_for, get_default_dtype
 from .leaf import leaf, materialise
 from .record import plain_array
 from .tensor import Tensor, method
 
 
-def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A leaf that holds a copy of some data: a number, nested sequences, an array, a tensor.
 
     Python floats get the default dtype, Python integers int64; arrays keep their dtype.
@@ -30,7 +31,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tens
     value = array_of(data, dtype)
     if value is data or np.may_share_memory(value, np.asarray(_strip(data))):
         value = value.copy()
-    return leaf(value if value.ndim else value[()], requires_grad)
+    return leaf(value if value.ndim else value[()], requires_grad, device)
 
 
 def array_of(data: Any, dtype: Any = None) -> np.ndarray:
@@ -57,7 +58,7 @@ def _strip(data: Any) -> Any:
     return data
 
 
-def as_tensor(data: Any, dtype: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, shared rather than copied where that is possible.
 
     >>> x = tensor([1.0])
@@ -66,8 +67,9 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     """
     dtype = check_dtype(dtype)
     if isinstance(data, Tensor):
+        check_device(device)
         return data if dtype in (None, data.dtype) else data.to(dtype)
-    return leaf(array_of(data, dtype))
+    return leaf(array_of(data, dtype), device=device)
 
 
 asarray = as_tensor
@@ -106,12 +108,16 @@ Factory = Callable[..., Tensor]
 def factories(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Factory, Factory]:
     """A factory of ``*size`` and its ``_like`` form."""
 
-    def factory(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    def factory(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         value = make(_sizes(size), check_dtype(dtype) or get_default_dtype())
-        return leaf(value if value.ndim else value[()], requires_grad)
+        return leaf(value if value.ndim else value[()], requires_grad, device)
 
-    def like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        return factory(input._spec.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    def like(
+        input: Tensor, *, dtype: Any = None, device: Any = None, memory_format: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        check_layout(memory_format)
+        check_layout(memory_format)
+        return factory(input._spec.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
     factory.__doc__ = f"A leaf {what}, of the given shape and the default dtype unless ``dtype`` says otherwise."
     like.__doc__ = f"A leaf {what}, of the shape and dtype of ``input`` unless ``dtype`` says otherwise."
@@ -125,7 +131,7 @@ ones, ones_like = factories("ones", np.ones, "of ones")
 empty, empty_like = factories("empty", np.empty, "of whatever was in memory")
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A leaf of that shape, all elements equal to ``fill_value``.
 
     >>> full((2,), 7)
@@ -133,20 +139,24 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool =
     """
     value = array_of(fill_value, dtype)
     shape = _sizes(size if isinstance(size, tuple) else (size,))
-    return leaf(np.full(shape, value, dtype=value.dtype) if shape else value[()], requires_grad)
+    return leaf(np.full(shape, value, dtype=value.dtype) if shape else value[()], requires_grad, device)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A leaf of the shape and dtype of ``input``, all elements equal to ``fill_value``."""
-    return full(input._spec.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return full(input._spec.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n × m identity matrix (n × n without ``m``)."""
-    return leaf(np.eye(n, m, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad)
+    return leaf(np.eye(n, m, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad, device)
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers start, start + step, … below ``end``; ``arange(n)`` counts from 0.
 
     >>> arange(3), arange(1.0, 2.0, 0.5)
@@ -156,25 +166,28 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, req
         start, end = 0, start
     start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
     value = np.arange(start, end, step)
-    return leaf(value.astype(check_dtype(dtype) or default_for(value.dtype), copy=False), requires_grad)
+    return leaf(value.astype(check_dtype(dtype) or default_for(value.dtype), copy=False), requires_grad, device)
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
-    return leaf(np.linspace(start, end, steps, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad)
+    return leaf(np.linspace(start, end, steps, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad, device)
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
-) -> Tensor:
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """``base`` to the powers that `linspace` gives."""
     value = np.logspace(start, end, steps, base=base, dtype=check_dtype(dtype) or get_default_dtype())
-    return leaf(value, requires_grad)
+    return leaf(value, requires_grad, device)
 
 
 def _new(name: str, make: Callable[..., Tensor]) -> None:
-    def new(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        return make(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    def new(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        return make(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
     new.__name__ = f"new_{name}"
     new.__doc__ = f"`tape.{name}` with this tensor's dtype."
@@ -186,9 +199,11 @@ for _name, _make in {"zeros": zeros, "ones": ones, "empty": empty, "full": full}
 
 
 @method
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """`tape.tensor` with this tensor's dtype."""
-    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def construct(dtype: np.dtype[Any], args: tuple[Any, ...]) -> np.ndarray:
@@ -201,8 +216,8 @@ def construct(dtype: np.dtype[Any], args: tuple[Any, ...]) -> np.ndarray:
     return np.zeros(_sizes(args) if args else 0, dtype=dtype)
 
 
-def _init(self: Tensor, *args: Any, requires_grad: bool = False) -> None:
-    from_args = leaf(construct(get_default_dtype(), args))
+def _init(self: Tensor, *args: Any, device: Any = None, requires_grad: bool = False) -> None:
+    from_args = leaf(construct(get_default_dtype(), args), device=device)
     self._data, self._node, self._spec = from_args._data, None, from_args._spec
     if requires_grad:
         self.requires_grad_()

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from .device import check_device
 from .record import wrap
 from .spec import spec_of
 from .tensor import Tensor, attribute, method, settable
 
 
-def leaf(value: Any, requires_grad: bool = False) -> Tensor:
+def leaf(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A leaf around an array or NumPy scalar, which is not copied."""
+    check_device(device)
     made = wrap(value)
     if requires_grad:
         require(made)

@@ -17,8 +17,8 @@ class _OldType(type):
 
     dtype: np.dtype[Any]
 
-    def __call__(cls, *args: Any, requires_grad: bool = False) -> Tensor:
-        return leaf(construct(cls.dtype, args), requires_grad)
+    def __call__(cls, *args: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
+        return leaf(construct(cls.dtype, args), requires_grad, device)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype == cls.dtype

@@ -43,7 +43,10 @@ rand, rand_like = factories("rand", _draw("random"), "of numbers drawn evenly fr
 randn, randn_like = factories("randn", _draw("standard_normal"), "of numbers drawn from the normal distribution")
 
 
-def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
+def randint(
+    low: int, high: int | None = None, size: Any = (), *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Integers drawn evenly from [low, high), or from [0, low) without ``high``.
 
     ``randint(high, size)`` and ``randint(low, high, size)`` both work, as in PyTorch.
@@ -51,15 +54,17 @@ def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = N
     if isinstance(high, (tuple, list)):
         high, size = None, high
     low, high = (0, low) if high is None else (low, high)
-    return leaf(generator().integers(low, high, tuple(size), dtype=check_dtype(dtype) or int64))
+    return leaf(generator().integers(low, high, tuple(size), dtype=check_dtype(dtype) or int64), requires_grad, device)
 
 
-def randperm(n: int, *, dtype: Any = None) -> Tensor:
+def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The integers 0 … n−1 in random order."""
-    return leaf(generator().permutation(n).astype(check_dtype(dtype) or int64, copy=False))
+    return leaf(generator().permutation(n).astype(check_dtype(dtype) or int64, copy=False), device=device)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Tensor:
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers drawn from normal distributions with these means and standard deviations."""
     mean, std = (x._data if isinstance(x, Tensor) else x for x in (mean, std))
-    return leaf(np.asarray(generator().normal(mean, std, size)))
+    return leaf(np.asarray(generator().normal(mean, std, size)), requires_grad, device)
