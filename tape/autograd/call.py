@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..location import user_frame
-from ..record import CUSTOM, LARGE, operand, output, wrap
+from ..record import CUSTOM, LARGE, output, wrap
+from ..row import CODE, LASTI
 from ..tensor import Tensor
 from ..wengert import WengertList, current
-from .context import in_user_code
+from .rules import BackwardCFunction
 
 if TYPE_CHECKING:
     from .function import Function
@@ -21,8 +22,89 @@ TENSOR = object()
 """Stands for a tensor among the arguments that a call keeps."""
 
 
+def run(function: type[Function], args: tuple[Any, ...]) -> tuple[BackwardCFunction, Any]:
+    """Run forward on tensors and other things: its ctx, and its result, recorded if a gradient may flow."""
+    wengert = current()
+    recording, where = wengert.recording, wengert.where
+    ctx = function._backward_cls(args, recording)
+    wengert.recording, wengert.where = False, None
+    try:
+        if function._is_separate():
+            result = function.forward(*args)
+            function.setup_context(ctx, args, result)
+        else:
+            result = function._forward()(ctx, *args)
+    finally:
+        wengert.recording, wengert.where = recording, where
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if isinstance(result, tuple):
+        return ctx, tuple(record(ctx, wengert, tensors, result))
+    if type(result) is Tensor and not ctx._dirty and not ctx._plain:
+        return ctx, record_one(ctx, wengert, tensors, result)
+    return ctx, record(ctx, wengert, tensors, (result,))[0]
+
+
+def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], x: Tensor) -> Tensor:
+    """`record` for the usual case: one result, which is a tensor, and nothing marked."""
+    spec = x._spec
+    ctx._outputs = (spec,)
+    ctx._settle(tensors, (x,))
+    if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
+        return _alias(x, tensors, ())
+    return wrap(x._data, append(ctx, wengert, tensors, spec), spec)
+
+
+def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...]) -> list[Any]:
+    """The results, where they are tensors as outputs of one record if a gradient may flow to the inputs."""
+    check(ctx, results, tensors)
+    dirty, plain = ctx._dirty, ctx._plain
+    ctx._dirty = ctx._plain = ()
+    ctx._outputs = tuple([x._spec if isinstance(x, Tensor) else None for x in results])
+    flows = [spec is not None and spec.inexact and not _among(x, plain) for x, spec in zip(results, ctx._outputs)]
+    ctx._settle(tensors, [x for x in results if isinstance(x, Tensor)])
+    if not (wengert.recording and True in flows and True in ctx.needs_input_grad):
+        return [_alias(x, tensors, dirty) if isinstance(x, Tensor) else x for x in results]
+    alone = ctx._outputs[0] if len(results) == 1 else None
+    handle = append(ctx, wengert, tensors, alone)
+    made: list[Any] = []
+    for i, (x, differentiable) in enumerate(zip(results, flows)):
+        if not differentiable:
+            made.append(_alias(x, tensors, dirty) if isinstance(x, Tensor) else x)
+            continue
+        z = wrap(x._data, handle, alone) if alone else output_of(wengert, handle, i, x._data)
+        if _among(x, dirty):
+            x._node = z._node
+            z = x
+        made.append(z)
+    return made
+
+
+def output_of(wengert: WengertList, handle: int, i: int, value: Any) -> Tensor:
+    """Result `i` of the record that was appended last but for such results."""
+    row = wengert.row(wengert.locate(handle))
+    return output(wengert, handle, i, value, row[CODE], row[LASTI])
+
+
+def check(ctx: BackwardCFunction, results: tuple[Any, ...], tensors: Sequence[Tensor]) -> None:
+    """Raise if forward returned, or marked, what it cannot."""
+    for x in results:
+        if isinstance(x, np.ndarray) or (isinstance(x, list) and any(isinstance(y, Tensor) for y in x)):
+            raise TypeError(
+                f"{ctx._title}.forward must return a tensor or a tuple of them; got a {type(x).__name__}, through "
+                "which no gradient would flow.\nReturn tape.as_tensor(array), or a tuple in place of a list."
+            )
+    for x in ctx._dirty:
+        if not _among(x, tensors) or not _among(x, results):
+            raise RuntimeError(
+                f"mark_dirty() in {ctx._title}.forward names a tensor that is not both an input and an output.\nName "
+                "only inputs, and return each input that is changed in place."
+            )
+
+
 class Call:
-    """One call of ``apply``: the function and its arguments, but for the tensors, which are the op's operands.
+    """One call of ``apply`` on tensors of a transformation, which runs forward, or its rules, on what is below them.
+
+    The tensors are the operands of the op; the function, and the other arguments, are kept here.
 
     Attributes:
         results: what the last run returned, with TENSOR in the place of tensors.
@@ -32,75 +114,38 @@ class Call:
     __slots__ = ("args", "ctx", "function", "is_tuple", "results")
 
     def __init__(self, function: type[Function], args: tuple[Any, ...]):
-        self.function, self.args = function, args
+        self.function = function
+        self.args = tuple([TENSOR if isinstance(x, Tensor) else x for x in args])
         self.ctx: Any = None
         self.results: tuple[Any, ...] = ()
         self.is_tuple = False
 
+    def __call__(self, tensors: Sequence[Tensor]) -> Any:
+        """What ``apply`` gives: each transformation in turn takes its own part of the tensors."""
+        results = iter(CUSTOM(*tensors, ctx=self))
+        made = tuple([next(results) if x is TENSOR else x for x in self.results])
+        return made if self.is_tuple else made[0]
+
+    def arguments(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments of ``apply``, with these tensors among them."""
+        rest = iter(tensors)
+        return tuple([next(rest) if x is TENSOR else x for x in self.args])
+
     def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Run forward; its results that are tensors, recorded if a gradient may flow."""
-        function, wengert, rest = self.function, current(), iter(tensors)
-        args = tuple([next(rest) if x is TENSOR else x for x in self.args])
-        self.ctx = ctx = function._backward_cls(args, wengert.recording)
-        with in_user_code(recording=False):
-            if function._is_separate():
-                result = function.forward(*args)
-                function.setup_context(ctx, args, result)
-            else:
-                result = function._forward()(ctx, *args)
+        self.ctx, result = run(self.function, self.arguments(tensors))
+        return self.take(result)
+
+    def take(self, result: Any) -> tuple[Tensor, ...]:
+        """Note what was returned; the tensors among it."""
         self.is_tuple = isinstance(result, tuple)
-        results = result if isinstance(result, tuple) else (result,)
-        self.check(results, tensors)
+        results = result if self.is_tuple else (result,)
         self.results = tuple([TENSOR if isinstance(x, Tensor) else x for x in results])
-        return self.finish(wengert, tensors, results)
-
-    def check(self, results: tuple[Any, ...], tensors: Sequence[Tensor]) -> None:
-        """Raise if forward returned, or marked, what it cannot."""
-        name = self.function.__name__
-        for x in results:
-            if isinstance(x, np.ndarray) or (isinstance(x, list) and any(isinstance(y, Tensor) for y in x)):
-                raise TypeError(
-                    f"{name}.forward must return a tensor or a tuple of them; got a {type(x).__name__}, through which "
-                    "no gradient would flow.\nReturn tape.as_tensor(array), or a tuple in place of a list."
-                )
-        for x in self.ctx._dirty:
-            if not any(x is y for y in tensors) or not any(x is y for y in results):
-                raise RuntimeError(
-                    f"mark_dirty() in {name}.forward names a tensor that is not both an input and an output.\nName "
-                    "only inputs, and return each input that is changed in place."
-                )
-
-    def finish(self, wengert: WengertList, tensors: Sequence[Tensor], results: tuple[Any, ...]) -> tuple[Tensor, ...]:
-        """The results that are tensors, as outputs of one record if a gradient may flow to the inputs."""
-        ctx = self.ctx
-        dirty, plain = ctx._dirty, ctx._plain
-        ctx._outputs = tuple([x._spec if isinstance(x, Tensor) else None for x in results])
-        flows = [isinstance(x, Tensor) and x._spec.inexact and not _among(x, plain) for x in results]
-        ctx._settle(tensors, [x for x in results if isinstance(x, Tensor)])
-        if not (wengert.recording and any(flows) and any(ctx.needs_input_grad)):
-            return tuple([_alias(x, tensors, dirty) for x in results if isinstance(x, Tensor)])
-        where = wengert.where or user_frame(sys._getframe(1))
-        handle = append(wengert, tuple(map(operand, tensors)), ctx._values, ctx, where)
-        ctx._recorded(handle)
-        wengert.entangled |= ctx._entangled()
-        made = []
-        for i, (x, differentiable) in enumerate(zip(results, flows)):
-            if differentiable:
-                z = output(wengert, handle, i, x._data, *where)
-                if _among(x, dirty):
-                    x._node = z._node
-                    z = x
-                made.append(z)
-            elif isinstance(x, Tensor):
-                made.append(_alias(x, tensors, dirty))
-        if handle > wengert.limit:
-            wengert.scan()
-        return tuple(made)
+        return tuple([x for x in results if isinstance(x, Tensor)])
 
     def evaluate(self, xs: Sequence[Any]) -> tuple[Any, ...]:
         """The results that are tensors, as arrays, of arrays."""
-        with in_user_code(recording=False):
-            return tuple([z._data for z in self.run([wrap(np.asarray(x)[()]) for x in xs])])
+        return tuple([z._data for z in self.run([wrap(np.asarray(x)[()]) for x in xs])])
 
     def jvp(self, xs: Sequence[Any], z: Sequence[Any], x_dots: Sequence[Any]) -> tuple[Any, ...]:
         """The rule of forward mode, for the last run."""
@@ -110,18 +155,34 @@ class Call:
         return self.function._backward_cls.__name__
 
 
-def append(wengert: WengertList, refs: tuple[Any, ...], values: Any, ctx: Any, where: tuple[Any, int]) -> int:
-    """Append the record of a custom function; its handle."""
+def append(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], spec: Any) -> int:
+    """Append the record of a custom function, with the spec of its result where there is one alone; its handle."""
+    values = ctx._values
+    handle = append_row(wengert, tuple([x if x._node is True else x._node for x in tensors]), values, ctx, spec)
+    ctx._recorded(handle)
+    if values or ctx.__dict__:
+        wengert.entangled |= ctx._entangled()
+        nbytes = sum([v.nbytes for v in values if v is not None])
+        if nbytes > LARGE:
+            wengert.account(nbytes)
+    if handle > wengert.limit:
+        wengert.scan()
+    return handle
+
+
+def append_row(wengert: WengertList, refs: tuple[Any, ...], values: Any, ctx: Any, spec: Any) -> int:
+    """Append a record of the op whose rules are the ctx's; its handle."""
     handle = wengert.next()
-    wengert.extend((handle, CUSTOM.code, refs, None, values, None, None, (ctx,), None, *where))
-    nbytes = sum([v.nbytes for v in values or () if v is not None])
-    if nbytes > LARGE:
-        wengert.account(nbytes)
+    where = wengert.where or user_frame(sys._getframe(2))
+    wengert.extend((handle, CUSTOM.code, refs, None, values, None, None, (ctx,), spec, *where))
     return handle
 
 
 def _among(x: Any, tensors: Sequence[Any]) -> bool:
-    return any(x is y for y in tensors)
+    for y in tensors:
+        if x is y:
+            return True
+    return False
 
 
 def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any]) -> Tensor:

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from ..location import user_frame
-from ..record import CUSTOM, operand, output
-from ..row import X
+from ..record import bind
 from ..tensor import Tensor
-from ..wengert import current
-from .call import TENSOR, Call, append
-from .context import FunctionCtx, in_user_code
+from .call import Call, run
+from .context import FunctionCtx
+from .once import once_differentiable
+from .rules import BackwardCFunction
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
+__all__ = [
+    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
+    "once_differentiable",
+]  # fmt: skip
 
 _signature = functools.lru_cache(256)(inspect.signature)
 
 
-class Function:
+class FunctionMeta(type):
+    """Gives each function the class of its ctx, which is named after it."""
+
+    _backward_cls: type[BackwardCFunction]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any):
+        super().__init__(name, bases, namespace, **kwargs)
+        cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), {"_function": cls, "__slots__": ()})
+
+
+class Function(metaclass=FunctionMeta):
     """An operation whose gradient is written by hand: a class with static ``forward`` and ``backward``.
 
     ``forward(ctx, *args)`` computes the result, from any arguments, and keeps in ``ctx`` what
@@ -53,7 +61,7 @@ class Function:
     """
 
     generate_vmap_rule = False
-    _backward_cls: type[FunctionCtx]
+    _backward_cls: type[BackwardCFunction]
 
     def __init__(self, *args: Any, **kwargs: Any):
         warnings.warn(
@@ -61,10 +69,6 @@ class Function:
             DeprecationWarning,
             stacklevel=2,
         )
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"_function": cls, "__slots__": ()})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
@@ -114,11 +118,10 @@ class Function:
                 f"{cls.__name__}.apply() takes arguments by position; got {', '.join(kwargs)} by name.\nArguments by "
                 "name work where forward takes no ctx and setup_context is defined."
             )
-        tensors = [x for x in args if isinstance(x, Tensor)]
-        call = Call(cls, tuple([TENSOR if isinstance(x, Tensor) else x for x in args]))
-        results = iter(CUSTOM(*tensors, ctx=call) if tensors else call.run(()))
-        made = tuple([next(results) if x is TENSOR else x for x in call.results])
-        return made if call.is_tuple else made[0]
+        for x in args:
+            if isinstance(x, Tensor) and type(x).__bind__ is not bind:  # it belongs to a transformation
+                return Call(cls, args)([x for x in args if isinstance(x, Tensor)])
+        return run(cls, args)[1]
 
     @classmethod
     def _is_separate(cls) -> bool:
@@ -156,45 +159,13 @@ class Function:
         return cls.jvp
 
 
-def once_differentiable(function: F) -> F:
-    """Decorate a ``backward`` that works on plain values: nothing in it is recorded.
+class InplaceFunction(Function):
+    """An old name of `Function` for operations that change their input; use `Function` and ``ctx.mark_dirty``."""
 
-    Its gradients can be used under ``create_graph=True``, but to differentiate them is an error.
-    """
-
-    @functools.wraps(function)
-    def backward(ctx: Any, *grads: Any) -> Any:
-        with in_user_code(recording=False):
-            result = function(ctx, *grads)
-        wengert = current()
-        row = ctx._row() if isinstance(ctx, FunctionCtx) else None
-        refs = [*(row[X] if row else ()), *map(operand, grads)]
-        refs = [ref for ref in refs if ref is not None]
-        if not wengert.recording or not refs:
-            return result
-        where = wengert.where or user_frame(sys._getframe(1))
-        handle = append(wengert, tuple(refs), None, Once(getattr(ctx, "_title", function.__qualname__)), where)
-        bars = result if isinstance(result, (tuple, list)) else (result,)
-        return tuple(
-            [output(wengert, handle, i, x._data, *where) if isinstance(x, Tensor) else x for i, x in enumerate(bars)]
-        )
-
-    return backward  # type: ignore[return-value]
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
 
 
-class Once:
-    """The ctx of gradients that must not be differentiated."""
-
-    __slots__ = ("title",)
-
-    def __init__(self, title: str):
-        self.title = title
-
-    def name(self) -> str:
-        return "Error"
-
-    def vjp(self, g: Any, wanted: tuple[int, ...]) -> list[Any]:
-        raise RuntimeError(
-            f"trying to differentiate twice a function that is marked once_differentiable: {self.title}.\nWrite its "
-            "backward in tensor operations and take the mark away, or do not differentiate its gradient."
-        )
+class NestedIOFunction(Function):
+    """An old name of `Function` for nested arguments; use `Function`, whose ``apply`` takes anything."""

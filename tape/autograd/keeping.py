@@ -8,38 +8,31 @@ those of any op, and are given their place in the history when they are asked fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..hooks import copy_of
 from ..record import output, wrap
-from ..row import CODE, HANDLE, LASTI, XV, X
+from ..row import CODE, HANDLE, LASTI, SPEC, XV, X
 from ..spec import Spec
 from ..tensor import Tensor
-from ..version import count
+from ..version import count, count_of
 from ..wengert import current, row_of
 
 if TYPE_CHECKING:
     from .function import Function
 
 Row = list[Any]
-INPUT, OUTPUT, OTHER = "input", "output", "other"
+Saved = tuple[int, Any, int]
+"""Where a saved tensor came from: kind, tensor and version.
 
-
-class Saved(NamedTuple):
-    """Where a saved tensor came from.
-
-    Attributes:
-        kind: INPUT or OUTPUT, of which `tensor` is the number; OTHER, which is `tensor` itself if it
-            has a place in the history, and None in place of a plain value.
-        tensor: a number, a tensor or None.
-        version: how often the memory had been changed in place.
-    """
-
-    kind: str
-    tensor: Any
-    version: int
+INPUT or OUTPUT, of which the second is the number; OTHER, where it is the tensor itself if that has a
+place in the history, and None in place of a plain value.  The version says how often its memory had
+been changed in place.
+"""
+INPUT, OUTPUT, OTHER = range(3)
+PLAIN = (int, float, str, bool, type(None), np.ndarray)
 
 
 class Keeper:
@@ -48,18 +41,18 @@ class Keeper:
     __slots__ = ("__dict__", "_forward", "_handle", "_kept", "_outputs", "_present", "_saved", "_values")
 
     _function: type[Function]
+    _outputs: tuple[Spec | None, ...]
 
     def __init__(self) -> None:
-        self._outputs: tuple[Spec | None, ...] = ()
         self._handle: int | None = None
         self._saved: tuple[Any, ...] = ()
         self._forward: tuple[Any, ...] | None = None
         self._values: tuple[Any, ...] | None = None
-        self._kept: dict[str, tuple[Any, Saved]] = {}
+        self._kept: dict[str, tuple[Any, Saved]] | None = None
         self._present: tuple[Any, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        kept = None if name.startswith("__") else self._kept.get(name)
+        kept = self._kept.get(name) if self._kept and not name.startswith("__") else None
         if kept is None:
             raise AttributeError(
                 f"the ctx of {self._title} has no attribute {name!r}; set it in forward: ctx.{name} = …"
@@ -73,19 +66,25 @@ class Keeper:
 
     def _settle(self, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> None:
         """Replace the tensors that were kept by their values, and by where they belong."""
-        tensors = (*self._saved, *(self._forward or ()))
-        places = tuple([_place(x, inputs, outputs) for x in tensors])
+        saved, forward = self._saved, self._forward
+        tensors = saved if forward is None else (*saved, *forward)
         self._values = tuple([None if x is None else x._data for x in tensors])
-        count_ = len(self._saved)
-        self._saved = places[:count_]
-        if self._forward is not None:
-            self._forward = places[count_:]
+        if tensors:
+            places = tuple([_place(x, inputs, outputs) for x in tensors])
+            self._saved = places[: len(saved)]
+            if forward is not None:
+                self._forward = places[len(saved) :]
+        if self.__dict__:
+            self._settle_attributes(inputs, outputs)
+
+    def _settle_attributes(self, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> None:
+        """The same for the attributes that are inputs or outputs."""
+        self._kept = {}
         for name, x in list(self.__dict__.items()):
             saved = _place(x, inputs, outputs) if isinstance(x, Tensor) else None
-            if saved is not None and saved.kind != OTHER:
+            if saved is not None and saved[0] != OTHER:
                 self._kept[name] = x._data, saved
                 del self.__dict__[name]
-        self._dirty = self._plain = ()
 
     def _recorded(self, handle: int) -> None:
         """The values lie in this record from now on."""
@@ -94,9 +93,10 @@ class Keeper:
 
     def _entangled(self) -> bool:
         """Whether something that was kept may itself hold a place in the history."""
-        plain = (int, float, str, bool, type(None), np.ndarray)
-        kept = (*self.__dict__.values(), *(s.tensor for s in (*self._saved, *(self._forward or ())) if s is not None))
-        return not all(isinstance(x, plain) or (isinstance(x, Tensor) and x.is_leaf) for x in kept)
+        for saved in (*self._saved, *(self._forward or ())):
+            if saved is not None and saved[0] == OTHER and not _is_plain(saved[1]):
+                return True
+        return not all(map(_is_plain, self.__dict__.values())) if self.__dict__ else False
 
     def _row(self) -> Row | None:
         if self._handle is None:
@@ -127,31 +127,38 @@ class Keeper:
             return None
         kind, tensor, version = saved
         if self._present is not None and kind != OTHER:
-            return self._present[kind == OUTPUT][tensor]
+            return self._present[kind][tensor]
         ref = row[X][tensor] if row is not None and kind == INPUT else None
         found = ref if isinstance(ref, Tensor) else tensor if isinstance(tensor, Tensor) else None
-        if count(found if found is not None else wrap(value)) != version:
+        if (count_of(value) if found is None else count(found)) != version:
             raise RuntimeError(
                 f"a tensor of shape {value.shape} that {self._title} saved was changed in place since, so its backward "
                 "would compute with other numbers.\nCall backward() before the change, or change a copy: x.clone()."
             )
         if found is not None:
             return found
-        if row is not None and kind == OUTPUT:
-            i = self._tensor_outputs()[tensor]
-            return output(current(), row[HANDLE], i, value, row[CODE], row[LASTI])
-        return wrap(value, ref)
+        if row is None or kind != OUTPUT:
+            return wrap(value, ref)
+        if row[SPEC] is not None:
+            return wrap(value, row[HANDLE], row[SPEC])
+        return output(current(), row[HANDLE], self._tensor_outputs()[tensor], value, row[CODE], row[LASTI])
 
     def _tensor_outputs(self) -> list[int]:
         return [i for i, spec in enumerate(self._outputs) if spec is not None]
+
+
+def _is_plain(x: Any) -> bool:
+    return isinstance(x, PLAIN) or (isinstance(x, Tensor) and x.is_leaf)
 
 
 def _place(x: Any, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> Saved | None:
     """Where a tensor that was saved belongs; outputs come first, because a changed input is both."""
     if x is None:
         return None
-    for kind, group in ((OUTPUT, outputs), (INPUT, inputs)):
-        for i, y in enumerate(group):
-            if x is y:
-                return Saved(kind, i, count(x if kind == INPUT and x._node is True else wrap(x._data)))
-    return Saved(OTHER, x if x._node is not None else None, count(x if x._node is not None else wrap(x._data)))
+    for i, y in enumerate(outputs):
+        if x is y:
+            return OUTPUT, i, count_of(x._data)
+    for i, y in enumerate(inputs):
+        if x is y:
+            return INPUT, i, count(x) if x._node is True else count_of(x._data)
+    return (OTHER, None, count_of(x._data)) if x._node is None else (OTHER, x, count(x))

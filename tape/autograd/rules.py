@@ -1,0 +1,153 @@
+"""The two rules of a custom function's record, which call the user's own and check what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops.bundle import Bundle
+
+from ..record import wrap
+from ..spec import Spec
+from ..tensor import Tensor
+from ..wengert import WengertList, current
+from .context import FunctionCtx
+
+
+class BackwardCFunction(FunctionCtx):
+    """The ctx of a record: base of each function's own class, which is named after the function."""
+
+    __slots__ = ()
+
+    def vjp(self, g: Any, wanted: tuple[int, ...]) -> list[Any]:
+        """The user's backward: an adjoint, or None, for each tensor among the inputs.
+
+        `g` is the adjoint of the only output, or a `Bundle` of those of several.
+        """
+        inputs, positions = self._inputs, self._positions
+        useful = [positions[k] for k in wanted]
+        self.needs_input_grad = tuple([i in useful for i in range(len(inputs))])
+        backward = self._function._backward()
+        parts = g if type(g) is Bundle else (g,)
+        grads = [self._gradient(spec, parts[i]) for i, spec in enumerate(self._outputs)]
+        wengert = current()
+        recording, where = wengert.recording, wengert.where
+        wengert.where = None  # the user's own lines are what is recorded now
+        try:
+            result = backward(self, *grads)
+        finally:
+            wengert.recording, wengert.where = recording, where
+        bars = self._checked(result)
+        made = [_fit(bars[i], inputs[i], i, self._title) if i in useful else None for i in positions]
+        # Without recording a view, so that nobody takes memory that the user may still hold for his own.
+        return made if recording else [None if bar is None else _shown(bar._data) for bar in made]
+
+    def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
+        """The gradient of one output, in memory of its own."""
+        if part is None:
+            if spec is None or not (self._materialize and spec.inexact):
+                return None
+            return wrap(np.zeros(spec.shape, spec.dtype)[()])
+        if not isinstance(part, Tensor):
+            return wrap(part.copy(), None, spec)
+        return part if part._node is not None or type(part) is not Tensor else wrap(part._data.copy())
+
+    def _checked(self, result: Any) -> tuple[Any, ...]:
+        """What backward returned, one item for each input."""
+        bars = result if isinstance(result, tuple) else tuple(result) if isinstance(result, list) else (result,)
+        n = len(self._inputs)
+        if len(bars) < n or any([bar is not None for bar in bars[n:]]):
+            raise RuntimeError(
+                f"{self._title}.backward must return one gradient for each of the {n} inputs of forward; it returned "
+                f"{len(bars)}.\nReturn None for an input that has no gradient."
+            )
+        for i, (bar, spec) in enumerate(zip(bars, self._inputs)):
+            if bar is not None and not isinstance(bar, Tensor):
+                raise TypeError(
+                    f"{self._title}.backward must return tensors or None; gradient {i} is of type {type(bar).__name__}."
+                    " Convert it with tape.as_tensor()."
+                )
+            if bar is not None and spec is None:
+                raise RuntimeError(
+                    f"{self._title}.backward returned a gradient for input {i}, which is not a tensor; return None"
+                )
+        return bars[:n]
+
+    def jvp(self, xs: Sequence[Any], z: Sequence[Any], x_dots: Sequence[Any]) -> tuple[Any, ...]:
+        """The user's jvp: a tangent, or None, for each tensor among the outputs.
+
+        `xs` and `z` stand for inputs and outputs that were saved.
+        """
+        rule = self._function._jvp()
+        rest = iter(x_dots)
+        tangents = [None if spec is None else self._gradient(spec, next(rest)) for spec in self._inputs]
+        self._present = tuple(xs), tuple(z)
+        try:
+            with UserCode(current()):
+                result = rule(self, *tangents)
+        finally:
+            self._present = None
+        found = result if isinstance(result, tuple) else (result,)
+        if len(found) != len(self._outputs):
+            raise RuntimeError(
+                f"{self._title}.jvp must return one tangent for each of the {len(self._outputs)} outputs of forward; it"
+                f" returned {len(found)}"
+            )
+        return tuple([self._tangent(found[i], i) for i in self._tensor_outputs()])
+
+    def _tangent(self, t: Any, i: int) -> Any:
+        spec = self._outputs[i]
+        if t is None or spec is None:
+            return None
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{self._title}.jvp must return tensors or None; tangent {i} is a {type(t).__name__}")
+        if t._spec.shape != spec.shape:
+            raise RuntimeError(
+                f"{self._title}.jvp must return tangents of the outputs' shapes: output {i} has shape {spec.shape}, its"
+                f" tangent {t._spec.shape}"
+            )
+        return t
+
+
+class UserCode:
+    """The user's own lines are what is recorded within, and what they switch is switched back after."""
+
+    __slots__ = ("recording", "wengert", "where")
+
+    def __init__(self, wengert: WengertList):
+        self.wengert = wengert
+
+    def __enter__(self) -> None:
+        wengert = self.wengert
+        self.recording, self.where = wengert.recording, wengert.where
+        wengert.where = None
+
+    def __exit__(self, *_: Any) -> None:
+        self.wengert.recording, self.wengert.where = self.recording, self.where
+
+
+def _shown(value: Any) -> Any:
+    return value.view() if isinstance(value, np.ndarray) else value
+
+
+def _fit(bar: Any, spec: Any, i: int, title: str) -> Any:
+    """A gradient in its input's shape: summed over the axes along which the input would be expanded."""
+    if bar is None or bar._spec is spec:
+        return bar
+    if bar._spec.shape != spec.shape:
+        try:
+            fits = np.broadcast_shapes(spec.shape, bar._spec.shape) == bar._spec.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RuntimeError(
+                f"{title}.backward must return gradients of the inputs' shapes, or of shapes that those expand to: "
+                f"input {i} has shape {spec.shape}, its gradient {bar._spec.shape}"
+            )
+        bar = ops.sum_to(bar, shape=spec.shape)
+    if bar.dtype.kind != "c" or spec.dtype.kind == "c":
+        return bar
+    return wrap(np.real(bar._data)) if bar._node is None else bar.real
