@@ -71,7 +71,9 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f".data must be a tensor; got {type(value).__name__}. Convert it with tape.as_tensor().")
     if self._node is not None and not value._spec.inexact:
-        raise RuntimeError(f"this tensor requires grad, so its .data must be floating point; got {value.dtype}")
+        raise RuntimeError(
+            f"this tensor requires grad, so its .data must be of a floating point or complex dtype; got {value.dtype}"
+        )
     array = materialise(value)
     if self._node is True and value._spec is not self._spec:
         note_refit(self, self._spec)
@@ -79,7 +81,11 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     self._spec = value._spec
 
 
-settable(data, _set_data)
+def _keep_data(self: Tensor) -> None:
+    raise RuntimeError("the .data of a tensor cannot be deleted; delete the tensor, or assign another tensor to .data")
+
+
+settable(data, _set_data, _keep_data)
 
 
 @method

@@ -170,7 +170,7 @@ def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tens
             return None
         raise RuntimeError(
             f"input {i} of grad(), of shape {tensor._spec.shape}, was not used to compute the outputs.\n"
-            "Pass allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+            "Set allow_unused=True to get None for it, or materialize_grads=True to get zeros."
         )
     g = found[k]
     g = g if isinstance(g, Tensor) else wrap(np.array(g)[()])
@@ -280,8 +280,9 @@ def _sequence(tensors: Any) -> tuple[Tensor, ...]:
 
 def _check_inputs(tensors: Sequence[Tensor], what: str) -> None:
     if not tensors:
-        error = ValueError if what == "grad()" else RuntimeError
-        raise error(f"{what} needs at least one input to differentiate with respect to; got an empty sequence")
+        raise RuntimeError(
+            f"the inputs of {what} cannot be empty: at least one input to differentiate with respect to is needed"
+        )
     for i, t in enumerate(tensors):
         if t._node is None:
             raise RuntimeError(
@@ -339,12 +340,12 @@ def _implicit(output: Tensor) -> Tensor:
     spec = output._spec
     if spec.size != 1:
         raise RuntimeError(
-            "a gradient can be created implicitly only for an output of one element; this one has shape "
+            "grad can be implicitly created only for scalar outputs, of one element; this one has shape "
             f"{spec.shape}.\nReduce it first (for example .sum()), or pass gradient= a tensor of that shape."
         )
     if spec.dtype.kind == "c":
         raise RuntimeError(
-            f"a gradient can be created implicitly only for a real output; this one is {spec.dtype}.\n"
+            f"grad can be implicitly created only for real scalar outputs; this one is {spec.dtype}.\n"
             "Differentiate its .real, .imag or .abs(), or pass gradient= explicitly."
         )
     return wrap(np.ones(spec.shape, spec.dtype)[()])

@@ -69,7 +69,11 @@ def _set_requires_grad(self: Tensor, flag: bool) -> None:
     requires_grad_(self, flag)
 
 
-settable(requires_grad, _set_requires_grad)
+def _keep_requires_grad(self: Tensor) -> None:
+    raise RuntimeError("requires_grad cannot be deleted; assign True or False")
+
+
+settable(requires_grad, _set_requires_grad, _keep_requires_grad)
 
 
 def materialise(tensor: Tensor) -> np.ndarray:

@@ -221,8 +221,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """
     if self._node is not None and not force:
         raise RuntimeError(
-            "numpy() gives bare numbers, and this tensor requires grad, so its history would be lost.\n"
-            "Use .detach().numpy(), or pass the tensor itself to NumPy's function."
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
+            "The array would be bare numbers, without the history; NumPy's functions take the tensor itself."
         )
     return materialise(self)
 

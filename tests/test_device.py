@@ -86,3 +86,10 @@ def test_memory_formats(layout):
 def test_an_order_for_images_is_refused(call):
     with pytest.raises(RuntimeError, match="must be contiguous_format or preserve_format; got 'channels_last'"):
         call(tape.ones(2), memory_format="channels_last")
+
+
+@pytest.mark.parametrize("name", ["data", "requires_grad"])
+def test_what_a_tensor_is_made_of_cannot_be_deleted(name):
+    x = tape.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot be deleted"):
+        delattr(x, name)

@@ -137,7 +137,7 @@ def test_asarray_shares_memory():
 def test_asarray_refuses_a_history():
     x = tape.tensor(A, requires_grad=True)
     for read in (np.asarray, np.array, lambda t: np.array([t[0], t[1]]), lambda t: t.numpy()):
-        with pytest.raises(RuntimeError, match=r"requires grad.*\n.*detach"):
+        with pytest.raises(RuntimeError, match=r"requires grad.*\.detach\(\)"):
             read(x)
     np.testing.assert_array_equal(x.numpy(force=True), A)
 
