@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .anomaly import told
 from .location import locate
 from .propagate import name_of
 from .row import CODE, HANDLE, LASTI, XV, YV, ZV, X, Y, operands
@@ -48,11 +49,11 @@ def _check(row: list[Any]) -> None:
     for leaf in operands(row[X], row[Y]):
         refit = REFITS.get(id(leaf)) if isinstance(leaf, Tensor) else None
         if refit is not None and _is_before(row, refit):
-            raise refit_error(row, refit, leaf)
+            raise told(row, refit_error(row, refit, leaf))
     for value in _saved(row):
         change = CHANGES.get(id(owner(value)))
         if change is not None and _is_before(row, change):
-            raise changed_error(row, change)
+            raise told(row, changed_error(row, change))
 
 
 def _is_before(row: list[Any], change: Change | Refit) -> bool:

@@ -87,8 +87,10 @@ def released_error(row: list[Any]) -> RuntimeError:
     )
 
 
-def contributions(row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool) -> Iterable[tuple[Any, Any]]:
-    """What a record adds to the adjoints of its operands: pairs of operand and contribution."""
+def contributions(
+    row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
+) -> Iterable[tuple[int, Any, Any]]:
+    """What a record adds to the adjoints of its operands: position, operand and contribution."""
     op = op_of(row)
     refs, values, params = arguments(row, op)
     if lacking(op, refs, values, row):
@@ -107,11 +109,11 @@ def contributions(row: list[Any], g: Any, wanted: Callable[[Any], bool], record:
     for i in positions:
         spec = spec_of_operand(refs[i])
         if spec is None:
-            yield refs[i], op.vjp(i, g, env, ())
+            yield i, refs[i], op.vjp(i, g, env, ())
             continue
         bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, spec.dtype)
         if bar is not None:
-            yield refs[i], bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)
+            yield i, refs[i], bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)
 
 
 def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:

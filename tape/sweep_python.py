@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .propagate import check_not_released, contributions, key
+from .anomaly import rules
+from .propagate import check_not_released, key
 from .row import CODE, LASTI, X, Y, operands
 from .tensor import Tensor
 from .wengert import WengertList, current
@@ -70,7 +71,7 @@ def sweep(
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     found: dict[int, Any] = {}
-    recorder = current()
+    recorder, contributions = current(), rules()
     for handle, row in rows.items():
         if handle not in adjoints:
             continue
@@ -81,7 +82,7 @@ def sweep(
             found[handle] = g
         recorder.where = row[CODE], row[LASTI]
         with np.errstate(all="ignore"):
-            for ref, bar in contributions(row, g, wanted, create_graph):
+            for _, ref, bar in contributions(row, g, wanted, create_graph):
                 k = key(ref)
                 adjoints[k] = adjoints[k] + bar if k in adjoints else bar
                 if k < 0:

@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import Any
 
 from ..backward import backward_all as backward, grad
-from . import function, grad_mode, graph, variable
+from . import anomaly_mode, function, grad_mode, graph, variable
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
@@ -19,6 +20,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "function", "grad", "grad_mode", "gradcheck", "gradgradcheck",
-    "graph", "is_grad_enabled", "no_grad", "set_grad_enabled", "variable",
+    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "function", "grad",
+    "grad_mode", "gradcheck", "gradgradcheck", "graph", "is_grad_enabled", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "variable",
 ]  # fmt: skip

@@ -8,6 +8,8 @@ import numpy as np
 
 from ops.bundle import Bundle
 
+from ..anomaly import MODE, watched
+from ..native import jitted
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
@@ -22,7 +24,7 @@ from .slots import adopt, begin, find_leaf
 from .state import (
     ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, GO, KERNEL_TABLE, LEADS, LEAF,
     MATRICES, MEMORY, NEXT, OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, RUNS, SHAPES, SLOTS,
-    SPEC_TABLE, STEPS, STOP, STOPS, TARGETED, VISITED,
+    SOURCE, SPEC_TABLE, STEPS, STOP, STOPS, TARGETED, VISITED,
 )  # fmt: skip
 from .sweep import reverse_sweep
 from .workspace import Workspace, address_of
@@ -60,7 +62,15 @@ def sweep(
 
 
 class Run:
-    """The state of one sweep that is Python's: arrays it made, leaves by key, what to stop at."""
+    """The state of one sweep that is Python's: arrays it made, leaves by key, what to stop at.
+
+    Attributes:
+        contributions: how the rules of a record are run that has no kernel.
+        checked: the room that runs the steps under anomaly mode, or None.
+    """
+
+    contributions = staticmethod(contributions)
+    checked: Any = None
 
     def __init__(
         self,
@@ -76,6 +86,9 @@ class Run:
         self.found: dict[int, Any] = {}
         self.flags = NO_FLAGS
         self.last = max(roots.values())
+        if MODE.enabled:
+            self.contributions = watched
+            self.checked = MODE.check_nan and jitted("checked")
         KERNELS.update()
         self.provide(SPEC_TABLE, TABLE.rows)
         self.provide_kernels()
@@ -164,7 +177,10 @@ class Run:
         """Run the chunk, then drop the arrays whose slots were given back."""
         state, slots = self.work.state, self.work.slots
         if state[COUNT]:
-            reverse_sweep(int(state[STEPS]), int(state[COUNT]))
+            if self.checked:
+                self.checked.run(self.work.steps, int(state[COUNT]), self.examine)
+            else:
+                reverse_sweep(int(state[STEPS]), int(state[COUNT]))
             state[COUNT] = 0
         slot = int(state[DROPPED])
         while slot >= 0:
@@ -173,6 +189,11 @@ class Run:
             slots[slot, NEXT], state[FREE_SLOT] = state[FREE_SLOT], slot
             slot = following
         state[DROPPED] = -1
+
+    def examine(self, step: int) -> None:
+        """Raise if the record that a step belongs to gave nan."""
+        row = self.wengert.row(int(self.work.steps[step, SOURCE]) >> 2)
+        self.checked.examine(row, self.work.steps, step, self.wanted)
 
     def leaf(self) -> None:
         """Make the array for the gradient of a leaf that is met for the first time."""
@@ -222,7 +243,7 @@ class Run:
         g = self.array(slot, row[SPEC])
         given: set[int] = set()
         with np.errstate(all="ignore"):
-            for ref, bar in contributions(row, g if row[SPEC] is None else g[()], self.wanted, record=False):
+            for _, ref, bar in self.contributions(row, g if row[SPEC] is None else g[()], self.wanted, False):
                 self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()

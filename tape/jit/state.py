@@ -20,9 +20,10 @@ STATE_WORDS = 192
 
 # A step is one call of a kernel: out (=, +=) the kernel's formula in g, x, y, z.  Each value has an
 # address and the bytes from one element to the next: its own size, or 0 for a repeated scalar.
-# MODE has two bits: whether the output is overwritten, and whether it is one number, the sum.
+# MODE has two bits: whether the output is overwritten, and whether it is one number, the sum.  SOURCE is
+# four times the position of the record, plus 2 for a matrix product, plus 1 for float32.
 (KERNEL, ELEMENTS, OUT, MODE, G, G_STRIDE, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE,
- CONSTANT) = range(13)  # fmt: skip
+ CONSTANT, SOURCE) = range(14)  # fmt: skip
 STEP_WORDS = 14
 # A step of a matrix product has its own words after MODE: strides are in bytes, ELEMENTS are rows.
 LEFT, LEFT_ROW, LEFT_COLUMN, RIGHT, RIGHT_ROW, RIGHT_COLUMN, INNER, COLUMNS = range(4, 12)

@@ -12,7 +12,8 @@ from .slots import slot_at
 from .state import (
     ADDRESS, AVERAGE, BLOCK, BLOCKS, CONSTANT, COUNT, ELEMENTS, EVERY, FIRST_OWN, FLOAT_TYPE, FRESH, INT_TYPE,
     KERNEL, KERNEL_TABLE, KIND, LANES, LENGTH, MATRIX, MODE, MOTION, NEEDS, NONE, OP_TABLE, OP_WORDS, OUT, PARTS,
-    PATTERNS, PLAIN, PRODUCT, SCALED, SIZE, STEP_WORDS, STEPS, STORE, SUM, TUPLE_ITEMS, XV as STEP_XV, G,
+    PATTERNS, PLAIN, POSITION, PRODUCT, SCALED, SIZE, SOURCE, STEP_WORDS, STEPS, STORE, SUM, TUPLE_ITEMS,
+    XV as STEP_XV, G,
 )  # fmt: skip
 from .values import value_address
 
@@ -51,6 +52,7 @@ def begin_step(state, kernel, size, out, mode):  # type: ignore[no-untyped-def]
     put(step, ELEMENTS, size)
     put(step, OUT, out)
     put(step, MODE, mode)
+    put(step, SOURCE, get(state, POSITION) << 2 | (2 if kernel >> 1 == PRODUCT >> 1 else 0) | kernel & 1)
     return step
 
 
