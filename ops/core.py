@@ -30,7 +30,10 @@ from .domain import Truth
 __all__ = ["REGISTRY", "Op", "composite", "elementwise", "general", "linear", "plain", "ready", "shape_of"]
 
 REGISTRY: dict[str, Op] = {}
-"""Every op by name, in the order of declaration; ``op.code`` is its position."""
+"""Every op by name, in the order of declaration."""
+
+OPS: list[Op] = []
+"""Every op that was ever declared, by code: records may outlive the place of their op in the registry."""
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -94,7 +97,7 @@ class Op:
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
-        code: the op's position in the registry, the opcode of its records.
+        code: the op's position in `OPS`, the opcode of its records.
     """
 
     def __init__(
@@ -147,7 +150,8 @@ class Op:
         self.__module__ = "ops"
         if name in REGISTRY:
             raise ValueError(f"an op named {name!r} is declared already; choose another name")
-        self.code = len(REGISTRY)
+        self.code = len(OPS)
+        OPS.append(self)
         REGISTRY[name] = self
 
     @property

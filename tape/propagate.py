@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ops import REGISTRY, Op
+from ops.core import OPS
 
 from .location import locate
 from .record import output, plan, wrap
@@ -14,15 +15,10 @@ from .spec import Spec
 from .tensor import Tensor
 from .wengert import current, row_of
 
-OPS = list(REGISTRY.values())
-
 
 def op_of(row: list[Any]) -> Op:
     """The op of a record."""
-    code = row[OP]
-    while code >= len(OPS):
-        OPS.extend(list(REGISTRY.values())[len(OPS) :])
-    return OPS[code]
+    return OPS[row[OP]]
 
 
 def name_of(row: list[Any]) -> str:
