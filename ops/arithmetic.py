@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .comparison import eq, floor_divide, ge, isfinite, logical_and, logical_not
-from .core import elementwise
+from .comparison import eq, floor_divide, isfinite, logical_and, logical_not
+from .core import HOLOMORPHIC, elementwise
 from .domain import NONZERO, POSITIVE, REAL, Interval
 from .elementary import log
 from .lane import Instruction, Math, Via
@@ -34,56 +34,56 @@ def _pow_partial(y: Any, power: Any) -> Any:
 
 add = elementwise(
     "add", operator.add, lambda g: g, lambda g: g,
-    numpy=(np.add,), symbol="add", lane=Instruction("fadd"), domain=(REAL, REAL),
+    numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC, domain=(REAL, REAL),
     doc="Sum, elementwise: z = x + y.",
 )
 
 sub = elementwise(
     "sub", operator.sub, lambda g: g, lambda g: neg(g),
-    numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), domain=(REAL, REAL),
+    numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC, domain=(REAL, REAL),
     doc="Difference, elementwise: z = x − y.",
 )
 
 mul = elementwise(
     "mul", operator.mul, lambda y: y, lambda x: x,
-    numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), domain=(REAL, REAL),
+    numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), complex=HOLOMORPHIC, domain=(REAL, REAL),
     doc="Product, elementwise: z = x y.",
 )
 
 div = elementwise(
     "div", operator.truediv, lambda y: 1.0 / y, lambda y, z: -z / y,
-    numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), domain=(REAL, NONZERO),
+    numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC, domain=(REAL, NONZERO),
     doc="Quotient, elementwise: z = x / y.",
 )
 
 neg = elementwise(
     "neg", operator.neg, lambda g: neg(g),
-    numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), domain=(REAL,),
+    numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Negative, elementwise: z = −x.",
 )
 
 positive = elementwise(
     "positive", np.positive, lambda g: g, symbol="pos", node="AliasBackward0", lane=Via(lambda x: x + 0.0),
-    domain=(REAL,), doc="The same number: z = +x.",
+    complex=HOLOMORPHIC, domain=(REAL,), doc="The same number: z = +x.",
 )
 
 pow = elementwise(
     "pow", operator.pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
-    lambda x, y, z: where(logical_and(eq(x, 0.0), ge(y, 0.0)), 0.0, z * log(x)),
-    numpy=(np.power,), symbol="pow", lane=Math("pow"), domain=(POSITIVE, REAL),
+    lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(x)),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
 
 square = elementwise(
     "square", np.square, lambda x: 2.0 * x,
-    node="PowBackward0", lane=Via(lambda x: x * x), domain=(REAL,),
+    node="PowBackward0", lane=Via(lambda x: x * x), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Square, elementwise: z = x².",
 )
 
 reciprocal = elementwise(
     "reciprocal", np.reciprocal, lambda z: -z * z,
-    lane=Via(lambda x: 1.0 / x), domain=(NONZERO,),
+    lane=Via(lambda x: 1.0 / x), complex=HOLOMORPHIC, domain=(NONZERO,),
     doc="Reciprocal, elementwise: z = 1 / x.",
 )
 
@@ -111,7 +111,8 @@ rad2deg = elementwise(
 
 chain_mul = elementwise(
     "chain_mul", _chain_mul, lambda y: y, lambda x: x,
-    node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)), domain=(NONZERO, REAL),
+    node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
+    complex=HOLOMORPHIC, domain=(NONZERO, REAL),
     doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
 
     What does not influence the output has no influence, also where the partial is infinite or

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .core import general
+from .core import ADJOINT, general
 
 output = general(
     "output", lambda x, *, i: x[i], lambda g, i: Bundle({i: g}),
-    doc="Result number i of an op with several results; its adjoints gather in a `Bundle`.",
+    complex=ADJOINT, doc="Result number i of an op with several results; its adjoints gather in a `Bundle`.",
 )
 
 

@@ -13,13 +13,13 @@ lt = plain("lt", operator.lt, numpy=(np.less,), symbol="lt", lane=Compare("<"), 
 le = plain("le", operator.le, numpy=(np.less_equal,), symbol="le", lane=Compare("<="), doc="x ≤ y, elementwise.")
 gt = plain("gt", operator.gt, numpy=(np.greater,), symbol="gt", lane=Compare(">"), doc="x > y, elementwise.")
 ge = plain("ge", operator.ge, numpy=(np.greater_equal,), symbol="ge", lane=Compare(">="), doc="x ≥ y, elementwise.")
-eq = plain("eq", np.equal, symbol="eq", lane=Compare("=="), doc="x = y, elementwise.")
-ne = plain("ne", np.not_equal, symbol="ne", lane=Compare("!="), doc="x ≠ y, elementwise.")
+eq = plain("eq", np.equal, symbol="eq", lane=Compare("=="), complex=True, doc="x = y, elementwise.")
+ne = plain("ne", np.not_equal, symbol="ne", lane=Compare("!="), complex=True, doc="x ≠ y, elementwise.")
 
-logical_and = plain("logical_and", np.logical_and, lane=Mask("and_"), doc="x and y, elementwise.")
-logical_or = plain("logical_or", np.logical_or, lane=Mask("or_"), doc="x or y, elementwise.")
-logical_xor = plain("logical_xor", np.logical_xor, doc="Exactly one of x and y, elementwise.")
-logical_not = plain("logical_not", np.logical_not, lane=Mask("not_"), doc="not x, elementwise.")
+logical_and = plain("logical_and", np.logical_and, lane=Mask("and_"), complex=True, doc="x and y, elementwise.")
+logical_or = plain("logical_or", np.logical_or, lane=Mask("or_"), complex=True, doc="x or y, elementwise.")
+logical_xor = plain("logical_xor", np.logical_xor, complex=True, doc="Exactly one of x and y, elementwise.")
+logical_not = plain("logical_not", np.logical_not, lane=Mask("not_"), complex=True, doc="not x, elementwise.")
 
 bitwise_and = plain("bitwise_and", np.bitwise_and, symbol="and", doc="x & y on integers or booleans.")
 bitwise_or = plain("bitwise_or", np.bitwise_or, symbol="or", doc="x | y on integers or booleans.")
@@ -28,14 +28,14 @@ bitwise_not = plain("bitwise_not", np.invert, symbol="invert", doc="~x on intege
 bitwise_left_shift = plain("bitwise_left_shift", np.left_shift, symbol="lshift", doc="x << y on integers.")
 bitwise_right_shift = plain("bitwise_right_shift", np.right_shift, symbol="rshift", doc="x >> y on integers.")
 
-isnan = plain("isnan", np.isnan, lane=Via(lambda x: ne(x, x)), doc="Whether x is nan, elementwise.")
+isnan = plain("isnan", np.isnan, lane=Via(lambda x: ne(x, x)), complex=True, doc="Whether x is nan, elementwise.")
 isinf = plain(
     "isinf", np.isinf, lane=Via(lambda x: logical_or(eq(x, float("inf")), eq(x, -float("inf")))),
-    doc="Whether x is infinite, elementwise.",
+    complex=True, doc="Whether x is infinite, elementwise.",
 )
 isfinite = plain(
     "isfinite", np.isfinite, lane=Via(lambda x: logical_and(lt(x, float("inf")), gt(x, -float("inf")))),
-    doc="Whether x is finite, elementwise.",
+    complex=True, doc="Whether x is finite, elementwise.",
 )
 signbit = plain("signbit", np.signbit, doc="Whether the sign bit of x is set, elementwise.")
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import composite, general, ready
+from .batching import contraction
+from .core import HOLOMORPHIC, composite, general, ready
 from .shape import Case, sum_to
 
 LARGE = 1 << 12
@@ -57,7 +58,8 @@ def _cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 contract = general(
-    "contract", _contract, _contract_vjp, node="EinsumBackward0", cases=_cases,
+    "contract", _contract, _contract_vjp, node="EinsumBackward0", complex=HOLOMORPHIC, cases=_cases,
+    batch=contraction,
     doc="`einsum` with explicit subscripts: every axis named by a letter, and the output written out.",
 )
 

@@ -27,7 +27,24 @@ import numpy as np
 
 from .domain import Truth
 
-__all__ = ["REGISTRY", "Op", "composite", "elementwise", "general", "linear", "plain", "ready", "shape_of"]
+__all__ = [
+    "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
+    "is_complex", "linear", "plain", "ready", "shape_of",
+]
+
+HOLOMORPHIC, ADJOINT = "holomorphic", "adjoint"
+"""What the rules of an op mean for complex numbers.
+
+The adjoint of x is x̄ = ∂L/∂a + i ∂L/∂b for x = a + ib, so that ⟨g, ż⟩ = ⟨x̄, ẋ⟩ with ⟨u, v⟩ = Re Σ conj(u) v.
+
+* ``HOLOMORPHIC``: the op is complex differentiable, and its rules are written as for real numbers:
+  x̄ = g conj(∂z/∂x), and conj(vjp(conj(g))) for a rule that takes ``g``; `Op` does the conjugating.
+* ``ADJOINT``: the rules give x̄ itself.  A partial of an elementwise op whose result is real is the gradient
+  p = ∂z/∂a + i ∂z/∂b, so x̄ = g p and ż = Re(conj(p) ẋ).
+
+A rule of an elementwise op that takes ``g`` gives the finished x̄ in either case.  Where an operand is real,
+`in_dtype` takes the real part.
+"""
 
 REGISTRY: dict[str, Op] = {}
 """Every op by name, in the order of declaration."""
@@ -47,6 +64,26 @@ def shape_of(x: Any) -> tuple[int, ...]:
 def ready(x: Any) -> Any:
     """The argument of a composite as something with a shape and a dtype: lists become arrays."""
     return x if hasattr(x, "dtype") else np.asarray(x)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an array, whatever stands for one, or a number is complex."""
+    dtype = getattr(x, "dtype", None)
+    return type(x) is complex if dtype is None else dtype.kind == "c"
+
+
+def conjugate(x: Any) -> Any:
+    """The conjugate of complex numbers; real ones as they are."""
+    return REGISTRY["conj"](x) if is_complex(x) else x
+
+
+def in_dtype(bar: Any, dtype: Any) -> Any:
+    """An adjoint or tangent in the dtype of what it belongs to: the real part where that is real."""
+    if bar.dtype == dtype:
+        return bar
+    if bar.dtype.kind == "c" and dtype.kind != "c":
+        bar = REGISTRY["real"](bar)
+    return bar if bar.dtype == dtype else REGISTRY["cast"](bar, dtype=dtype)
 
 
 class Rule:
@@ -95,6 +132,9 @@ class Op:
         view: whether the result is another look at the operand's memory; a function of the parameters
             where they decide.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
+        batch: how the op applies to a whole batch (see `ops.batching`), where that does not follow from its kind.
+        complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
+            say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in `OPS`, the opcode of its records.
@@ -123,6 +163,8 @@ class Op:
         view: bool | Callable[..., bool] = False,
         reduces: Any = None,
         accumulates: Any = None,
+        complex: str | bool | None = None,
+        batch: Callable[[Any], Any] | None = None,
     ):
         self.name = self.__name__ = self.__qualname__ = name
         self.kind = kind
@@ -146,6 +188,8 @@ class Op:
         self.view = view
         self.reduces = reduces
         self.accumulates = accumulates
+        self.complex = ADJOINT if complex is None and kind == "linear" else complex
+        self.batch = batch
         self.__doc__ = doc or inspect.getdoc(forward)
         self.__module__ = "ops"
         if name in REGISTRY:
@@ -161,6 +205,13 @@ class Op:
     @property
     def differentiable(self) -> bool:
         return self.joint is not None or any(self.rules)
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether the op works element by element: by declaration, or because NumPy's function does."""
+        if isinstance(self.forward, np.ufunc):
+            return self.forward.signature is None
+        return self.kind == "elementwise" or getattr(self.forward, "__module__", None) == operator.add.__module__
 
     def rule(self, i: int) -> Rule | None:
         """The rule with respect to operand ``i``."""
@@ -200,9 +251,14 @@ class Op:
         that choose, stay what they are.
         """
         return tuple([
-            x if i in self.chooses or getattr(x, "dtype", dtype) == dtype else REGISTRY["cast"](x, dtype=dtype)
+            x if i in self.chooses or getattr(x, "dtype", dtype) == dtype else self._widened(x, dtype)
             for i, x in enumerate(operands)
         ])  # fmt: skip
+
+    @staticmethod
+    def _widened(x: Any, dtype: Any) -> Any:
+        """An operand in a dtype, unless that is real and the operand complex (as for abs)."""
+        return x if dtype.kind != "c" and x.dtype.kind == "c" else REGISTRY["cast"](x, dtype=dtype)
 
     def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
         """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype.
@@ -218,10 +274,20 @@ class Op:
         env["g"], env[name + "_shape"], env[name + "_dtype"] = g, shape, dtype
         if self.variadic:
             env["i"] = i
+        turned = self.complex is HOLOMORPHIC and is_complex(g)
         if self.kind != "elementwise":
-            return rule(env)
-        bar = REGISTRY["chain_mul"](g, rule(env)) if rule.is_partial else rule(env)
+            return self._turned(rule, env) if turned else rule(env)
+        if rule.is_partial:
+            bar = REGISTRY["chain_mul"](g, conjugate(rule(env)) if turned else rule(env))
+        else:
+            bar = rule(env)
         return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+
+    @staticmethod
+    def _turned(rule: Rule, env: dict[str, Any]) -> Any:
+        """The adjoint from a rule that is written as for real numbers: x̄ = conj(vjp(conj(g)))."""
+        bar = rule({**env, "g": conjugate(env["g"])})
+        return None if bar is None else conjugate(bar)
 
     def vjps(self, wanted: tuple[int, ...], g: Any, env: dict[str, Any]) -> Sequence[Any]:
         """Contributions to the adjoints of all operands (those `wanted` at least), of an op with a joint rule."""
@@ -257,11 +323,19 @@ class Op:
             if t is None or rule is None:
                 continue
             if self.kind == "elementwise":
-                part = REGISTRY["chain_mul"](t, rule(env)) if rule.is_partial else rule({**env, "g": t, "i": i})
+                part = self._pushed(rule, t, env) if rule.is_partial else rule({**env, "g": t, "i": i})
             else:
                 part = self(*(t if k == i else x for k, x in enumerate(operands)), **params)
             total = part if total is None else total + part
         return total
+
+    @staticmethod
+    def _pushed(rule: Rule, t: Any, env: dict[str, Any]) -> Any:
+        """ẋ ∂z/∂x, or Re(conj(p) ẋ) where complex numbers give real ones (see `ADJOINT`)."""
+        partial = rule(env)
+        if is_complex(t) and not is_complex(env["z"]):
+            return REGISTRY["real"](REGISTRY["chain_mul"](t, conjugate(partial)))
+        return REGISTRY["chain_mul"](t, partial)
 
     def title(self, params: dict[str, Any]) -> str:
         """What to call an application of the op in a message: its name, or that of the function it stands for."""

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import chain_mul
+from .batching import along
 from .comparison import eq, logical_or
-from .core import general, linear
+from .core import HOLOMORPHIC, general, linear
 from .elementary import exp
 from .selection import where
 from .shape import cases_of, flip, reshape, shift
@@ -24,6 +25,7 @@ CUMULATIVE: Any = (((4,), {}), ((2, 3), {}), ((2, 3), {"axis": 0}), ((2, 3, 2), 
 cumsum = linear(
     "cumsum", lambda x, *, axis=None: np.cumsum(x, axis), _cumsum_transpose,
     numpy=(np.cumsum,), accumulates=np.add, cases=cases_of(*CUMULATIVE),
+    batch=along("axis", flat=True),
     doc="Running sum along an axis, or through the flattened array.",
 )
 
@@ -64,7 +66,10 @@ recurrence = general(
     jvp=lambda x, z, x_dot, y_dot, axis: recurrence(
         x, (0.0 if y_dot is None else y_dot) + (0.0 if x_dot is None else x_dot * shift(z, by=1, axis=axis)), axis=axis
     ),
+
+    complex=HOLOMORPHIC,
     cases=cases_of(([(5,), (5,)], {}), ([(3, 2), (3, 2)], {"axis": 0}), ([(2, 7), (2, 7)], {"axis": 1})),
+    batch=along("axis"),
     doc="Linear recurrence along an axis: zₖ = yₖ + xₖ zₖ₋₁, with z₋₁ = 0.",
 )
 
@@ -105,7 +110,8 @@ def _cumprod_jvp(x: Any, z: Any, x_dot: Any, axis: int | None) -> Any:
 
 cumprod = general(
     "cumprod", lambda x, *, axis=None: np.cumprod(x, axis), _cumprod_vjp, jvp=_cumprod_jvp,
-    numpy=(np.cumprod,), accumulates=np.multiply, cases=cases_of(*CUMULATIVE),
+    numpy=(np.cumprod,), accumulates=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*CUMULATIVE),
+    batch=along("axis", flat=True),
     doc="Running product along an axis, or through the flattened array.  The gradient is exact where elements are 0.",
 )
 
@@ -132,5 +138,6 @@ logcumsumexp = general(
         _ratio(z, axis), where(eq(z, -float("inf")), 0.0, exp(x - z)) * x_dot, axis=axis
     ),
     cases=cases_of(((4,), {}), ((2, 3), {"axis": 0})), accumulates=np.logaddexp,
+    batch=along("axis"),
     doc="Running `logsumexp` along an axis.",
 )

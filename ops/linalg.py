@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .batching import solving, trailing
 from .comparison import eq, gt
-from .core import general
+from .core import ADJOINT, HOLOMORPHIC, conjugate, general, is_complex
 from .diagonals import trace
 from .index import getitem, scatter
+from .parts import imag, mH, real
 from .products import matmul
 from .queries import any
 from .reduction import sum
@@ -33,7 +35,8 @@ inv = general(
     "inv", lambda x: np.linalg.inv(x),
     lambda g, z: -matmul(mT(z), matmul(g, mT(z))),
     jvp=lambda z, x_dot: -matmul(z, matmul(x_dot, z)),
-    node="LinalgInvExBackward0", numpy=(np.linalg.inv,), cases=_regular_cases,
+    node="LinalgInvExBackward0", numpy=(np.linalg.inv,), complex=HOLOMORPHIC, cases=_regular_cases,
+    batch=trailing(2),
     doc="Inverse of square matrices.  A singular one raises LinAlgError.",
 )
 
@@ -72,7 +75,8 @@ def _solve_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 solve = general(
     "solve", lambda x, y: np.linalg.solve(x, y), _solve_x, _solve_y, jvp=_solve_jvp,
-    node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), cases=_solve_cases,
+    node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), complex=HOLOMORPHIC, cases=_solve_cases,
+    batch=solving,
     doc="The z with x z = y, for square x; y is one vector or matrices of columns.  A singular x raises LinAlgError.",
 )
 
@@ -83,13 +87,13 @@ def _kept(g: Any) -> Any:
 
 
 def _cofactor(x: Any) -> Any:
-    """From the singular values: cof(U S V) = det(U V) U diag(Π_{j≠i} sⱼ) V."""
+    """From the singular values: cof(U S V) = det(U V) conj(U) diag(Π_{j≠i} sⱼ) conj(V)."""
     x = np.asarray(x)
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.prod(np.where(np.eye(n, dtype=bool), 1.0, s[..., None, :]), axis=-1).astype(x.dtype)
     signs = np.sign(np.linalg.det(u) * np.linalg.det(vh))
-    return signs[..., None, None] * (u * others[..., None, :]) @ vh
+    return signs[..., None, None] * (np.conj(u) * others[..., None, :]) @ np.conj(vh)
 
 
 def _minor_index(n: int) -> tuple[Any, ...]:
@@ -128,7 +132,8 @@ def _square_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 cofactor = general(
-    "cofactor", _cofactor, _cofactor_vjp, jvp=_cofactor_jvp, cases=_square_cases,
+    "cofactor", _cofactor, _cofactor_vjp, jvp=_cofactor_jvp, complex=HOLOMORPHIC, cases=_square_cases,
+    batch=trailing(2),
     doc="""Matrix of signed minors, ∂ det(x) / ∂x, also where x is singular.
 
     Differentiating it takes all n² submatrices: meant for the singular matrices that `det` may meet.
@@ -150,15 +155,29 @@ def _det_slope(x: Any, z: Any) -> Any:
 det = general(
     "det", lambda x: np.linalg.det(x), lambda g, x, z: _kept(g) * _det_slope(x, z),
     jvp=lambda x, z, x_dot: sum(_det_slope(x, z) * x_dot, axis=(-2, -1)),
-    node="LinalgDetBackward0", numpy=(np.linalg.det,), cases=_square_cases,
+    node="LinalgDetBackward0", numpy=(np.linalg.det,), complex=HOLOMORPHIC, cases=_square_cases,
+    batch=trailing(2),
     doc="Determinant.  The gradient of a singular matrix is its cofactor matrix (PyTorch: zeros).",
 )
 
+def _slogdet_vjp(g: Any, x: Any, z: Any) -> Any:
+    """g x⁻ᴴ for the logarithm; the sign s of complex numbers turns as the angle, ṡ = i s Im tr(x⁻¹ ẋ)."""
+    weight = None if g[1] is None else _kept(g[1])
+    if g[0] is not None and is_complex(x):
+        turn = 1j * _kept(imag(conjugate(z[0]) * g[0]))
+        weight = turn if weight is None else weight + turn
+    return 0.0 * x if weight is None else weight * mH(inv(x))
+
+
+def _slogdet_jvp(x: Any, z: Any, x_dot: Any) -> Any:
+    growth = trace(solve(x, x_dot), axis1=-2, axis2=-1)
+    return (1j * z[0] * imag(growth), real(growth)) if is_complex(x) else (None, growth)
+
+
 slogdet = general(
-    "slogdet", lambda x: tuple(np.linalg.slogdet(x)),
-    lambda g, x: 0.0 * x if g[1] is None else _kept(g[1]) * mT(inv(x)),
-    jvp=lambda x, x_dot: (None, trace(solve(x, x_dot), axis1=-2, axis2=-1)),
-    outputs=2, node="LinalgSlogdetBackward0", numpy=(np.linalg.slogdet,), cases=_regular_cases,
+    "slogdet", lambda x: tuple(np.linalg.slogdet(x)), _slogdet_vjp, jvp=_slogdet_jvp,
+    outputs=2, node="LinalgSlogdetBackward0", numpy=(np.linalg.slogdet,), complex=ADJOINT, cases=_regular_cases,
+    batch=trailing(2),
     doc="Sign of the determinant and logarithm of its absolute value, without overflow.",
 )
 
@@ -168,15 +187,15 @@ def _eye_minus(p: Any) -> Any:
 
 
 def _pinv_vjp(g: Any, x: Any, z: Any) -> Any:
-    """Golub and Pereyra (1973), with A = x, P = z: −Pᵀ G Pᵀ + (1 − A P) Gᵀ P Pᵀ + Pᵀ P Gᵀ (1 − P A)."""
-    zt, gt = mT(z), mT(g)
+    """Golub and Pereyra (1973), with A = x, P = z: −Pᴴ G Pᴴ + (1 − A P) Gᴴ P Pᴴ + Pᴴ P Gᴴ (1 − P A)."""
+    zt, gt = mH(z), mH(g)
     bar = -matmul(matmul(zt, g), zt)
     bar = bar + matmul(_eye_minus(matmul(x, z)), matmul(gt, matmul(z, zt)))
     return bar + matmul(matmul(matmul(zt, z), gt), _eye_minus(matmul(z, x)))
 
 
 def _pinv_jvp(x: Any, z: Any, x_dot: Any) -> Any:
-    zt, dt = mT(z), mT(x_dot)
+    zt, dt = mH(z), mH(x_dot)
     z_dot = -matmul(matmul(z, x_dot), z)
     z_dot = z_dot + matmul(matmul(z, zt), matmul(dt, _eye_minus(matmul(x, z))))
     return z_dot + matmul(_eye_minus(matmul(z, x)), matmul(dt, matmul(zt, z)))
@@ -184,6 +203,8 @@ def _pinv_jvp(x: Any, z: Any, x_dot: Any) -> Any:
 
 pinv = general(
     "pinv", lambda x, *, rcond=None, hermitian=False: np.linalg.pinv(x, rcond, hermitian), _pinv_vjp, jvp=_pinv_jvp,
-    node="LinalgPinvBackward0", numpy=(np.linalg.pinv,), cases=cases_of(((3, 2), {}), ((2, 3), {}), ((2, 4, 3), {})),
+    node="LinalgPinvBackward0", numpy=(np.linalg.pinv,),
+    complex=ADJOINT, cases=cases_of(((3, 2), {}), ((2, 3), {}), ((2, 4, 3), {})),
+    batch=trailing(2),
     doc="Pseudo-inverse (Moore and Penrose); its derivative supposes that the rank does not change.",
 )

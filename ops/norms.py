@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import chain_mul
+from .batching import along
 from .comparison import eq, logical_and, ne
-from .core import composite, general, ready
+from .core import ADJOINT, composite, general, ready
 from .decomposition import svdvals
 from .extremes import amax, amin
+from .parts import dot_part
 from .reduction import Axis, kept, normal_axes, sum
-from .selection import abs, sign, where
+from .selection import abs, sgn, where
 from .shape import cases_of, permute, reshape
 
 
@@ -25,35 +27,36 @@ def _vector_norm(x: Any, *, ord: float = 2, axis: Axis = None, keepdims: bool = 
 
 
 def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
-    """∂‖x‖/∂x = sign(x) (|x| / ‖x‖)^(p−1); 0 where the norm or, for p < 1, the element is 0."""
+    """∂‖x‖/∂x = sgn(x) (|x| / ‖x‖)^(p−1); 0 where the norm or, for p < 1, the element is 0."""
     if ord == 0:
-        return 0.0 * sign(x)
+        return 0.0 * sgn(x)
     if ord == 1:
-        return sign(x)
+        return sgn(x)
     z = kept(z, x.shape, axis)
     if ord in (float("inf"), -float("inf")):
-        ties = where(eq(abs(x), z), sign(x), 0.0)
+        ties = where(eq(abs(x), z), sgn(x), 0.0)
         return ties / where(eq(z, 0.0), 1.0, sum(abs(ties), axis=axis, keepdims=True))
     if ord == 2:
         return where(eq(z, 0.0), 0.0, x / z)
     nonzero = logical_and(ne(x, 0.0), ne(z, 0.0))
     ratio = where(nonzero, abs(x), 1.0) / where(eq(z, 0.0), 1.0, z)
-    return where(nonzero, sign(x) * ratio ** (ord - 1.0), 0.0)
+    return where(nonzero, sgn(x) * ratio ** (ord - 1.0), 0.0)
 
 
 vector_norm = general(
     "vector_norm", _vector_norm,
     lambda g, x, z, ord, axis: chain_mul(kept(g, x.shape, axis), _slope(x, z, ord, axis)),
     jvp=lambda x, z, x_dot, ord, axis, keepdims: sum(
-        chain_mul(x_dot, _slope(x, z, ord, axis)), axis=axis, keepdims=keepdims
+        dot_part(_slope(x, z, ord, axis), x_dot), axis=axis, keepdims=keepdims
     ),
     node="LinalgVectorNormBackward0",
     numpy=(np.linalg.vector_norm,),
-    cases=cases_of(
+    complex=ADJOINT, cases=cases_of(
         ((2, 3), {}), ((2, 3), {"ord": 1, "axis": 0}), ((2, 3), {"ord": 3, "axis": -1, "keepdims": True}),
         ((4,), {"ord": float("inf")}), ((4,), {"ord": -float("inf")}), ((3,), {"ord": 0}), ((3,), {"ord": -1}),
         ((2, 3), {"ord": 1.5, "axis": (0, 1)}), ((3,), {"ord": 0.5}),
     ),
+    batch=along("axis"),
     doc="(Σ |x|^ord)^(1/ord) over axes.  The gradient at 0 is 0 for every order; extremes that tie share it evenly.",
 )
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import mul
-from .core import composite, general, ready, shape_of
+from .batching import matrices
+from .core import HOLOMORPHIC, composite, conjugate, general, ready, shape_of
 from .reduction import sum
 from .shape import cases_of, mT, permute, reshape, sum_to
 
@@ -47,8 +48,8 @@ def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
 
 matmul = general(
     "matmul", np.matmul, _matmul_x, _matmul_y,
-    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,), motion="matrix",
-    cases=cases_of(
+    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,), motion="matrix", batch=matrices(),
+    complex=HOLOMORPHIC, cases=cases_of(
         ([(2, 3), (3, 4)], {}), ([(3,), (3,)], {}), ([(2, 3), (3,)], {}), ([(3,), (3, 2)], {}),
         ([(4, 2, 3), (3, 2)], {}), ([(2, 3), (4, 3, 2)], {}), ([(2, 1, 2, 3), (4, 3, 2)], {}),
         ([(4, 2, 3), (3,)], {}), ([(3,), (4, 3, 2)], {}), ([(2, 0), (0, 3)], {}),
@@ -69,7 +70,10 @@ def _product(name: str, x_ndim: int, y_ndim: int, doc: str, *cases: Any):  # typ
             )
         return np.matmul(x, y)
 
-    return general(name, forward, _matmul_x, _matmul_y, cases=cases_of(*((list(c), {}) for c in cases)), doc=doc)
+    return general(
+        name, forward, _matmul_x, _matmul_y, batch=matrices(x_ndim, y_ndim),
+        complex=HOLOMORPHIC, cases=cases_of(*((list(c), {}) for c in cases)), doc=doc,
+    )
 
 
 mm = _product("mm", 2, 2, "Product of two matrices.", ((2, 3), (3, 4)))
@@ -98,16 +102,16 @@ inner = composite("inner", _inner, numpy=(np.inner,))
 
 
 def _vdot(x: Any, y: Any) -> Any:
-    """Inner product of two arrays, flattened."""
-    return dot(reshape(ready(x), shape=(-1,)), reshape(ready(y), shape=(-1,)))
+    """Inner product of two arrays, flattened: Σ conj(x) y."""
+    return dot(reshape(conjugate(ready(x)), shape=(-1,)), reshape(ready(y), shape=(-1,)))
 
 
 vdot = composite("vdot", _vdot, numpy=(np.vdot,))
 
 
 def _vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
-    """Inner products of stacks of vectors along one axis."""
-    return sum(mul(ready(x), ready(y)), axis=axis)
+    """Inner products of stacks of vectors along one axis: Σ conj(x) y."""
+    return sum(mul(conjugate(ready(x)), ready(y)), axis=axis)
 
 
 vecdot = composite(

@@ -6,64 +6,68 @@ from typing import Any
 
 import numpy as np
 
+from .batching import along, dynamic, elementwise, like
 from .core import plain
 
 argmax = plain(
     "argmax", lambda x, *, axis=None, keepdims=False: np.argmax(x, axis=axis, keepdims=keepdims),
-    numpy=(np.argmax,), doc="Index of the first largest element.",
+    numpy=(np.argmax,), batch=along("axis", flat=True), doc="Index of the first largest element.",
 )
 argmin = plain(
     "argmin", lambda x, *, axis=None, keepdims=False: np.argmin(x, axis=axis, keepdims=keepdims),
-    numpy=(np.argmin,), doc="Index of the first smallest element.",
+    numpy=(np.argmin,), batch=along("axis", flat=True), doc="Index of the first smallest element.",
 )
 argsort = plain(
     "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
-    numpy=(np.argsort,), doc="Indices that sort along an axis.",
+    numpy=(np.argsort,), batch=along("axis", flat=True), doc="Indices that sort along an axis.",
 )
 argwhere = plain(
-    "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,), doc="Indices of the nonzero elements, a row each.",
+    "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
+    complex=True, batch=dynamic, doc="Indices of the nonzero elements, a row each.",
 )
 nonzero = plain(
     "nonzero", lambda x: np.nonzero(x), numpy=(np.nonzero,), outputs=-1,
-    doc="Indices of the nonzero elements, an array for each axis.",
+    complex=True, batch=dynamic, doc="Indices of the nonzero elements, an array for each axis.",
 )
 flatnonzero = plain(
     "flatnonzero", lambda x: np.flatnonzero(x), numpy=(np.flatnonzero,),
-    doc="Indices of nonzero elements in the flat array.",
+    complex=True, batch=dynamic, doc="Indices of nonzero elements in the flat array.",
 )
 count_nonzero = plain(
     "count_nonzero",
     lambda x, *, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, axis=axis, keepdims=keepdims)),
-    numpy=(np.count_nonzero,), doc="Number of nonzero elements over axes.",
+    numpy=(np.count_nonzero,), complex=True, batch=along("axis"), doc="Number of nonzero elements over axes.",
 )
 all = plain(
     "all", lambda x, *, axis=None, keepdims=False: np.all(x, axis=axis, keepdims=keepdims),
-    numpy=(np.all,), reduces=np.logical_and, doc="Whether all elements are true, over axes.",
+    numpy=(np.all,), reduces=np.logical_and, complex=True, batch=along("axis"),
+    doc="Whether all elements are true, over axes.",
 )
 any = plain(
     "any", lambda x, *, axis=None, keepdims=False: np.any(x, axis=axis, keepdims=keepdims),
-    numpy=(np.any,), reduces=np.logical_or, doc="Whether some element is true, over axes.",
+    numpy=(np.any,), reduces=np.logical_or, complex=True, batch=along("axis"),
+    doc="Whether some element is true, over axes.",
 )
 isclose = plain(
     "isclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan),
-    numpy=(np.isclose,), doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
+    numpy=(np.isclose,), complex=True, batch=elementwise, doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
 )
 allclose = plain(
     "allclose",
     lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.bool_(np.allclose(x, y, rtol, atol, equal_nan)),
-    numpy=(np.allclose,), doc="Whether |x − y| ≤ atol + rtol |y| everywhere.",
+    numpy=(np.allclose,), complex=True, doc="Whether |x − y| ≤ atol + rtol |y| everywhere.",
 )
 array_equal = plain(
     "array_equal", lambda x, y, *, equal_nan=False: np.bool_(np.array_equal(x, y, equal_nan)),
-    numpy=(np.array_equal,), doc="Whether x and y have the same shape and elements.",
+    numpy=(np.array_equal,), complex=True, doc="Whether x and y have the same shape and elements.",
 )
 array_equiv = plain(
     "array_equiv", lambda x, y: np.bool_(np.array_equiv(x, y)), numpy=(np.array_equiv,),
-    doc="Whether x and y are equal after broadcasting.",
+    complex=True, doc="Whether x and y are equal after broadcasting.",
 )
 isin = plain(
     "isin", lambda x, y, *, invert=False: np.isin(x, y, invert=invert), numpy=(np.isin,),
-    doc="Whether each element of x is among those of y.",
+    complex=True, doc="Whether each element of x is among those of y.",
 )
 searchsorted = plain(
     "searchsorted", lambda x, y, *, side="left": np.asarray(np.searchsorted(x, y, side)),
@@ -75,6 +79,7 @@ digitize = plain(
 )
 bincount = plain(
     "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), numpy=(np.bincount,),
+    batch=dynamic,
     doc="How often each integer occurs.",
 )
 
@@ -84,16 +89,19 @@ def _like(make: Any) -> Any:
 
 
 zeros_like = plain(
-    "zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), doc="Zeros in the shape and dtype of x.",
+    "zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), complex=True, batch=like,
+    doc="Zeros in the shape and dtype of x.",
 )
 ones_like = plain(
-    "ones_like", _like(np.ones_like), numpy=(np.ones_like,), doc="Ones in the shape and dtype of x.",
+    "ones_like", _like(np.ones_like), numpy=(np.ones_like,), complex=True, batch=like,
+    doc="Ones in the shape and dtype of x.",
 )
 empty_like = plain(
-    "empty_like", _like(np.empty_like), numpy=(np.empty_like,), doc="Anything in the shape and dtype of x.",
+    "empty_like", _like(np.empty_like), numpy=(np.empty_like,),
+    complex=True, batch=like, doc="Anything in the shape and dtype of x.",
 )
 full_like = plain(
     "full_like",
     lambda x, *, fill_value, dtype=None, shape=None: np.full_like(np.asarray(x), fill_value, dtype=dtype, shape=shape),
-    numpy=(np.full_like,), doc="One number in the shape and dtype of x.",
+    numpy=(np.full_like,), complex=True, batch=like, doc="One number in the shape and dtype of x.",
 )

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import chain_mul
+from .batching import along
 from .comparison import eq
-from .core import general, linear
+from .core import ADJOINT, HOLOMORPHIC, general, linear
 from .cumulative import product_of_others
 from .elementary import exp
+from .parts import dot_part
 from .selection import where
 from .shape import broadcast_to, cases_of, permute, reshape, size_of
 
@@ -57,6 +59,7 @@ sum = linear(
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
     numpy=(np.sum,), reduces=np.add, cases=cases_of(*REDUCTIONS),
     motion="spread",
+    batch=along("axis"),
     doc="Sum over axes (all where ``axis`` is None).",
 )
 
@@ -66,6 +69,7 @@ mean = linear(
     node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
     numpy=(np.mean,), cases=cases_of(*REDUCTIONS),
     motion="average",
+    batch=along("axis"),
     doc="Mean over axes (all where ``axis`` is None).",
 )
 
@@ -89,7 +93,8 @@ prod = general(
         chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
     ),
     node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
-    numpy=(np.prod,), reduces=np.multiply, cases=cases_of(*REDUCTIONS),
+    numpy=(np.prod,), reduces=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
+    batch=along("axis"),
     doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
 )
 
@@ -107,6 +112,7 @@ def _center(x: Any, *, axis: Axis = None) -> Any:
 center = linear(
     "center", _center, lambda g, axis: center(g, axis=axis),
     node="SubBackward0", cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
+    batch=along("axis"),
     doc="""Deviation from the mean over axes; it is its own transpose.
 
     The first element is subtracted before the mean is taken, so that constants give exact zeros.
@@ -122,7 +128,7 @@ def _freedom(shape: tuple[int, ...], axis: Axis, correction: float) -> float:
 def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
     x = np.asarray(x)
     axes = normal_axes(axis, x.ndim)
-    total = np.sum(np.square(_center(x, axis=axis)), axis=axes, keepdims=keepdims)
+    total = np.sum(np.square(np.abs(_center(x, axis=axis))), axis=axes, keepdims=keepdims)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
 
@@ -140,9 +146,10 @@ var = general(
         kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis)
     ),
     jvp=lambda x, x_dot, axis, correction, keepdims: sum(
-        center(x, axis=axis) * x_dot * (2.0 / _freedom(x.shape, axis, correction)), axis=axis, keepdims=keepdims
+        dot_part(center(x, axis=axis), x_dot) * (2.0 / _freedom(x.shape, axis, correction)), axis=axis, keepdims=keepdims
     ),
-    cases=cases_of(*VARIANCES),
+    complex=ADJOINT, cases=cases_of(*VARIANCES),
+    batch=along("axis"),
     doc="Variance over axes: Σ (x − mean)² / (n − correction).",
 )
 
@@ -159,9 +166,10 @@ std = general(
     ),
     lambda g, x, z, axis, correction: chain_mul(kept(g, x.shape, axis), _std_slope(x, z, axis, correction)),
     jvp=lambda x, z, x_dot, axis, correction, keepdims: sum(
-        chain_mul(x_dot, _std_slope(x, z, axis, correction)), axis=axis, keepdims=keepdims
+        dot_part(_std_slope(x, z, axis, correction), x_dot), axis=axis, keepdims=keepdims
     ),
-    cases=cases_of(*VARIANCES),
+    complex=ADJOINT, cases=cases_of(*VARIANCES),
+    batch=along("axis"),
     doc="Standard deviation over axes: √var.  The gradient of constant input is 0.",
 )
 
@@ -169,8 +177,8 @@ std = general(
 def _logsumexp(x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
     x = np.asarray(x)
     axes = normal_axes(axis, x.ndim)
-    top = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, np.zeros((), x.dtype))
+    top = np.max(x.real, axis=axes, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
     with np.errstate(divide="ignore"):
         z = np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)) + top
     return z if keepdims else np.squeeze(z, axes)[()]
@@ -186,7 +194,8 @@ logsumexp = general(
     "logsumexp", _logsumexp,
     lambda g, x, z, axis: chain_mul(kept(g, x.shape, axis), _weights(x, z, axis)),
     jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _weights(x, z, axis), axis=axis, keepdims=keepdims),
-    cases=cases_of(*REDUCTIONS), reduces=np.logaddexp,
+    complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS), reduces=np.logaddexp,
+    batch=along("axis"),
     doc="""Logarithm of the sum of exponentials, without overflow.
 
     Where all elements are −inf the gradient is 0: no finite change moves the result (PyTorch: nan).
@@ -212,7 +221,7 @@ SOFTMAXES: Any = (((2, 3), {"axis": 0}), ((3,), {}), ((2, 3, 2), {"axis": (0, 1)
 softmax = general(
     "softmax", _softmax, lambda g, z, axis: _softmax_derivative(g, z, axis),
     jvp=lambda z, x_dot, axis: _softmax_derivative(x_dot, z, axis),
-    cases=cases_of(*SOFTMAXES), doc="Exponentials along an axis, divided by their sum.",
+    cases=cases_of(*SOFTMAXES), batch=along("axis"), doc="Exponentials along an axis, divided by their sum.",
 )
 
 
@@ -225,5 +234,5 @@ def _log_softmax(x: Any, *, axis: Axis = -1) -> Any:
 log_softmax = general(
     "log_softmax", _log_softmax, lambda g, z, axis: g - exp(z) * sum(g, axis=axis, keepdims=True),
     jvp=lambda z, x_dot, axis: x_dot - sum(exp(z) * x_dot, axis=axis, keepdims=True),
-    cases=cases_of(*SOFTMAXES), doc="Logarithm of `softmax`, without overflow: x − logsumexp(x).",
+    cases=cases_of(*SOFTMAXES), batch=along("axis"), doc="Logarithm of `softmax`, without overflow: x − logsumexp(x).",
 )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .comparison import eq, ge, gt, isfinite, isnan, le, logical_and, logical_or, lt
-from .core import elementwise
+from .core import ADJOINT, HOLOMORPHIC, elementwise
 from .domain import NONZERO, REAL, TRUTH, Interval
 from .lane import Intrinsic, Select, Via
+from .parts import conj, real
 
 where = elementwise(
     "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
     None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
-    numpy=(np.where,), lane=Select(), domain=(TRUTH, REAL, REAL),
+    numpy=(np.where,), lane=Select(), complex=HOLOMORPHIC, domain=(TRUTH, REAL, REAL),
     doc="""Choice, elementwise: z = x where the condition holds, else y.
 
     The branch that was not taken gets an exact zero, also where its own value or partial is nan.
@@ -20,13 +23,26 @@ where = elementwise(
 )
 
 abs = elementwise(
-    "abs", np.absolute, lambda x: sign(x), symbol="abs", numpy=(np.fabs,), lane=Intrinsic("fabs"), domain=(NONZERO,),
+    "abs", np.absolute, lambda x: sgn(x), symbol="abs", numpy=(np.fabs,), lane=Intrinsic("fabs"),
+    complex=ADJOINT, domain=(NONZERO,),
     doc="Absolute value.  The gradient at 0 is 0.",
 )
 
 sign = elementwise(
     "sign", np.sign, lambda: 0.0, lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, x))),
     domain=(NONZERO,), doc="Sign: −1, 0 or 1.  Its gradient is 0 everywhere.",
+)
+
+
+def _turning(g: Any, x: Any, z: Any) -> Any:
+    """(g − z Re(conj(z) g)) / |x|: what of a change is at right angles to x; it is its own adjoint."""
+    return where(logical_or(eq(x, 0.0), eq(g, 0.0)), 0.0, (g - z * real(g * conj(z))) / abs(x))
+
+
+sgn = elementwise(
+    "sgn", lambda x: np.sign(x), lambda g, x, z: _turning(g, x, z), jvp=lambda x_dot, x, z: _turning(x_dot, x, z),
+    lane=Via(lambda x: sign(x)), complex=ADJOINT, domain=(NONZERO,),
+    doc="Direction: x / |x|, and 0 at 0; for real numbers the sign.  The gradient at 0 is 0.",
 )
 
 relu = elementwise(
@@ -95,7 +111,7 @@ masked_fill = elementwise(
     "masked_fill", lambda x, mask, value: np.asarray(np.where(mask, value, x))[()],
     lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
     lane=Via(lambda x, mask, value: where(mask, value, x)),
-    domain=(REAL, TRUTH, REAL),
+    complex=HOLOMORPHIC, domain=(REAL, TRUTH, REAL),
     doc="x with the value put where the mask holds.",
 )
 

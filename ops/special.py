@@ -8,7 +8,7 @@ import numpy as np
 
 from .arithmetic import square
 from .comparison import eq, gt, isinf, le, logical_and
-from .core import elementwise
+from .core import HOLOMORPHIC, elementwise
 from .domain import POSITIVE, REAL, UNIT, Interval
 from .elementary import exp, exp2, log, log1p, sigmoid
 from .lane import Math, Via
@@ -47,13 +47,13 @@ def _xlogy(x: Any, y: Any) -> Any:
 
 erf = elementwise(
     "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)),
-    lanes_first=True, lane=Math("erf"), domain=(REAL,),
+    lanes_first=True, lane=Math("erf"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
 )
 
 erfc = elementwise(
     "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
-    lanes_first=True, lane=Math("erfc"), domain=(REAL,),
+    lanes_first=True, lane=Math("erfc"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
 

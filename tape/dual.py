@@ -17,6 +17,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.core import in_dtype
 
 from . import inplace  # noqa: F401  (its methods are overridden below)
 from .functions import FUNCTIONS
@@ -160,7 +161,7 @@ def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
     if tangent._spec.shape != spec.shape:
         tangent = ops.broadcast_to(tangent, shape=spec.shape)
     if tangent._spec.dtype != spec.dtype:
-        tangent = ops.cast(tangent, dtype=spec.dtype)
+        tangent = in_dtype(tangent, spec.dtype)
     return make(primal, tangent, level)
 
 

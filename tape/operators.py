@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core import HOLOMORPHIC
 
 from .errors import misfit
 from .evaluate import forward_of
@@ -28,12 +29,15 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     forward, code = forward_of(op), op.code
     needs = op.needs((0,))
     keep_x, keep_z = op.operands[0] in needs, "z" in needs
+    real_only = op.complex is not HOLOMORPHIC
 
     def apply(self: Any, *, out: Any = None) -> Any:
         if out is not None:
             return store(apply(self), out, op.name)
         if type(self) is not Tensor:
             return as_tensor(op(self))
+        if real_only and self._spec.complex:
+            return op(self)
         x = self._data
         ref = self._node
         z = forward(x)
@@ -72,6 +76,7 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
     x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
     x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))
     number = with_number(op, reflected=reflected, depth=depth + 1)
+    real_only = op.complex is not HOLOMORPHIC
 
     def apply(self: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
@@ -84,6 +89,8 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
                 except OverflowError:
                     raise huge(op, other) from None
             return general(self, other)
+        if real_only and (self._spec.complex or other._spec.complex):
+            return op(self, other)
         x, y = self._data, other._data
         x_ref, y_ref = self._node, other._node
         try:
@@ -142,8 +149,11 @@ def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, flo
     forward, code = forward_of(op), op.code
     needs = op.needs((int(reflected),))
     keep, keep_z = op.operands[int(reflected)] in needs, "z" in needs
+    real_only = op.complex is not HOLOMORPHIC
 
     def apply(self: Tensor, other: float) -> Tensor:
+        if real_only and self._spec.complex:
+            return op(other, self) if reflected else op(self, other)
         x, ref = self._data, self._node
         z = forward(other, x) if reflected else forward(x, other)
         wengert = current()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ops import REGISTRY, Op
+from ops.core import in_dtype
 from ops.core import OPS
 
 from .location import locate
@@ -109,7 +110,7 @@ def contributions(
             continue
         bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, spec.dtype)
         if bar is not None:
-            yield i, refs[i], bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)
+            yield i, refs[i], bar if bar.dtype == spec.dtype else in_dtype(bar, spec.dtype)
 
 
 def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
-from .errors import misfit
+from .errors import check_real, misfit
 from .evaluate import forward_of
 from .location import user_frame
 from .spec import Spec, spec_of
@@ -119,6 +119,8 @@ def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         return other.bind(op, operands, params)
     if op is CUSTOM:
         return params["ctx"].run(operands)  # forward is a program of the user's, which takes tensors
+    if not op.complex:
+        check_real(op, values)
     try:
         z = forward_of(op)(*values, **params)
     except ValueError as error:

@@ -19,7 +19,7 @@ KINDS = {np.dtype(np.float64): FLOAT64, np.dtype(np.float32): FLOAT32}
 class Spec:
     """Shape and dtype of an array; get one from `spec_of` or `spec`."""
 
-    __slots__ = ("dtype", "index", "inexact", "nbytes", "ndim", "shape", "size")
+    __slots__ = ("complex", "dtype", "index", "inexact", "nbytes", "ndim", "shape", "size")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], index: int):
         self.shape = shape
@@ -28,6 +28,7 @@ class Spec:
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.inexact = dtype.kind in "fc"
+        self.complex = dtype.kind == "c"
         self.index = index
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ops import REGISTRY, Op, Operators
 from ops.bundle import Bundle
+from ops.core import in_dtype
 
 
 class Traced(Operators):
@@ -37,7 +38,7 @@ class Traced(Operators):
             return tuple(map(Traced, z))
         parent = Traced(z, op, operands, params)
         return tuple(
-            Traced(v, REGISTRY["output"], (parent,), {"i": i}) if np.asarray(v).dtype.kind == "f" else Traced(v)
+            Traced(v, REGISTRY["output"], (parent,), {"i": i}) if np.asarray(v).dtype.kind in "fc" else Traced(v)
             for i, v in enumerate(z)
         )
 
@@ -66,7 +67,7 @@ def gradients(outputs: list, adjoints: list, inputs: list, create_graph: bool = 
             bar = node.op.vjp(i, g, env, () if many else x.shape, None if many else x.dtype)
             if not isinstance(bar, Bundle):
                 assert bar.shape == x.shape, f"{node.op.name}: adjoint {bar.shape} of an operand {x.shape}"
-                bar = bar if bar.dtype == x.dtype else REGISTRY["cast"](bar, dtype=x.dtype)
+                bar = in_dtype(bar, x.dtype)
             _add(total, x, bar)
     return [total.get(id(x)) for x in inputs]
 
@@ -78,7 +79,7 @@ def _add(total: dict[int, Any], node: Traced, g: Any) -> None:
 def _results(parent: Traced) -> tuple:
     """The results of an op with several, as nodes of their own."""
     return tuple(
-        Traced(v, REGISTRY["output"], (parent,), {"i": i}) if np.asarray(v).dtype.kind == "f" else v
+        Traced(v, REGISTRY["output"], (parent,), {"i": i}) if np.asarray(v).dtype.kind in "fc" else v
         for i, v in enumerate(parent.value)
     )
 

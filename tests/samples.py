@@ -9,6 +9,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 from ops.bundle import Bundle
+from ops.core import in_dtype
 
 DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
@@ -28,15 +29,46 @@ def samples(op: Op, seed: int = 0) -> list[tuple[tuple[Any, ...], dict[str, Any]
     return [(draw(op, rng, (s * 3)[: len(op.domain)]), {}) for s in shapes]
 
 
+def in_the_plane(op: Op, seed: int = 0) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """`samples` moved off the real axis: every operand, and of several operands each one alone."""
+    rng = np.random.default_rng([seed + 1, *map(ord, op.name)])
+    made = []
+    for operands, params in samples(op, seed):
+        moving = [i for i, x in enumerate(operands) if np.asarray(x).dtype.kind == "f"]
+        several = [[i] for i in moving] if len(moving) > 1 else []
+        made += [(_off_axis(op, operands, chosen, rng), params) for chosen in [moving, *several] if chosen]
+    return made
+
+
+def _off_axis(op: Op, operands: Any, chosen: list[int], rng: np.random.Generator) -> tuple[Any, ...]:
+    moved = list(operands)
+    for i in chosen:
+        b = rng.uniform(-0.7, 0.7, np.shape(operands[i]))
+        moved[i] = operands[i] + 1j * (b - np.swapaxes(b, -1, -2) if op.symmetric else b)
+    return tuple(moved)
+
+
 def active(op: Op, operands: Any) -> list[int]:
     """Positions of the operands that have a rule and floating values."""
-    return [i for i, x in enumerate(operands) if op.rule(i) and np.asarray(x).dtype.kind == "f"]
+    return [i for i, x in enumerate(operands) if op.rule(i) and np.asarray(x).dtype.kind in "fc"]
 
 
 def results(z: Any) -> list[np.ndarray]:
     """The floating results, and None in place of the others."""
     parts = z if isinstance(z, tuple) else (z,)
-    return [p if np.asarray(p).dtype.kind == "f" else None for p in parts]
+    return [p if np.asarray(p).dtype.kind in "fc" else None for p in parts]
+
+
+def noise(like: Any, rng: np.random.Generator) -> np.ndarray:
+    """Random numbers of the shape of an array, complex where it is."""
+    shape = np.shape(like)
+    drawn = rng.standard_normal(shape)
+    return np.asarray(drawn + 1j * rng.standard_normal(shape) if np.iscomplexobj(like) else drawn)
+
+
+def adjoints_for(z: Any, rng: np.random.Generator) -> list[Any]:
+    """A random adjoint for each floating result."""
+    return [None if p is None else noise(p, rng) for p in results(z)]
 
 
 def vjps(op: Op, operands: Any, params: Any, gs: list[Any], positions: list[int]) -> list[Any]:
@@ -45,15 +77,21 @@ def vjps(op: Op, operands: Any, params: Any, gs: list[Any], positions: list[int]
     g = gs[0] if op.outputs == 1 else Bundle({i: g for i, g in enumerate(gs) if g is not None})
     env = op.environment(operands, z, params)
     with np.errstate(all="ignore"):
-        return [op.vjp(i, g, env, np.shape(operands[i]), np.asarray(operands[i]).dtype) for i in positions]
+        return [_vjp(op, i, g, env, np.asarray(operands[i])) for i in positions]
+
+
+def _vjp(op: Op, i: int, g: Any, env: dict[str, Any], x: np.ndarray) -> Any:
+    """The adjoint of one operand; its real part where the operand is real."""
+    bar = op.vjp(i, g, env, x.shape, x.dtype)
+    return bar if np.iscomplexobj(bar) == np.iscomplexobj(x) else in_dtype(bar, x.dtype)
 
 
 def directions(op: Op, operands: Any, rng: np.random.Generator) -> dict[int, np.ndarray]:
     """A random direction for each active operand; a symmetric one where the op takes symmetric matrices."""
     made = {}
     for i in active(op, operands):
-        t = np.asarray(rng.standard_normal(np.shape(operands[i])))
-        made[i] = t + np.swapaxes(t, -1, -2) if op.symmetric else t
+        t = noise(operands[i], rng)
+        made[i] = t + np.conj(np.swapaxes(t, -1, -2)) if op.symmetric else t
     return made
 
 
@@ -62,7 +100,8 @@ def moved(operands: Any, ts: dict[int, np.ndarray], h: Any) -> tuple[Any, ...]:
 
 
 def inner(gs: Any, zs: Any) -> Any:
-    return sum(np.sum(g * z) for g, z in zip(gs, zs) if g is not None and z is not None)
+    """Σ Re(conj(g) z)."""
+    return sum(np.sum(np.real(np.conj(g) * z)) for g, z in zip(gs, zs) if g is not None and z is not None)
 
 
 def along(op: Op, operands: Any, params: Any, ts: dict[int, np.ndarray], gs: Any) -> Any:

@@ -12,6 +12,7 @@ from samples import (
     DIFFERENTIABLE,
     ELEMENTWISE,
     active,
+    adjoints_for,
     along,
     directions,
     draw,
@@ -26,10 +27,6 @@ from samples import (
 from ops import REGISTRY
 
 every_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
-
-
-def adjoints_for(z, rng):
-    return [None if p is None else np.asarray(rng.standard_normal(np.shape(p))) for p in results(z)]
 
 
 @every_op
