@@ -12,6 +12,7 @@ from ops import REGISTRY
 from ops.core import Rule
 from tape.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from tape.gradcheck import Unfit, check
+from tape.gradcheck.analytic import reverse
 from tape.gradcheck.rounding import spread
 from tape.gradcheck.subject import Subject
 from tape.jit.kernels import KERNELS
@@ -259,7 +260,7 @@ def test_a_gradient_whose_digits_cancel_is_given_the_room_that_rounding_needs():
         return tape.tanh(y) * 1.4 + 1.5
 
     precision = float(np.finfo(np.float32).eps)
-    (moved,) = spread(Subject(func, (x,), [0], ["x"]), [x], precision)
+    (moved,) = spread(Subject(func, (x,), [0], ["x"]), [x], precision, reverse)
     assert precision < moved[0, 0] / 1e-3 < 1e-2
     assert check(func, (x,)).ok
     assert not check(lambda x: func(x, 1.05), (x,)).ok
@@ -278,7 +279,7 @@ class Cubed(tape.autograd.Function):
 
 def test_rounding_is_followed_through_a_custom_function():
     x = np.array([1.5])
-    (moved,) = spread(Subject(lambda x: Cubed.apply(tape.exp(x)), (x,), [0], ["x"]), [x], 1e-7)
+    (moved,) = spread(Subject(lambda x: Cubed.apply(tape.exp(x)), (x,), [0], ["x"]), [x], 1e-7, reverse)
     assert 1e-8 < moved[0, 0] / (3.0 * np.exp(4.5)) < 1e-5
 
 
@@ -310,14 +311,15 @@ def test_gradgradcheck_takes_grad_outputs():
     v = leaf([1.0, -2.0])
     assert gradgradcheck(lambda x: x**3, x, v)
     assert gradgradcheck(lambda x: (x**3, tape.exp(x)), x, gen_non_contig_grad_outputs=True)
-    with pytest.raises(ValueError, match="got 1 for 2"):
+    with pytest.raises(RuntimeError, match="got 1 for 2"):
         gradgradcheck(lambda x: (x**3, tape.exp(x)), x, (v,))
 
 
 def test_pytorch_arguments_are_taken():
     x = leaf([0.3, 0.8])
     assert gradcheck(tape.exp, (x,), eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0)
-    assert gradcheck(tape.exp, (leaf([0.3, 1e6 * 1e-6], np.float32),), eps=1e-6, atol=1e-5, rtol=1e-3)
+    with pytest.warns(UserWarning, match="Input #0 .*double precision floating point"):
+        assert gradcheck(tape.exp, (leaf([0.3, 1e6 * 1e-6], np.float32),), eps=1e-6, atol=1e-5, rtol=1e-3)
     assert gradcheck(lambda x, n: x * n, (x, 3), check_grad_dtypes=True)
 
 
@@ -333,14 +335,6 @@ def test_loose_tolerances_let_a_small_error_pass():
     assert gradcheck(func, x, atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "option", ["check_forward_ad", "check_batched_grad", "check_batched_forward_grad", "fast_mode", "masked"]
-)
-def test_what_is_not_there_yet_says_so(option):
-    with pytest.raises(NotImplementedError, match=option):
-        gradcheck(tape.exp, leaf([1.0]), **{option: True})
-
-
 def test_structure_below_the_rounding_of_the_output_is_settled_by_a_complex_step():
     """At steps where x * y + y² can be told from rounding, the sine has gone round many times."""
     x, y = np.array([1e-8]), np.array([1e8])
@@ -350,13 +344,13 @@ def test_structure_below_the_rounding_of_the_output_is_settled_by_a_complex_step
 
 
 def test_misuse():
-    with pytest.raises(ValueError, match="requires grad"):
+    with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         gradcheck(tape.exp, (tape.tensor([1.0]),))
-    with pytest.raises(ValueError, match="check_backward_ad=False"):
+    with pytest.raises(AssertionError, match="Expected at least one of check_forward_ad or check_backward_ad"):
         gradcheck(tape.exp, leaf([1.0]), check_backward_ad=False)
     with pytest.raises(ValueError, match=r"Write 1\.0 instead of 1"):
         check(np.exp, (1,))
-    with pytest.raises(Unfit, match="real floating-point"):
+    with pytest.raises(Unfit, match="floating-point or complex"):
         check(lambda x: x > 0, (1.0,))
     with pytest.raises(Unfit, match="nan at these inputs"):
         check(tape.log, (-1.0,))
@@ -383,8 +377,10 @@ def test_empty_and_zero_dimensional_inputs():
 
 def test_gradients_of_the_wrong_dtype_are_reported():
     x = np.float32(1.5)
-    report = check(lambda x: np.float32(2) * x, (x,), gradient=lambda x: np.float64(2), check_grad_dtypes=True)
-    assert report.faults == ["the gradient for input 0 has dtype float64; the input has float32"]
+    report = check(lambda x: np.float32(2) * x, (x,), gradient=lambda x: np.float64(2), dtypes=True)
+    assert report.faults == [
+        "Gradient has dtype mismatch: the gradient for input 0 has dtype float64; the input has float32"
+    ]
 
 
 def test_a_gradient_by_hand_must_fit():

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .line import Grid, Line
 from .numeric import COMPLEX_ERROR, central, plain_step, settle
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
-from .subject import Array, Subject
+from .subject import Array, Axis
 
 CONFIDENCE = 8.0
 """How many times its own estimated error a numerical derivative is allowed to be off."""
@@ -27,11 +28,13 @@ class Tolerances:
     The default relative tolerance is 10⁻⁶ for float64 and 2·10⁻⁵ for float32.  The default
     absolute tolerance has no fixed size, since inputs of 10⁻⁸ and 10⁸ share one check: it is what
     rounding leaves of the gradient itself, and the error of the difference at this element.
+    `noise` is by how much two computations of the gradient may differ.
     """
 
     eps: float | None = None
     atol: float | None = None
     rtol: float | None = None
+    noise: float = 0.0
 
     def relative(self, precision: float) -> float:
         """The relative tolerance where numbers have that precision."""
@@ -64,66 +67,45 @@ class Settled:
 
 
 def compare(
-    subject: Subject,
-    point: Sequence[Array],
+    grid: Grid,
     blocks: Sequence[Array],
     precision: Array,
     noise: Callable[[], tuple[Array, Sequence[Array]]],
     tolerances: Tolerances,
-    progress: Callable[[int], object] = lambda done: None,
+    mode: str,
+    progress: Callable[[], object] = lambda: None,
 ) -> Iterator[Comparison]:
     """Compare the blocks of a Jacobian with differences of the function.
 
     Args:
-        point: values of the checked inputs, in the precision that differences are taken in.
-        blocks: per input, the derivatives (output elements, input elements).
-        precision: per output element, the precision of the gradient.
+        grid: what is compared, at a point in the precision that differences are taken in.
+        blocks: per input, the derivatives (numbers of the outputs, numbers of the input).
+        precision: per number of the outputs, the precision of the gradient.
         noise: gives what rounding alone does to the outputs, and per input to the gradient under check.
-        progress: called with the number of elements done.
+        mode: how the gradient was computed, for the report.
+        progress: called after each number of the inputs.
     """
-    rough = np.array([np.finfo(d).eps for s, d in zip(subject.shapes, subject.dtypes) for _ in range(int(np.prod(s)))])
-    rough = np.maximum(rough, max((np.finfo(x.dtype).eps for x in point), default=0.0))
-    done = 0
-    for k, (x, block) in enumerate(zip(point, blocks)):
+    rough = precisions(grid.outputs)
+    rough = np.maximum(rough, max((precision_of(x.dtype) for x in grid.inputs), default=0.0))
+    for k, (axis, block) in enumerate(zip(grid.inputs, blocks)):
         columns, failures = [], 0
-        for e in range(x.size):
+        for e in range(axis.size):
             allowed = _Allowance(tolerances, precision, noise, k, e)
-            line = _Element(subject, point, k, e)
-            column = _examine(line, block[:, e], rough, allowed, failures < PATIENCE)
+            column = _examine(grid.line(k, e), block[:, e], rough, allowed, failures < PATIENCE)
             failures += bool(column.examined and np.any(column.ratio > 1))
             columns.append(column)
-            done += 1
-            progress(done)
-        yield from _summaries(subject, k, x, block, columns)
+            progress()
+        yield from _summaries(grid, axis, block, columns, mode)
 
 
-class _Element:
-    """The function along one element of one input, the others held still."""
+def precision_of(dtype: np.dtype[Any]) -> float:
+    """The distance of 1 from the next number."""
+    return float(np.finfo(dtype).eps)
 
-    def __init__(self, subject: Subject, point: Sequence[Array], k: int, e: int):
-        self.subject, self.point, self.k, self.e = subject, list(point), k, e
-        self.x = point[k].reshape(-1)[e]
-        self.size = sum(int(np.prod(s)) for s in subject.shapes)
-        size = np.max(np.abs(point[k]))
-        self.scale = float(size) if np.isfinite(size) and size > 0 else 1.0
 
-    def moved(self, value: object, dtype: np.dtype[Any] | None = None) -> list[Array]:
-        point = list(self.point)
-        point[self.k] = x = np.array(point[self.k], dtype=dtype)
-        x.reshape(-1)[self.e] = value
-        return point
-
-    def __call__(self, value: object) -> Array:
-        """The outputs, nan where the function raises: a step may leave its domain, or its patience."""
-        try:
-            with np.errstate(all="ignore"):
-                found = self.subject.flat(self.moved(value))
-        except Exception:
-            found = np.full(self.size, np.nan)
-        return found if len(found) == self.size else np.full(self.size, np.nan)
-
-    def at_complex(self, value: object) -> Array:
-        return self.subject.complex_flat(self.moved(value, np.dtype(np.complex128)))
+def precisions(axes: Sequence[Axis]) -> Array:
+    """The precision of each number of some axes."""
+    return np.array([precision_of(axis.dtype) for axis in axes for _ in range(axis.size)])
 
 
 @dataclass(frozen=True)
@@ -140,14 +122,14 @@ class _Allowance:
         """What the plain difference must agree within to be believed at once."""
         relative = np.array([self.tolerances.relative(p) for p in self.precision.tolist()])
         with np.errstate(all="ignore"):
-            return (self.tolerances.atol or 0.0) + relative * np.abs(numeric)
+            return (self.tolerances.atol or 0.0) + self.tolerances.noise + relative * np.abs(numeric)
 
     def last(self, numeric: Array, uncertainty: Array) -> Array:
         """What a settled derivative must agree within: the errors of both sides are allowed for."""
         return self.first(numeric) + CONFIDENCE * (uncertainty + self.noise()[1][self.k][:, self.e])
 
 
-def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
+def _examine(line: Line, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
     """Compare along one input element: by plain differences first, and closely where they disagree."""
     h = allowed.tolerances.eps or plain_step(float(line.x), line.scale, float(np.max(rough, initial=0.0)))
     column = _plainly(line, analytic, rough, allowed, h)
@@ -162,9 +144,11 @@ def _examine(line: _Element, analytic: Array, rough: Array, allowed: _Allowance,
     return column
 
 
-def _plainly(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
+def _plainly(line: Line, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
     """Compare with the plain central difference."""
     found = central(line, line.x, h, rough)
+    if line.unsteady is not None:
+        raise line.unsteady.at(line.where(), h)
     with np.errstate(all="ignore"):
         error, tolerance = np.abs(analytic - found.value), allowed.first(found.value)
     n = len(analytic)
@@ -172,12 +156,12 @@ def _plainly(line: _Element, analytic: Array, rough: Array, allowed: _Allowance,
     return Settled(error, tolerance, found.rounding, found.value, np.full(n, found.step), method)
 
 
-def _longer(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
+def _longer(line: Line, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
     """The same with a longer step: where rounding was the trouble, two calls more settle it."""
     return _plainly(line, analytic, rough, allowed, LONGER * h)
 
 
-def _settle(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, _: float) -> Settled:
+def _settle(line: Line, analytic: Array, rough: Array, allowed: _Allowance, _: float) -> Settled:
     """Compare with the best that differences can do, or with the complex step where they cannot tell."""
     found = settle(line, line.x, line.scale, rough, line.at_complex, allowed.noise()[0])
     with np.errstate(all="ignore"):
@@ -193,38 +177,42 @@ def _settle(line: _Element, analytic: Array, rough: Array, allowed: _Allowance, 
     return closely
 
 
-def _summaries(subject: Subject, k: int, x: Array, block: Array, columns: list[Settled]) -> Iterator[Comparison]:
+def _summaries(grid: Grid, axis: Axis, block: Array, columns: list[Settled], mode: str) -> Iterator[Comparison]:
     """One comparison per output, from the columns of one input."""
     start = 0
-    for name, shape in zip(subject.output_names, subject.shapes):
-        size = int(np.prod(shape))
-        rows = slice(start, start + size)
-        start += size
-        yield _summary(subject.names[subject.wrt[k]], name, x.shape, shape, block[rows], columns, rows)
+    for out in grid.outputs:
+        rows = slice(start, start + out.size)
+        start += out.size
+        yield _summary(axis, out, block[rows], columns, rows, mode)
 
 
-def _summary(
-    input: str, output: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...],
-    block: Array, columns: list[Settled], rows: slice,
-) -> Comparison:  # fmt: skip
+def _summary(axis: Axis, out: Axis, block: Array, columns: list[Settled], rows: slice, mode: str) -> Comparison:
+    facts: dict[str, Any] = {
+        "input": axis.name, "output": out.name, "input_shape": axis.shape, "output_shape": out.shape,
+        "input_number": axis.number, "output_number": out.number, "mode": mode, "along": axis.whole,
+        "checked": block.size,
+    }  # fmt: skip
     if block.size == 0:
-        nothing = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        return Comparison(input, output, input_shape, output_shape, 0, 0, None, None, *nothing, "central", RIGHT)
+        return Comparison(**facts)
     ratios = np.array([c.ratio[rows] if c.examined else np.full(len(block), -1.0) for c in columns])
-    e, o = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
+    e, o = _worst(ratios, axis, out)
     column = columns[e]
-    numeric, error, tolerance, uncertainty, step = (
-        float(field[rows][o])
-        for field in (column.numeric, column.error, column.tolerance, column.uncertainty, column.step)
-    )
-    verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(numeric) else WRONG
+    numbers: dict[str, Any] = {
+        name: float(getattr(column, name)[rows][o])
+        for name in ("numeric", "error", "tolerance", "uncertainty", "step")
+    }
+    (input_index, input_part), (output_index, output_part) = axis.place(e), out.place(o)
+    verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(numbers["numeric"]) else WRONG
     return Comparison(
-        input, output, input_shape, output_shape, block.size, int(np.sum(ratios > 1)),
-        _index(int(e), input_shape), _index(int(o), output_shape),
-        float(block[o, e]), numeric, error, tolerance, uncertainty, step,
-        str(column.method[rows][o]), verdict, all(c.examined for c in columns),
+        **facts, **numbers, wrong=int(np.sum(ratios > 1)), input_index=input_index, output_index=output_index,
+        input_part=input_part, output_part=output_part, analytic=float(block[o, e]),
+        method=str(column.method[rows][o]), verdict=verdict, complete=all(c.examined for c in columns),
     )  # fmt: skip
 
 
-def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(k) for k in np.unravel_index(position, shape)) if shape else ()
+def _worst(ratios: Array, axis: Axis, out: Axis) -> tuple[int, int]:
+    """The worst pair of numbers; as in PyTorch, one of the imaginary part of a complex output if any is wrong."""
+    if out.is_complex and not out.whole and np.any(ratios[:, 1::2] > 1):
+        ratios = np.where(np.arange(ratios.shape[1]) % 2, ratios, -2.0)
+    e, o = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
+    return int(e), int(o)

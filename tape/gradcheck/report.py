@@ -8,25 +8,32 @@ from typing import Any
 from ..location import Location
 
 WRONG, UNSETTLED, RIGHT = "wrong", "unsettled", "right"
+REVERSE, FORWARD, BY_HAND = "reverse", "forward", "by hand"
+WORDS = {"real": "real", "imag": "imaginary"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One input against one output, by its worst element.
 
     Attributes:
         input, output: names.
         input_shape, output_shape: shapes.
+        input_number, output_number: the places among the inputs, and among the outputs that are checked.
+        mode: how the gradient was computed: ``reverse``, ``forward``, or ``by hand``.
+        along: whether uᵀJv was compared, along random directions u and v, in place of every element.
         checked: number of pairs of an input and an output element.
         wrong: how many of them are wrong, at least.
-        input_index, output_index: the worst pair; None where there is nothing to compare.
+        input_index, output_index: the worst pair; None where there is nothing to compare, or `along`.
+        input_part, output_part: ``real`` or ``imag`` where that element is complex.
         analytic: the gradient under check at that pair.
         numeric: the numerical derivative there.
         error: |analytic − numeric|; at a kink, the distance to the slopes on its two sides.
         tolerance: what the error may be.
         uncertainty: how far the numerical derivative itself may be off.
         step: the step that it was taken with.
-        method: ``central``, ``richardson``, ``complex step`` or ``kink``.
+        method: ``central``, ``richardson``, ``complex step`` or ``kink``; ``elements`` where a comparison `along`
+            was decided by one element by element.
         verdict: ``right``, ``wrong``, or ``unsettled`` where no finite difference can be taken.
         complete: whether every element in doubt was looked into; a dozen wrong ones are enough.
     """
@@ -35,18 +42,24 @@ class Comparison:
     output: str
     input_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
+    input_number: int
+    output_number: int
+    mode: str
+    along: bool
     checked: int
-    wrong: int
-    input_index: tuple[int, ...] | None
-    output_index: tuple[int, ...] | None
-    analytic: float
-    numeric: float
-    error: float
-    tolerance: float
-    uncertainty: float
-    step: float
-    method: str
-    verdict: str
+    wrong: int = 0
+    input_index: tuple[int, ...] | None = None
+    output_index: tuple[int, ...] | None = None
+    input_part: str = ""
+    output_part: str = ""
+    analytic: float = 0.0
+    numeric: float = 0.0
+    error: float = 0.0
+    tolerance: float = 0.0
+    uncertainty: float = 0.0
+    step: float = 0.0
+    method: str = "central"
+    verdict: str = RIGHT
     complete: bool = True
 
     @property
@@ -70,7 +83,18 @@ class Comparison:
     @property
     def pair(self) -> str:
         """The derivative that was compared, as it is written: ``d output[1] / d w[0, 2]``."""
-        return f"d {self.output}{brackets(self.output_index)} / d {self.input}{brackets(self.input_index)}"
+        if self.along:
+            return f"u · d {self.output} / d {self.input} · v along random u, v"
+        output = place_of(self.output, self.output_index, self.output_part)
+        return f"d {output} / d {place_of(self.input, self.input_index, self.input_part)}"
+
+    @property
+    def headline(self) -> str:
+        """What is wrong, in PyTorch's words."""
+        part, side = (self.input_part, "inputs") if self.mode == FORWARD else (self.output_part, "outputs")
+        considering = f"While considering the {WORDS[part]} part of complex {side} only, " if part else ""
+        how = "Jacobian computed with forward mode mismatch" if self.mode == FORWARD else "Jacobian mismatch"
+        return f"{considering}{how} for output {self.output_number} with respect to input {self.input_number}"
 
     def __str__(self) -> str:
         if self.verdict == UNSETTLED:
@@ -79,10 +103,15 @@ class Comparison:
                 "this element at any step, so no difference can be taken"
             )
         return (
-            f"{self.pair}: gradient {self.analytic:.10g}, difference {self.numeric:.10g} "
+            f"{self.headline}:\n    {self.pair}: gradient {self.analytic:.10g}, difference {self.numeric:.10g} "
             f"({self.method}, step {self.step:.1e}), error/tolerance {self.ratio:.3g}; "
             f"{self.count} {self.verdict}"
         )
+
+
+def place_of(name: str, index: tuple[int, ...] | None, part: str = "") -> str:
+    """An element of an array as it is written: ``w[0, 2]``, ``z[1].imag``, or the name of a number."""
+    return f"{name}{brackets(index)}" + (f".{part}" if part else "")
 
 
 def brackets(index: tuple[int, ...] | None) -> str:
@@ -99,6 +128,8 @@ class Suspect:
         operand: name of the operand whose gradient is wrong.
         where: the line of the user's program that applied it.
         analytic, numeric: derivative of ⟨g, op⟩ along a random direction, by its rule and by differences.
+        mode: ``reverse`` or ``forward``: which rule.
+        order: 2 if the rule is right, and what it computes has a wrong gradient in turn.
     """
 
     op: str
@@ -106,12 +137,35 @@ class Suspect:
     where: Location
     analytic: float
     numeric: float
+    mode: str = REVERSE
+    order: int = 1
+
+    @property
+    def off(self) -> float:
+        """By which part of its size the rule is off."""
+        size = max(abs(self.numeric), abs(self.analytic))
+        return abs(self.analytic - self.numeric) / size if size else 0.0
+
+    @property
+    def claim(self) -> tuple[str, str]:
+        """What gives the wrong number, and what the right one."""
+        if self.order == 2:
+            wrong = f"the gradient of the rule of {self.op} with respect to {self.operand}"
+            return wrong, "differences of the rule itself"
+        rule = "forward rule" if self.mode == FORWARD else "rule"
+        return f"the {rule} of {self.op} with respect to {self.operand}", f"differences of {self.op} itself"
 
     def __str__(self) -> str:
+        wrong, right = self.claim
         return (
-            f"{self.where}\n    the rule of {self.op} with respect to {self.operand} gives {self.analytic:.10g}; "
-            f"differences of {self.op} itself give {self.numeric:.10g}"
+            f"{self.where}\n    {wrong} gives {self.analytic:.10g}; {right} give {self.numeric:.10g}: "
+            f"off by {percent(self.off)}"
         )
+
+
+def percent(part: float) -> str:
+    """A part of 1 as a percentage of three digits."""
+    return f"{100 * part:.3g} %"
 
 
 @dataclass
@@ -122,6 +176,7 @@ class Report:
         comparisons: one per checked input and output.
         faults: what else is wrong, as sentences: a gradient that is not deterministic, of the wrong dtype…
         suspects: the ops at fault, where one can be told.
+        detached: names of the checked outputs that have no history, so that their gradient is nothing but zero.
         lines: where no op is at fault by itself, the user's lines that recorded what led to a wrong output.
         evaluations: how often the function was called.
     """
@@ -130,6 +185,7 @@ class Report:
     faults: list[str] = field(default_factory=list)
     suspects: list[Suspect] = field(default_factory=list)
     lines: list[Location] = field(default_factory=list)
+    detached: list[str] = field(default_factory=list)
     evaluations: int = 0
 
     @property
@@ -163,7 +219,7 @@ class Report:
             "ok": self.ok,
             "comparisons": [{**asdict(c), "ratio": c.ratio} for c in self.comparisons],
             "faults": list(self.faults),
-            "suspects": [{**asdict(s), "where": place(s.where)} for s in self.suspects],
+            "suspects": [{**asdict(s), "off": s.off, "where": place(s.where)} for s in self.suspects],
             "lines": [place(where) for where in self.lines],
             "evaluations": self.evaluations,
         }

@@ -8,7 +8,7 @@ A gradient through tanh near 1, where 1 − z² has lost its digits, is not wron
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -19,10 +19,15 @@ from ops import Op
 
 from ..record import CUSTOM, bind
 from ..tensor import Tensor
-from .analytic import Written, sweep_jacobian
+from .analytic import Jacobian
+from .line import Grid
 from .subject import Array, Subject
+from .written import Written
 
 RUNS = 6
+
+Derivative = Callable[[Subject, Sequence[Array]], Jacobian]
+"""A way to compute the Jacobian under check."""
 
 
 class Rounded(Tensor):
@@ -71,9 +76,11 @@ class _Shake:
     def __call__(self, x: Any) -> Any:
         if isinstance(x, tuple):
             return tuple(map(self, x))
-        if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind != "f":
+        if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
             return x
         off = 1.0 + self.precision * self.rng.uniform(-1.0, 1.0, x.shape)
+        if x.dtype.kind == "c":
+            off = off + 1j * self.precision * self.rng.uniform(-1.0, 1.0, x.shape)
         return np.multiply(x, off).astype(x.dtype)[()]
 
 
@@ -83,36 +90,42 @@ SHAKE: ContextVar[_Shake] = ContextVar("SHAKE")
 class _Shaken(Subject):
     """A subject of which everything computed from its leaves is rounded at random, and maybe they are too."""
 
-    def arguments(self, arrays: Sequence[Array]) -> list[Any]:
+    def __init__(self, subject: Subject):
+        super().__init__(subject.func, subject.inputs, subject.wrt, subject.names)
+        self.kept, self.lenient, self.needs_history = subject.kept, subject.lenient, subject.needs_history
+
+    def arguments(self, arrays: Sequence[Array], *, requires_grad: bool = True) -> list[Any]:
         shake = SHAKE.get()
-        given = super().arguments([shake(x) for x in arrays] if shake.leaves else arrays)
+        moved = [shake(x) for x in arrays] if shake.leaves else arrays
+        given = super().arguments(moved, requires_grad=requires_grad)
         for i in self.wrt:
             given[i].__class__ = Rounded
         return given
 
 
-def spread(subject: Subject, point: Sequence[Array], precision: float) -> list[Array]:
+def spread(subject: Subject, point: Sequence[Array], precision: float, derivative: Derivative) -> list[Array]:
     """Per checked input, by how much the gradients of a few randomly rounded runs differ."""
     if isinstance(subject, Written):
-        return _spread_of_written(subject, point)
-    shaken = _Shaken(subject.func, subject.inputs, subject.wrt, subject.names)
+        return _spread_of_written(subject, point, derivative)
+    shaken = _Shaken(subject)
     token = SHAKE.set(_Shake(precision))
     try:
-        wide = [x.astype(np.float64) for x in point]
-        runs = [sweep_jacobian(shaken, wide).blocks for _ in range(RUNS)]
+        wide = [x.astype(wide_dtype(x.dtype)) for x in point]
+        runs = [derivative(shaken, wide).blocks for _ in range(RUNS)]
     except Exception:  # a function may insist on exact values; then nothing is allowed for rounding
-        return [np.zeros((1, x.size)) for x in point]
+        return [np.zeros((1, axis.size)) for axis in subject.input_axes(point)]
     finally:
         SHAKE.reset(token)
     return [_finite(np.max(parts, axis=0) - np.min(parts, axis=0)) for parts in zip(*runs)]
 
 
-def output_spread(subject: Subject, point: Sequence[Array]) -> Array:
+def output_spread(grid: Grid) -> Array:
     """By how much the outputs of a few randomly rounded runs differ; 0 where they cannot be rounded so."""
-    shaken = _Shaken(subject.func, subject.inputs, subject.wrt, subject.names)
-    token = SHAKE.set(_Shake(max((float(np.finfo(x.dtype).eps) for x in point), default=0.0), leaves=False))
+    shaken = _Shaken(grid.subject)
+    precision = max((float(np.finfo(x.dtype).eps) for x in grid.point), default=0.0)
+    token = SHAKE.set(_Shake(precision, leaves=False))
     try:
-        runs = [shaken.flat(point) for _ in range(RUNS)]
+        runs = [grid.reduce_outputs(shaken.flat(grid.point)) for _ in range(RUNS)]
     except Exception:  # as above
         return np.zeros(1)
     finally:
@@ -120,14 +133,19 @@ def output_spread(subject: Subject, point: Sequence[Array]) -> Array:
     return _finite(np.max(runs, axis=0) - np.min(runs, axis=0))
 
 
-def _spread_of_written(subject: Written, point: Sequence[Array]) -> list[Array]:
+def wide_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the same kind in which numbers have 53 bits."""
+    return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+
+
+def _spread_of_written(subject: Written, point: Sequence[Array], derivative: Derivative) -> list[Array]:
     """The same for a function of plain arrays: between the dtype of its inputs and float64, and between neighbours."""
     rng = np.random.default_rng(0)
-    here = subject.jacobian(point).blocks
-    others = [subject.jacobian([x.astype(np.float64) for x in point]).blocks]
+    here = derivative(subject, point).blocks
+    others = [derivative(subject, [x.astype(np.float64) for x in point]).blocks]
     for _ in range(RUNS):
         beside = [np.nextafter(x, rng.choice([-np.inf, np.inf], size=x.shape).astype(x.dtype)) for x in point]
-        others.append(subject.jacobian(beside).blocks)
+        others.append(derivative(subject, beside).blocks)
     return [_finite(np.max(np.abs(np.array(parts) - x), axis=0)) for x, parts in zip(here, zip(*others))]
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ..location import Location
 from .plan import Plan
-from .report import UNSETTLED, Comparison, Report, brackets
+from .report import UNSETTLED, Comparison, Report, percent, place_of
 
 PATIENCE = 1.0
 PAPER = 160
@@ -83,26 +83,29 @@ def _table(title: str, plan: Plan, report: Report) -> Table:
     table = Table(title=title, title_justify="left")
     several = {c.output for c in report.comparisons} != {"output"}
     ours = "tape" if plan.gradient is None else plan.gradient.__name__
-    heads = (*(("output",) if several else ()), "input", "shape", "worst", ours, "difference", "error/tol", "")
-    for head in heads:
+    modes = len({c.mode for c in report.comparisons}) > 1
+    names = [name for name, shown in (("mode", modes), ("output", several), ("input", True)) if shown]
+    for head in (*names, "shape", "worst", ours, "difference", "error/tol", ""):
         number = head in (ours, "difference", "error/tol")
         table.add_column(escape(head), justify="right" if number else "left", no_wrap=True)
     for c in report.comparisons:
-        cells = (*((c.output,) if several else ()), c.input, str(tuple(c.input_shape)), _where(c), *_numbers(c))
+        cells = (*(getattr(c, name) for name in names), str(tuple(c.input_shape)), _where(c), *_numbers(c))
         table.add_row(*map(escape, cells), f"[{COLOURS[c.verdict]}]{c.verdict}[/]")
     return table
 
 
 def _where(c: Comparison) -> str:
     """Index of the worst element: of the input, and of the output where that is an array."""
-    if c.input_index is None:
+    if c.checked == 0:
         return "empty"
-    of_output = brackets(c.output_index)
-    return brackets(c.input_index) + (f" → {of_output}" if of_output else "")
+    if c.along:
+        return "along u, v"
+    of_output = place_of("", c.output_index, c.output_part)
+    return place_of("", c.input_index, c.input_part) + (f" → {of_output}" if of_output else "")
 
 
 def _numbers(c: Comparison) -> tuple[str, str, str]:
-    if c.input_index is None:
+    if c.checked == 0:
         return "", "", ""
     ratio = "" if c.verdict == UNSETTLED else f"{c.ratio:.2g}"
     return f"{c.analytic:.8g}", f"{c.numeric:.8g}", ratio
@@ -117,9 +120,10 @@ def _show_findings(out: Console, report: Report) -> None:
             out.print(f"[yellow]•[/] {escape(str(c))}")
     for s in report.suspects:
         out.print(f"[bold red]•[/] {_line(s.where)}")
+        wrong, right = map(escape, s.claim)
         out.print(
-            f"    here the rule of [bold]{escape(s.op)}[/] with respect to {escape(s.operand)} gives {s.analytic:.8g}, "
-            f"but differences of {escape(s.op)} itself give {s.numeric:.8g}"
+            f"    here {wrong} gives {s.analytic:.8g}, but {right} give {s.numeric:.8g}: "
+            f"[bold]off by {percent(s.off)}[/]"
         )
     if report.lines:
         out.print("No op is wrong by itself; the gradient went through these lines:")
@@ -140,7 +144,7 @@ def _show_inputs(out: Console, plan: Plan) -> None:
 
 def _show_details(out: Console, report: Report) -> None:
     for c in report.comparisons:
-        if c.input_index is not None:
+        if c.checked:
             out.print(
                 f"  {escape(c.pair)}: error {c.error:.2g}, tolerance {c.tolerance:.2g}; {c.method} with step "
                 f"{c.step:.2g}, itself uncertain by {c.uncertainty:.2g}; {escape(c.count)} {c.verdict}"
