@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .batching import along, filling_diagonal, trailing
 from .core import composite, linear, ready
 from .shape import broadcast_to, cases_of, reshape
 
@@ -24,6 +25,7 @@ diagonal = linear(
     lambda g, x_shape, offset, axis1, axis2: fill_diagonal(g, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2),
     numpy=(np.diagonal,),
     cases=cases_of(((3, 3), {}), ((2, 4), {"offset": 1}), ((2, 3, 4), {"offset": -1, "axis1": 0, "axis2": 2})),
+    batch=along("axis1", "axis2"),
     doc="The elements x[i, i + offset] of the matrices in the axes `axis1`, `axis2`, along a new last axis.",
 )
 
@@ -32,6 +34,7 @@ fill_diagonal = linear(
     lambda g, offset, axis1, axis2: diagonal(g, offset=offset, axis1=axis1, axis2=axis2),
     node="DiagEmbedBackward0",
     cases=cases_of(((3,), {"shape": (3, 3)}), ((2, 3), {"shape": (2, 4, 5), "offset": -1, "axis1": -2, "axis2": -1})),
+    batch=filling_diagonal,
     doc="Zeros of the given shape with x on a diagonal: the transpose of `diagonal`.",
 )
 
@@ -47,18 +50,21 @@ trace = linear(
     "trace", lambda x, *, offset=0, axis1=0, axis2=1: np.trace(x, offset, axis1, axis2), _trace_transpose,
     numpy=(np.trace,),
     cases=cases_of(((3, 3), {}), ((2, 4), {"offset": 1}), ((2, 3, 4), {"offset": -1, "axis1": 1, "axis2": 2})),
+    batch=along("axis1", "axis2"),
     doc="Sum of a diagonal.",
 )
 
 tril = linear(
     "tril", lambda x, *, k=0: np.tril(x, k), lambda g, k: tril(g, k=k),
     numpy=(np.tril,), cases=cases_of(((3, 4), {}), ((2, 3, 3), {"k": -1})),
+    batch=trailing(2),
     doc="The matrices with zeros above diagonal number k.",
 )
 
 triu = linear(
     "triu", lambda x, *, k=0: np.triu(x, k), lambda g, k: triu(g, k=k),
     numpy=(np.triu,), cases=cases_of(((3, 4), {}), ((2, 3, 3), {"k": 1})),
+    batch=trailing(2),
     doc="The matrices with zeros below diagonal number k.",
 )
 

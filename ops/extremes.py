@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .batching import along, whole
 from .comparison import eq, isnan, logical_and, logical_or
 from .core import Op, composite, general, ready
 from .index import gather, scatter_add
@@ -42,7 +43,7 @@ def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
         name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
         lambda g, x, z, axis: kept(g, x.shape, axis) * _even_shares(x, z, axis),
         jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _even_shares(x, z, axis), axis=axis, keepdims=keepdims),
-        cases=_distinct(*REDUCTIONS), doc=doc, **facts,
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), **facts,
     )
 
 
@@ -60,7 +61,7 @@ def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
     return general(
         name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
         jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
-        node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc,
+        node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc, batch=whole(f"a{name[:3]}"),
     )
 
 
@@ -106,7 +107,7 @@ def _one_along(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
         name, lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
         lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
         jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
-        node=node, outputs=2, doc=doc,
+        node=node, outputs=2, doc=doc, batch=along("axis"),
         cases=_distinct(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((4,), {})),
     )
 
@@ -150,7 +151,7 @@ def _kthvalue(x: Any, *, k: int, axis: int = -1, keepdims: bool = False) -> tupl
 sort = general(
     "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})),
+    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})), batch=along("axis"),
     doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
 )
 
@@ -158,6 +159,7 @@ topk = general(
     "topk", _topk,
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
     outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
+    batch=along("axis"),
     doc="The k largest (or smallest) elements along an axis, in order, and their indices.",
 )
 
@@ -166,6 +168,7 @@ kthvalue = general(
     lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
     jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
     outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
+    batch=along("axis"),
     doc="The k-th smallest element along an axis (k from 1), and its index.",
 )
 

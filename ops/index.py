@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .core import composite, linear, ready
+from . import batching_index as rules
+from .batching import along
+from .batching_index import parts_of
+from .core import composite, is_complex, linear, ready
 from .shape import Case, broadcast_arrays, broadcast_to, cases_of, ravel, sum_to
-
-
-def _parts(index: Any) -> tuple[Any, ...]:
-    return index if isinstance(index, tuple) else (index,)
 
 
 def _is_basic(index: Any) -> bool:
     """Whether an index is made of slices and integers alone, so that no element is read twice."""
     return all(
         p is None or p is Ellipsis or (isinstance(p, (slice, int, np.integer)) and not isinstance(p, bool))
-        for p in _parts(index)
+        for p in parts_of(index)
     )
 
 
@@ -37,6 +36,7 @@ select = linear(
     "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
     motion="block", view=True,
+    batch=rules.selecting,
     doc="x[i] for one integer i along the first axis.",
 )
 
@@ -48,6 +48,7 @@ scatter = linear(
         ((3,), {"index": slice(0, 3), "shape": (4,)}),
         ((1,), {"index": np.array([True, False]), "shape": (2,)}),
     ),
+    batch=rules.scattering,
     doc="Zeros of the given shape with x added at an index; repeated indices add up.",
 )
 
@@ -56,8 +57,8 @@ def _node(index: Any) -> str:
     """PyTorch applies an index part by part; the node is that of the last part."""
     if not _is_basic(index):
         return "IndexBackward0"
-    last = next((p for p in reversed(_parts(index)) if p is not Ellipsis and p != slice(None)), None)
-    if last is None and any(p is None for p in _parts(index)):
+    last = next((p for p in reversed(parts_of(index)) if p is not Ellipsis and p != slice(None)), None)
+    if last is None and any(p is None for p in parts_of(index)):
         return "UnsqueezeBackward0"
     return "SelectBackward0" if isinstance(last, (int, np.integer)) else "SliceBackward0"
 
@@ -75,13 +76,21 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 getitem = linear(
     "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     node=_node, cases=_index_cases, view=_is_basic,
+    batch=rules.selecting,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )
+
+
+def check_kinds(x: Any, y: Any, what: str) -> None:
+    """Raise where complex numbers are to be put among real ones."""
+    if is_complex(y) and x.dtype.kind != "c":
+        raise RuntimeError(f"{what} needs y to fit x, and x is {x.dtype} while y is complex; convert x first")
 
 
 def _index_put(x: Any, y: Any, *, index: Any, accumulate: bool = False) -> Any:
     x = np.asarray(x)
     z = np.array(x, dtype=np.result_type(x, y) if x.dtype.kind not in "fc" else x.dtype)
+    check_kinds(z, y, "x[index] = y")
     if accumulate:
         np.add.at(z, index, y)
     else:
@@ -120,6 +129,7 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 index_put = linear(
     "index_put", _index_put, _overwrite, _written, cases=_put_cases,
+    batch=rules.putting,
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 
     Where an index repeats the last value stays, and only that one gets a gradient.
@@ -140,6 +150,7 @@ def _gather(x: Any, indices: Any, *, axis: int = -1) -> Any:
 
 def _scatter_add(x: Any, indices: Any, source: Any, *, axis: int = -1) -> Any:
     z = np.array(x)
+    check_kinds(z, source, "scatter_add(x, y)")
     np.add.at(z, _cells(np.asarray(indices), axis), source)
     return z
 
@@ -159,6 +170,7 @@ gather = linear(
     "gather", _gather,
     lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis), None,
     cases=_gather_cases,
+    batch=along("axis"),
     doc="z[i, j] = x[indices[i, j], j] for axis 0, and so on: one element chosen along an axis at each place.",
 )
 
@@ -166,6 +178,7 @@ scatter_add = linear(
     "scatter_add", _scatter_add,
     lambda g: g, None, lambda g, indices, axis: gather(g, indices, axis=axis),
     cases=_scatter_add_cases,
+    batch=along("axis"),
     doc="x with z[indices[i, j], j] += source[i, j] for axis 0, and so on.",
 )
 
@@ -181,6 +194,7 @@ def _take_transpose(g: Any, x_shape: tuple[int, ...], indices: Any, axis: int | 
 
 def _index_add(x: Any, indices: Any, source: Any, *, axis: int | None = 0) -> Any:
     z = np.array(x)
+    check_kinds(z, source, "index_add(x, y)")
     if axis is None:
         np.add.at(z.reshape(-1), np.asarray(indices), source)
     else:
@@ -205,6 +219,7 @@ take = linear(
     "take", _take, _take_transpose, None,
     node=lambda axis: "TakeBackward0" if axis is None else "IndexSelectBackward0",
     numpy=(np.take,), cases=_take_cases,
+    batch=rules.taking,
     doc="Whole slices of x along an axis, chosen by number; elements of the flattened x where `axis` is None.",
 )
 
@@ -212,6 +227,7 @@ index_add = linear(
     "index_add", _index_add,
     lambda g: g, None, lambda g, indices, axis: take(g, indices, axis=axis),
     cases=_index_add_cases,
+    batch=rules.adding,
     doc="x with the slices of `source` added to the slices of x whose numbers are `indices`.",
 )
 
@@ -235,6 +251,7 @@ def _mask_cases(rng: np.random.Generator) -> Iterator[Case]:
 masked_choice = linear(
     "masked_choice", _masked_select, lambda g, mask: masked_place(g, mask), None,
     node="MaskedSelectBackward0", cases=_mask_cases,
+    batch=rules.masking,
     doc="The elements of x at which a mask of the same shape holds, in one axis.",
 )
 
@@ -242,6 +259,7 @@ masked_place = linear(
     "masked_place", _masked_place, lambda g, mask: masked_choice(g, mask), None,
     node="MaskedScatterBackward0",
     cases=lambda rng: iter([((rng.standard_normal(2), np.array([[True], [True], [False]])), {})]),
+    batch=rules.masking,
     doc="Zeros with the elements of x put, in order, where the mask holds: the transpose of `masked_choice`.",
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import batching
 from .core import composite, linear, ready, shape_of
 from .index import getitem
 from .shape import cases_of, ravel
@@ -30,6 +31,7 @@ join = linear(
         ([(2, 1), (2, 0), (2, 2)], {"starts": (0, 1, 1), "axis": -1}),
         ([(2,)], {"starts": (0,)}),
     ),
+    batch=batching.along("axis"),
     doc="Arrays one after the other along an existing axis; `cat` works out where each of them starts.",
 )
 
@@ -54,6 +56,7 @@ stack = linear(
     "stack", lambda *xs, axis=0: np.stack(xs, axis),
     lambda g, x_shape, i, axis: getitem(g, index=along(axis, len(x_shape) + 1, i)),
     numpy=(np.stack,), cases=cases_of(([(2, 3), (2, 3)], {}), ([(2,), (2,), (2,)], {"axis": -1}), ([(), ()], {})),
+    batch=batching.along("axis", more=1),
     doc="Arrays of one shape, one after the other along a new axis.",
 )
 
@@ -68,6 +71,7 @@ unbind = linear(
     "unbind", lambda x, *, axis=0: tuple(np.moveaxis(x, axis, 0)), _unbind_transpose,
     numpy=(np.unstack,) if hasattr(np, "unstack") else (), outputs=-1, view=True,
     cases=cases_of(((3,), {}), ((2, 3), {"axis": -1})),
+    batch=batching.along("axis"),
     doc="The slices along one axis, which disappears.",
 )
 
@@ -86,6 +90,7 @@ split = linear(
     "split", lambda x, *, indices_or_sections, axis=0: tuple(np.split(x, indices_or_sections, axis)), _split_transpose,
     numpy=(np.split,), outputs=-1, view=True,
     cases=cases_of(((4,), {"indices_or_sections": 2}), ((2, 5), {"indices_or_sections": (1, 3), "axis": 1})),
+    batch=batching.along("axis"),
     doc="x cut along one axis into equal sections, or at the given positions.",
 )
 

@@ -16,7 +16,7 @@ import numpy as np
 from .batching import Application, apply, dynamic
 from .batching_index import SLOT
 from .core import ADJOINT, general, shape_of
-from .index import _last_writer as last_writer
+from .index import _last_writer as last_writer, check_kinds
 from .shape import Case, broadcast_to, sum_to
 
 Form = tuple[Any, ...]
@@ -158,6 +158,7 @@ deposit = general(
 
 def _overwritten(*xs: Any, form: Form, accumulate: bool = False) -> Any:
     z = np.array(xs[0])
+    check_kinds(z, xs[1], "x[index] = y")
     index = filled(form, xs[2:])
     if accumulate:
         np.add.at(z, index, xs[1])

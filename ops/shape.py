@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import batching
 from .core import composite, linear, ready, shape_of
 
 Case = tuple[tuple[Any, ...], dict[str, Any]]
@@ -35,6 +36,7 @@ sum_to = linear(
     "sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape),
     node="SumBackward1",
     cases=cases_of(((2, 3), {"shape": (3,)}), ((2, 3), {"shape": (2, 1)}), ((3,), {"shape": ()})),
+    batch=batching.summing_to,
     doc="Sum over the axes that broadcasting added: the transpose of `broadcast_to`.",
 )
 
@@ -42,6 +44,7 @@ broadcast_to = linear(
     "broadcast_to", lambda x, *, shape: np.broadcast_to(x, shape)[()], lambda g, x_shape: sum_to(g, shape=x_shape),
     node="ExpandBackward0", numpy=(np.broadcast_to,), view=True,
     cases=cases_of(((3,), {"shape": (2, 3)}), ((), {"shape": (4,)}), ((2, 1), {"shape": (2, 3)})),
+    batch=batching.broadcasting,
     doc="A view of x repeated along new axes and axes of length 1.",
 )
 
@@ -50,6 +53,7 @@ reshape = linear(
     node="ViewBackward0", numpy=(np.reshape,), view=True,
     cases=cases_of(((2, 3), {"shape": (3, 2)}), ((6,), {"shape": (2, -1)}), ((), {"shape": (1,)})),
     motion="same",
+    batch=batching.reshaping,
     doc="The same numbers in another shape; one length may be −1.",
 )
 
@@ -58,6 +62,7 @@ squeeze = linear(
     node=lambda axis: "SqueezeBackward0" if axis is None else "SqueezeBackward1",
     numpy=(np.squeeze,), cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
     motion="same", view=True,
+    batch=batching.squeezing,
     doc="Without the axes of length 1, or without those named.",
 )
 
@@ -65,6 +70,7 @@ unsqueeze = linear(
     "unsqueeze", lambda x, *, axis: np.expand_dims(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     numpy=(np.expand_dims,), cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
     motion="same", view=True,
+    batch=batching.unsqueezing,
     doc="With new axes of length 1 at the positions `axis` of the result.",
 )
 
@@ -77,6 +83,7 @@ permute = linear(
     "permute", lambda x, *, axes=None: np.transpose(x, axes), lambda g, axes: permute(g, axes=_inverse(axes)),
     numpy=(np.transpose,), cases=cases_of(((2, 3, 4), {"axes": (2, 0, 1)}), ((2, 3), {"axes": (-1, 0)}), ((2, 3), {})),
     view=True,
+    batch=batching.permuting,
     doc="The axes in another order; reversed where `axes` is None.",
 )
 
@@ -85,12 +92,14 @@ transpose = linear(
     lambda g, axis1, axis2: transpose(g, axis1=axis1, axis2=axis2),
     numpy=(np.swapaxes,), cases=cases_of(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 0})),
     view=True,
+    batch=batching.along("axis1", "axis2"),
     doc="Two axes exchanged.",
 )
 
 t = linear(
     "t", lambda x: np.transpose(x), lambda g: t(g), node="TBackward0", cases=cases_of(((2, 3), {}), ((2,), {})),
     view=True,
+    batch=batching.permuting,
     doc="The transposed matrix; a vector is left as it is.",
 )
 
@@ -98,12 +107,14 @@ mT = linear(  # noqa: N816  (the name that NumPy and PyTorch give it)
     "mT", lambda x: np.swapaxes(x, -1, -2), lambda g: mT(g), node="TransposeBackward0",
     numpy=(np.matrix_transpose, np.linalg.matrix_transpose), cases=cases_of(((2, 3, 4), {})),
     view=True,
+    batch=batching.trailing(2),
     doc="The transposed matrices of a stack.",
 )
 
 flip = linear(
     "flip", lambda x, *, axis=None: np.flip(x, axis), lambda g, axis: flip(g, axis=axis),
     numpy=(np.flip,), cases=cases_of(((2, 3), {"axis": 0}), ((2, 3), {"axis": (0, 1)}), ((2, 3), {})),
+    batch=batching.along("axis"),
     doc="The order of the elements reversed along some axes, or along all.",
 )
 
@@ -119,6 +130,7 @@ roll = linear(
     cases=cases_of(
         ((2, 3), {"shift": 1}), ((2, 3), {"shift": -1, "axis": 1}), ((2, 3), {"shift": (1, 2), "axis": (0, 1)})
     ),
+    batch=batching.rolling,
     doc="The elements moved along axes; what leaves at one end enters at the other.",
 )
 
@@ -138,6 +150,7 @@ def _shift(x: Any, *, by: int, axis: int = 0) -> Any:
 shift = linear(
     "shift", _shift, lambda g, by, axis: shift(g, by=-by, axis=axis),
     cases=cases_of(((4,), {"by": 1}), ((2, 3), {"by": -2, "axis": 1}), ((2,), {"by": 5})),
+    batch=batching.along("axis"),
     doc="The elements moved along one axis; what leaves is lost, zeros enter.",
 )
 
@@ -155,6 +168,7 @@ repeat = linear(
     "repeat", lambda x, *, reps: np.tile(x, reps), _repeat_transpose,
     numpy=(np.tile,),
     cases=cases_of(((2, 3), {"reps": (2, 1)}), ((3,), {"reps": (2, 2)}), ((2, 3), {"reps": 2}), ((), {"reps": 3})),
+    batch=batching.tiling,
     doc="x laid out several times along each axis, as tiles.",
 )
 
@@ -162,14 +176,23 @@ clone = linear(
     "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g,
     numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
     motion="same",
+    batch=batching.elementwise,
     doc="A copy.",
 )
 
+
+def _cast(x: Any, *, dtype: Any) -> Any:
+    x, dtype = np.asarray(x), np.dtype(dtype)
+    discards = x.dtype.kind == "c" and dtype.kind not in "cb"
+    return (x.real if discards else x).astype(dtype)[()]
+
+
 cast = linear(
-    "cast", lambda x, *, dtype: np.asarray(x).astype(dtype)[()], lambda g, x_dtype: cast(g, dtype=x_dtype),
+    "cast", _cast, lambda g, x_dtype: cast(g, dtype=x_dtype),
     node="ToCopyBackward0", numpy=(np.astype,) if hasattr(np, "astype") else (),
     cases=cases_of(((3,), {"dtype": np.dtype("float64")}), ((), {"dtype": np.dtype("float64")})),
-    doc="The same numbers in another dtype.",
+    batch=batching.elementwise,
+    doc="The same numbers in another dtype; of complex numbers the real part where that is real.",
 )
 
 

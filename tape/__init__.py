@@ -20,6 +20,7 @@ from . import (
     dtypes,
     indexing,
     inplace,
+    narrow,
     node,
     numpy_bridge,
     protocol,
@@ -48,6 +49,7 @@ from .creation import (
 from .device import contiguous_format, device, preserve_format
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
+from .limits import finfo, iinfo
 from .legacy import CONSTRUCTORS
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
@@ -59,6 +61,10 @@ def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
     if name == "func":
         return import_module(f".{name}", __name__)
+    if name == "bfloat16":
+        return dtypes.bfloat16()
+    if name == "vmap":
+        return import_module(".func", __name__).vmap
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -68,7 +74,7 @@ for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in
         globals().setdefault(_name, _value)
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "e", "empty", "empty_like", "enable_grad", "eye",
-    "from_numpy", "full", "full_like", "get_default_dtype", "inf", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo", "inf", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "is_grad_enabled", "linspace", "logspace", "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones",
     "ones_like", "pi", "printoptions", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS,

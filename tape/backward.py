@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,11 @@ import numpy as np
 
 from ops import REGISTRY
 
+from .batch_gradients import grad_batched
+from .chain import Chain, apply
 from .changes import check_unchanged
 from .engine import differentiate, node_of
-from .hooks import apply
+from .hooks import retain_grad
 from .leaf import materialise
 from .propagate import key
 from .record import wrap
@@ -124,42 +127,28 @@ def grad(
     weights = _gradients(grad_outputs, outs)
     allowed = materialize_grads if allow_unused is None else allow_unused
     retain = create_graph if retain_graph is None else retain_graph
-    compute = _grad_batched if is_grads_batched else _grad_once
-    results = compute(outs, weights, tensors, retain, create_graph, allowed or materialize_grads)
+    how = retain, create_graph, allowed or materialize_grads
+    if is_grads_batched:
+        results = grad_batched(_grad_once, outs, weights, tensors, *how)
+    else:
+        results = _grad_once(outs, weights, tensors, *how)
     if materialize_grads:
         results = [_zeros(t, weights, is_grads_batched) if g is None else g for t, g in zip(tensors, results)]
     return dict(zip(inputs, results)) if isinstance(inputs, dict) else tuple(results)
 
 
 def _grad_once(
-    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool
-) -> list[Tensor | None]:
-    for t in (*outputs, *weights, *inputs):
+    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool,
+    settled: bool = False,
+) -> list[Tensor | None]:  # fmt: skip
+    """Gradients; each transformation that tensors belong to differentiates at its level, unless all is `settled`."""
+    for t in () if settled else (*outputs, *weights, *inputs):
         if type(t) is not Tensor and hasattr(t, "__differentiate__"):
             return t.__differentiate__(_grad_once, outputs, weights, inputs, retain, create, unused)
     fitted = _fit_all(outputs, weights, create)
     check_unchanged(outputs, inputs)
-    found = differentiate(outputs, fitted, inputs, retain_graph=retain, create_graph=create).found
-    with _recording(create):
-        return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
-
-
-def _grad_batched(
-    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool
-) -> list[Tensor | None]:
-    batch = {w.shape[0] for w in weights if w is not None and w.ndim}
-    if len(batch) != 1 or None in weights:
-        raise RuntimeError(
-            "is_grads_batched=True needs a grad_outputs for every output, all with the same leading length; got "
-            f"{[None if w is None else tuple(w.shape) for w in weights]}"
-        )
-    n = batch.pop()
-    rows = []
-    for k in range(n):
-        keep = retain or k < n - 1
-        rows.append(_grad_once(outputs, [w[k] for w in weights], inputs, keep, create, unused))
-    stack = REGISTRY["stack"]
-    return [None if column[0] is None else stack(*column, axis=0) for column in zip(*rows)]
+    found = differentiate(outputs, fitted, inputs, _hooked, retain_graph=retain, create_graph=create)
+    return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
 
 
 def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tensor | None:
@@ -173,8 +162,15 @@ def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tens
             "Set allow_unused=True to get None for it, or materialize_grads=True to get zeros."
         )
     g = found[k]
-    g = g if isinstance(g, Tensor) else wrap(np.array(g)[()])
-    return apply(tensor._hooks, g, tensor._spec) if tensor._hooks else g
+    return g if isinstance(g, Tensor) else wrap(np.array(g)[()])
+
+
+def _hooked(leaf: Tensor, box: list[Any]) -> Any:
+    """The adjoint of a leaf that is a target of `grad`, after the hooks of the tensor."""
+    g, chain = box.pop(), leaf._chain
+    if chain is None or not chain.hooks:
+        return g
+    return apply(chain.hooks, g if isinstance(g, Tensor) else wrap(np.array(g)[()]), leaf._spec)
 
 
 def _zeros(tensor: Tensor, weights: Sequence[Any], batched: bool) -> Tensor:
@@ -190,30 +186,46 @@ def _run(
         _check_inputs(targets, "backward(inputs=…)")
     gradients = _fit_all(outputs, weights, create)
     check_unchanged(outputs, targets)
-    found, leaves = differentiate(
-        outputs, gradients, targets, retain_graph=create if retain is None else retain, create_graph=create
-    )
-    receivers = leaves if targets is None else {key(node_of(t)): t for t in targets}
-    with _recording(create):
-        _accumulate_all(receivers, found)
+    for t in targets or ():
+        retain_grad(t)
+    retain = create if retain is None else retain
+    differentiate(outputs, gradients, targets, _receive, retain_graph=retain, create_graph=create)
 
 
-def _accumulate_all(receivers: dict[int, Tensor], found: dict[int, Any]) -> None:
-    """Give each receiver its adjoint; adjoints are taken out of `found`, so that nothing else holds them."""
-    for k, tensor in receivers.items():
-        if k in found:
-            if k > 0 and tensor._retains:
-                found.pop(k)  # the chain of its record has added it, after the hooks
-                continue
-            box = [found.pop(k)]
-            if tensor._hooks:
-                g = box.pop()
-                hooked = apply(tensor._hooks, g if isinstance(g, Tensor) else wrap(g), tensor._spec)
-                box.append(hooked if isinstance(g, Tensor) else hooked._data)
-                del g, hooked
-            _accumulate(tensor, box)
-            for after in tuple((tensor._after_accumulate or {}).values()):
-                after(tensor)
+def _receive(leaf: Tensor, box: list[Any]) -> None:
+    """Add an adjoint to a leaf's ``.grad``; it is taken out of its box, so that nothing else holds it."""
+    chain = leaf._chain
+    if chain is None:
+        with _adding:
+            _accumulate(leaf, box)
+    else:
+        _pass_through(chain, leaf, box)
+
+
+def _pass_through(chain: Chain, leaf: Tensor, box: list[Any]) -> None:
+    """`_receive` for a leaf with hooks."""
+    g = box.pop()
+    plain = not isinstance(g, Tensor)
+    g = apply(chain.hooks, wrap(g) if plain else g, leaf._spec)
+    (g,) = chain.enter((g,))
+    if g is None:
+        return
+    kept = (g,) if chain.after else ()
+    box.append(g._data if plain else g)
+    del g
+    with _adding:
+        _accumulate(leaf, box)
+    for hook in tuple(chain.accumulated.values()):
+        if hook(leaf) is not None:
+            raise RuntimeError(
+                "Tensor post accumulate grad hooks should return None: what they return is not used.\nTo change the "
+                "gradient, write to .grad, or use register_hook()."
+            )
+    chain.leave((), kept)
+
+
+_adding = threading.RLock()
+"""Held while a gradient is added, because leaves are shared between threads."""
 
 
 def _accumulate(tensor: Tensor, box: list[Any]) -> None:

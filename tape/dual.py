@@ -21,6 +21,7 @@ from ops.core import in_dtype
 
 from . import inplace  # noqa: F401  (its methods are overridden below)
 from .functions import FUNCTIONS
+from .history import components
 from .indexing import plain_index
 from .level import Layer, Level, innermost, live
 from .location import user_frame
@@ -48,6 +49,24 @@ class Direction(Level):
                 return dual(z, z_dot, self)
             return tuple(dual(p, d, self) for p, d in zip(z, z_dot))
 
+    def differentiate(
+        self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
+        retain: bool, create: bool, unused: bool,
+    ) -> list[Any]:  # fmt: skip
+        """Forward over reverse: the gradients, and their tangents.
+
+        For x̄ = Jᵀg the tangent is Jᵀġ + (∂(Jᵀg)/∂x) ẋ.  The second part is the gradient of ⟨g, ż⟩,
+        because ż = J ẋ was recorded; so one more sweep from (z, ż) with weights (ġ, g) gives the sum.
+        """
+        zs, z_dots = zip(*(parts(z, self) for z in outputs))
+        gs, g_dots = zip(*(parts(g, self) for g in weights))
+        xs = tuple(parts(x, self)[0] for x in inputs)
+        found = _reverse(reverse, zip(zs, gs), xs, True, create, unused)
+        moved = [(z, g_dot) for z, g_dot in zip(zs, g_dots) if g_dot is not None]
+        moved += [(d, _ones(d) if g is None else g) for d, g in zip(z_dots, gs) if d is not None]
+        dots = _reverse(reverse, moved, xs, retain, create, True)
+        return [_joined(x, g, g_dot, self) for x, g, g_dot in zip(xs, found, dots)]
+
 
 class Dual(Layer):
     """A tensor that moves: its value and history are those of its primal, beside a tangent.
@@ -60,25 +79,14 @@ class Dual(Layer):
     _tangent: Tensor | None
     _level: Direction
 
-    @classmethod
-    def __differentiate__(cls, reverse: Callable[..., Any], outputs: Any, weights: Any, inputs: Any, *how: Any) -> Any:
-        """Forward over reverse: the gradients, and their tangents.
+    def over(self, change: Callable[[Any], Any]) -> Any:
+        return make(change(live(self._primal)), self._tangent, self._level)  # type: ignore[arg-type]
 
-        For x̄ = Jᵀg the tangent is Jᵀġ + (∂(Jᵀg)/∂x) ẋ.  The second part is the gradient of ⟨g, ż⟩,
-        because ż = J ẋ was recorded; so one more sweep from (z, ż) with weights (ġ, g) gives the sum.
-        """
-        retain, create, unused = how
-        level = innermost((*outputs, *weights, *inputs))
-        if level is None:
-            return reverse(*(tuple(map(live, xs)) for xs in (outputs, weights, inputs)), *how)
-        zs, z_dots = zip(*(parts(z, level) for z in outputs))
-        gs, g_dots = zip(*(parts(g, level) for g in weights))
-        xs = tuple(parts(x, level)[0] for x in inputs)
-        found = _reverse(reverse, zip(zs, gs), xs, True, create, unused)
-        moved = [(z, g_dot) for z, g_dot in zip(zs, g_dots) if g_dot is not None]
-        moved += [(d, _ones(d) if g is None else g) for d, g in zip(z_dots, gs) if d is not None]
-        dots = _reverse(reverse, moved, xs, retain, create, True)
-        return [_joined(x, g, g_dot, level) for x, g, g_dot in zip(xs, found, dots)]
+    def through(self, change: Callable[[Any], Any]) -> Any:
+        return make(change(live(self._primal)), change(live(self._tangent)), self._level)
+
+    def below(self) -> tuple[Any, ...]:
+        return self._primal, self._tangent
 
     def __adopt__(self, target: Tensor) -> bool:
         """Whether this can be written into an ordinary tensor, which moves from then on."""
@@ -138,7 +146,7 @@ def _mirror(name: str) -> property:
 
 
 for _name in (
-    "_data", "_node", "_spec", "_counted", "_grad", "_hooks", "_after_accumulate", "_retains", "_accumulator",
+    "_data", "_node", "_spec", "_counted", "_grad", "_chain", "_retains", "_accumulator",
     "_versions",
 ):  # fmt: skip
     setattr(Dual, _name, _mirror(_name))
@@ -181,16 +189,6 @@ def _joined(x: Tensor, g: Tensor | None, g_dot: Tensor | None, level: Direction)
     if g_dot is None:
         return g
     return dual(zeros(x) if g is None else g, g_dot, level)
-
-
-def components(x: Any) -> Iterator[Tensor]:
-    """A tensor, or the ordinary tensors that a dual is made of."""
-    x = live(x)
-    if isinstance(x, Dual):
-        yield from components(x._primal)
-        yield from components(x._tangent)
-    elif x is not None:
-        yield x
 
 
 def _ones(x: Tensor) -> Tensor:

@@ -2,51 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from . import sweep_python
+from .hooks import LEAVES
 from .native import jitted
 from .propagate import key
 from .tensor import Tensor
 from .wengert import WengertList, current, list_of
 
+Arrive = Callable[[Tensor, list[Any]], Any]
+"""What becomes of a leaf's complete adjoint, in a box of one: what is left of it for the caller, or None."""
 
-class Adjoints(NamedTuple):
-    """What a backward found, by `key`; and the leaves among the keys.
+_numbers = itertools.count().__next__
 
-    The adjoints are arrays, or tensors with a history of their own.
+
+class Task:
+    """One backward under way.
+
+    Attributes:
+        number: different for every backward.
+        roots: the keys of its outputs.
+        wanted: what a row would hold for its targets, by key; None for all leaves.
+        callbacks: what to call when it is done.
     """
 
-    found: dict[int, Any]
-    leaves: dict[int, Tensor]
+    __slots__ = ("callbacks", "number", "roots", "wanted")
+
+    def __init__(self, roots: tuple[int, ...], wanted: dict[int, Any] | None):
+        self.number = _numbers()
+        self.roots, self.wanted = roots, wanted
+        self.callbacks: list[Callable[[], Any]] = []
+
+    def finish(self) -> None:
+        """Call the callbacks, also those that callbacks add."""
+        for callback in self.callbacks:
+            callback()
 
 
 def differentiate(
     outputs: Sequence[Tensor],
     gradients: Sequence[Any],
     targets: Sequence[Tensor] | None,
+    arrive: Arrive,
     *,
     retain_graph: bool,
     create_graph: bool,
-) -> Adjoints:
-    """Adjoints of every leaf that the outputs depend on, or of the targets alone."""
+) -> dict[int, Any]:
+    """The adjoints by key of the targets, and of the leaves for which `arrive` leaves one.
+
+    They are arrays, or tensors with a history of their own.
+    """
     wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
+    # Batched adjoints go through the sweep that can be recorded, also where it is not.
+    as_tensors = create_graph or any(type(g) is not Tensor for g in gradients)
     adjoints: dict[int, Any] = {}
     leaves: dict[int, Tensor] = {}
     for output, g in zip(outputs, gradients):
         k = key(node_of(output))
-        _add(adjoints, k, g if create_graph else g._data)
+        _add(adjoints, k, g if as_tensors else g._data)
         if k < 0:
             leaves[k] = output
     recorder = current()
-    recording, where = recorder.recording, recorder.where
-    recorder.recording = create_graph
+    outer = recorder.recording, recorder.where, recorder.task
     try:
-        found = _sweep_lists(adjoints, leaves, wanted, retain_graph, create_graph)
+        recorder.recording, recorder.where = create_graph, None
+        recorder.task = task = Task(tuple(adjoints), wanted)
+        kept: dict[int, Any] = {}
+        early = partial(_keep, kept, arrive) if LEAVES else None
+        found = _sweep_lists(adjoints, leaves, wanted, early, retain_graph, as_tensors)
+        for k in [k for k in found if k < 0]:
+            box = [found.pop(k)]
+            if wanted is None or k in wanted:
+                _keep(kept, arrive, leaves[k], box)
+        if task.callbacks:
+            task.finish()
+        return found | kept
     finally:
-        recorder.recording, recorder.where = recording, where
-    return Adjoints(found, leaves)
+        recorder.recording, recorder.where, recorder.task = outer
+
+
+def _keep(kept: dict[int, Any], arrive: Arrive, leaf: Tensor, box: list[Any]) -> None:
+    left = arrive(leaf, box)
+    if left is not None:
+        kept[key(leaf)] = left
 
 
 def node_of(tensor: Tensor) -> Any:
@@ -58,6 +100,7 @@ def _sweep_lists(
     adjoints: dict[int, Any],
     leaves: dict[int, Tensor],
     wanted: dict[int, Any] | None,
+    early: Arrive | None,
     retain: bool,
     create_graph: bool,
 ) -> dict[int, Any]:
@@ -77,9 +120,10 @@ def _sweep_lists(
                 continue
             wengert = list_of(k)
             roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
-            wengert.enter()
             busy.append(wengert)
-            reached, runs = sweep(wengert, roots, leaves, wanted, create_graph)
+            wengert.enter(busy)
+            alone = not (adjoints or found or consumed)
+            reached, runs = sweep(wengert, roots, leaves, wanted, create_graph, early if alone else None)
             consumed.append((wengert, runs))
             for k, g in reached.items():
                 _add(found if k < 0 or wengert.owns(k) else adjoints, k, g)
@@ -88,11 +132,21 @@ def _sweep_lists(
                 wengert.release(runs)
     finally:
         # Until here no row of these lists may move: the runs are positions.
-        for wengert in busy:
-            wengert.leave()
+        _leave(busy)
     for wengert, _ in consumed:
         wengert.scan_if_due()
     return found
+
+
+def _leave(busy: list[WengertList]) -> None:
+    """Let the lists go, also where an interrupt comes meanwhile."""
+    try:
+        for wengert in busy:
+            wengert.leave(busy)
+    except BaseException:
+        for wengert in busy:
+            wengert.leave(busy)
+        raise
 
 
 def sweep(
@@ -101,15 +155,17 @@ def sweep(
     leaves: dict[int, Tensor],
     wanted: dict[int, Any] | None,
     create_graph: bool,
+    early: Arrive | None = None,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Sweep one list: jitted on plain arrays, in Python where the sweep itself is to be recorded.
 
-    Gives the adjoints it ends with by key, and the runs of rows it visited; adds to `leaves`.
+    Gives the adjoints it ends with by key, and the runs of rows it visited; adds to `leaves`.  With
+    `early`, a leaf that has hooks gets its adjoint as soon as that is complete.
     """
     room = None if create_graph else jitted("run")
     if room is None:
-        return sweep_python.sweep(wengert, roots, leaves, wanted, create_graph)
-    return room.sweep(wengert, roots, leaves, wanted)
+        return sweep_python.sweep(wengert, roots, leaves, wanted, create_graph, early)
+    return room.sweep(wengert, roots, leaves, wanted, early)
 
 
 def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:

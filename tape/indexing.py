@@ -19,6 +19,17 @@ NUMBER = spec((), np.dtype(np.float64))
 float64 = np.float64
 
 
+class LayeredIndex(Exception):
+    """Part of an index is a tensor of a transformation, which reads by it in its own way.
+
+    Attributes:
+        read: ``read(x, index)``.
+    """
+
+    def __init__(self, read: Any):
+        self.read = read
+
+
 @method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """``x[index]`` for any index that NumPy takes; indices may be tensors.
@@ -34,7 +45,11 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     (tensor([3., 5.]), tensor([1., 2.]))
     """
     if type(index) is not int:
-        return ops.getitem(self, index=plain_index(index, own=self._node is not None and current().recording))
+        try:
+            plain = plain_index(index, own=self._node is not None and current().recording)
+        except LayeredIndex as layered:
+            return layered.read(self, index)
+        return ops.getitem(self, index=plain)
     spec = self._spec
     if not spec.shape:
         raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
@@ -49,9 +64,10 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         ref = self
     if index < 0:
         index += spec.shape[0]
-    result = new(Tensor)
+    spec = NUMBER if type(value) is float64 else spec_of(value)
+    result = new(spec.tensor)
     result._data = value
-    result._spec = spec = NUMBER if type(value) is float64 else spec_of(value)
+    result._spec = spec
     result._node = handle = wengert.next()
     where = wengert.where
     if where is None:
@@ -70,5 +86,7 @@ def plain_index(index: Any, own: bool = False) -> Any:
     if isinstance(index, (tuple, list)):
         parts = [plain_index(i, own) for i in index]
         return tuple(parts) if isinstance(index, tuple) else parts
+    if isinstance(index, Tensor) and type(index) is not Tensor and (read := index.__indexes__()) is not None:
+        raise LayeredIndex(read)
     value = index._data if isinstance(index, Tensor) else index
     return value.copy() if own and isinstance(value, np.ndarray) else value

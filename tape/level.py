@@ -8,16 +8,16 @@ operands, which takes its own layer off and applies what it makes of the op to w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import ops
 from ops import Op
 
-from .indexing import plain_index
+from .indexing import LayeredIndex, plain_index
 from .tensor import Tensor
 
-_depths = itertools.count()
+depths = itertools.count()
 
 
 class Level:
@@ -29,7 +29,7 @@ class Level:
     __slots__ = ("alive", "depth")
 
     def __init__(self) -> None:
-        self.depth = next(_depths)
+        self.depth = next(depths)
         self.alive = True
 
     def __enter__(self) -> Any:
@@ -41,6 +41,20 @@ class Level:
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply an op to operands of which at least one has a layer of this level, and none an inner one."""
         raise NotImplementedError(f"{type(self).__name__} does not say how ops apply at its level")
+
+    def differentiate(
+        self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
+        retain: bool, create: bool, unused: bool,
+    ) -> list[Any]:  # fmt: skip
+        """Gradients where at least one of the tensors has a layer of this level, and none an inner one.
+
+        ``reverse(outputs, weights, inputs, retain, create, unused)`` gives those at the levels below.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to differentiate at its level")
+
+    def getitem(self, x: Any, index: Any) -> Any:
+        """``x[index]`` where part of the index has a layer of this level, and no part an inner one."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to index at its level")
 
 
 class Layer(Tensor):
@@ -62,8 +76,37 @@ class Layer(Tensor):
         level = innermost(operands)
         return op(*operands, **params) if level is None else level.apply(op, operands, params)
 
+    @staticmethod
+    def __differentiate__(
+        reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], *how: Any
+    ) -> Any:
+        level = innermost((*outputs, *weights, *inputs))
+        if level is None:
+            return reverse(*(tuple(map(live, xs)) for xs in (outputs, weights, inputs)), *how)
+        return level.differentiate(reverse, outputs, weights, inputs, *how)
+
+    def __indexes__(self) -> Any:
+        """How to read by an index that this is part of, where it cannot be by its numbers."""
+        return None
+
+    def over(self, change: Callable[[Any], Any]) -> Any:
+        """A layer like this one over something else than the tensor below."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is put over another tensor")
+
+    def through(self, change: Callable[[Any], Any]) -> Any:
+        """A layer like this one of all of its parts changed."""
+        return self.over(change)
+
+    def below(self) -> tuple[Any, ...]:
+        """The tensors that this one is made of."""
+        return (self._primal,)
+
     def __getitem__(self, index: Any) -> Tensor:
-        return ops.getitem(self, index=plain_index(index))
+        try:
+            plain = plain_index(index)
+        except LayeredIndex:
+            return read(self, index)
+        return ops.getitem(self, index=plain)
 
 
 def live(x: Any) -> Any:
@@ -77,3 +120,14 @@ def innermost(xs: Iterable[Any]) -> Any:
     """The innermost level that one of these belongs to, or None."""
     levels = [x._level for x in map(live, xs) if isinstance(x, Layer)]
     return max(levels, key=lambda level: level.depth, default=None)
+
+
+def read(x: Any, index: Any) -> Any:
+    """``x[index]`` where the index has layers: the innermost of its levels reads."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(part, list) for part in parts):
+        raise IndexError(
+            "an index with a list of tensors that vmap maps over cannot be read; stack them: x[tape.stack([i, j])]"
+        )
+    level = innermost(parts)
+    return x[tuple(map(live, parts))] if level is None else level.getitem(x, parts)

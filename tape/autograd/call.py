@@ -13,6 +13,7 @@ from ..record import CUSTOM, LARGE, output, wrap
 from ..row import CODE, LASTI
 from ..tensor import Tensor
 from ..wengert import WengertList, current
+from .mapping import apply_mapped
 from .rules import BackwardCFunction
 
 if TYPE_CHECKING:
@@ -142,6 +143,15 @@ class Call:
         results = result if self.is_tuple else (result,)
         self.results = tuple([TENSOR if isinstance(x, Tensor) else x for x in results])
         return tuple([x for x in results if isinstance(x, Tensor)])
+
+    @staticmethod
+    def is_tensor(arg: Any) -> bool:
+        """Whether an entry of `args` stands for a tensor."""
+        return arg is TENSOR
+
+    def map(self, level: Any, xs: Sequence[Any], flags: Sequence[bool]) -> tuple[Tensor, ...]:
+        """The results at a level of `vmap`, of what is below its tensors; `flags` say which have lanes."""
+        return apply_mapped(self, level, xs, flags)
 
     def evaluate(self, xs: Sequence[Any]) -> tuple[Any, ...]:
         """The results that are tensors, as arrays, of arrays."""

@@ -15,8 +15,8 @@ import ops
 
 from ..dual import Direction, make, parts, zeros
 from ..func.call import Call, Tensors, detached, ones, tuple_of
-from ..func.inner import requires_grad
 from ..func.reverse import unit_vectors
+from ..history import requires_grad
 from ..record import wrap
 from ..tensor import Tensor
 from ..wengert import current

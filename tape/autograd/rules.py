@@ -43,7 +43,7 @@ class BackwardCFunction(FunctionCtx):
         bars = self._checked(result)
         made = [_fit(bars[i], inputs[i], i, self._title) if i in useful else None for i in positions]
         # Without recording a view, so that nobody takes memory that the user may still hold for his own.
-        return made if recording else [None if bar is None else _shown(bar._data) for bar in made]
+        return made if recording else [_shown(bar._data) if type(bar) is Tensor else bar for bar in made]
 
     def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
         """The gradient of one output, in memory of its own."""

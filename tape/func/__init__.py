@@ -6,6 +6,9 @@ tensor(1.)
 """
 
 from .forward import hessian, jacfwd, jvp, linearize
+from .mapping import vmap
 from .reverse import grad, grad_and_value, jacrev, value_and_grad, vjp
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp"]
+__all__ = [
+    "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap",
+]  # fmt: skip

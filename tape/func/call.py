@@ -11,11 +11,12 @@ import ops
 
 from ..autograd.grad_mode import enable_grad
 from ..dual import Direction, Dual, make, zeros
+from ..history import history, requires_grad
 from ..level import live
 from ..propagate import key
 from ..record import wrap
 from ..tensor import Tensor
-from .inner import Inner, history, requires_grad
+from .inner import Inner
 
 Tensors = Tensor | tuple[Tensor, ...]
 Found = list[Tensor | None]

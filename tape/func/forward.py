@@ -11,6 +11,7 @@ import ops
 
 from ..backward import grad
 from ..dual import Direction, make, parts, zeros
+from ..history import requires_grad
 from ..record import wrap
 from ..tensor import Tensor
 from ..wengert import current
@@ -27,7 +28,7 @@ from .arguments import (
     split_aux,
     tensors_in,
 )
-from .inner import Inner, requires_grad
+from .inner import Inner
 from .reverse import check_chunk_size, jacrev, recording, unit_vectors
 from .tree import Structure, build, structure_of, transform
 

@@ -8,20 +8,21 @@ through it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import ops
 
 from ..backward import grad
-from ..dual import Dual, components, make, zeros
+from ..batch import active
+from ..dual import zeros
+from ..history import history, requires_grad
 from ..leaf import leaf
-from ..level import live
+from ..level import Layer, live
 from ..propagate import key
 from ..record import wrap
-from ..row import X, Y, operands
 from ..tensor import Tensor
-from ..wengert import current, list_of
+from ..wengert import current
 
 
 class Inner:
@@ -39,14 +40,16 @@ class Inner:
 
     def argument(self, x: Tensor) -> Tensor:
         """A new tensor in the place of an argument: the function gets it, and the sweep goes to it."""
+        for level in active():
+            # The argument may be the same in all lanes; its adjoint is not.
+            level.lifting |= not level.has(x)
         target = self._new(live(x))
         self.targets.append(target)
         return _twin(target)
 
     def _new(self, x: Tensor) -> Tensor:
-        if isinstance(x, Dual):
-            assert x._tangent is not None
-            return make(self._new(live(x._primal)), x._tangent, x._level)
+        if isinstance(x, Layer):
+            return x.over(self._new)
         if self.recording and x._node is not None:
             return ops.reshape(x, shape=x._spec.shape)
         return self.leaf(x._data)
@@ -81,9 +84,8 @@ class Inner:
         if not isinstance(x, Tensor):
             return x
         x = live(x)
-        if isinstance(x, Dual):
-            assert x._tangent is not None
-            return make(self.outside(x._primal), self.outside(x._tangent), x._level)
+        if isinstance(x, Layer):
+            return x.through(self.outside)
         if x._node is None or (current().recording and self.is_seen_outside(x)):
             return x
         return x.detach()
@@ -95,30 +97,6 @@ class Inner:
 
 def _twin(x: Tensor) -> Tensor:
     """Another tensor of the same record, so that the function may change its own in place."""
-    if isinstance(x, Dual):
-        return make(_twin(x._primal), x._tangent, x._level)  # type: ignore[arg-type]
+    if isinstance(x, Layer):
+        return x.over(_twin)
     return x if x._node is True else wrap(x._data, x._node, x._spec)
-
-
-def requires_grad(x: Tensor) -> bool:
-    """Whether a tensor, or its tangent, has a history."""
-    return any(part._node is not None for part in components(x))
-
-
-def history(tensors: Iterable[Tensor]) -> Iterator[int]:
-    """Keys of everything that tensors depend on: the records' handles, the leaves' negative identities."""
-    queue = [part if part._node is True else part._node for x in tensors for part in components(x)]
-    seen: set[int] = set()
-    while queue:
-        ref = queue.pop()
-        if ref is None:
-            continue
-        k = key(ref)
-        if k in seen:
-            continue
-        seen.add(k)
-        yield k
-        if k > 0:
-            wengert = list_of(k)
-            row = wengert.row(wengert.locate(k))
-            queue += operands(row[X], row[Y])

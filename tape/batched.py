@@ -1,0 +1,180 @@
+"""What batched tensors answer, refuse and write, where it is not what any tensor does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY
+from ops.core import shape_of
+
+from . import inplace  # noqa: F401  (its methods are overridden below)
+from .batch import Batch, Batched, batched, form_of, hidden
+from .functions import FUNCTIONS
+from .hooks import register_hook
+from .indexing import LayeredIndex, plain_index
+from .level import innermost, live
+from .record import wrap
+from .tensor import Tensor
+
+
+def _mirror(name: str) -> property:
+    """An attribute that a batched tensor shares with the one below."""
+    return property(lambda self: getattr(self._primal, name), lambda self, value: setattr(self._primal, name, value))
+
+
+for _name, _value in vars(Tensor).copy().items():
+    _is_state = _name.startswith("_") and not _name.startswith("__") and not callable(_value)
+    if _is_state and not isinstance(_value, property) and _name not in vars(Batched):
+        setattr(Batched, _name, _mirror(_name))
+
+
+def _refusal(what: str) -> Callable[..., Any]:
+    def refuse(self: Batched, *args: Any, **kwargs: Any) -> Any:
+        if not self._level.alive:
+            return getattr(self._primal, refuse.__name__)(*args, **kwargs)
+        raise hidden(what)
+
+    return refuse
+
+
+for _name, _what in {
+    "__bool__": "this asks for the truth of numbers", "item": ".item() takes out numbers",
+    "tolist": ".tolist() takes out numbers", "__float__": "float() takes out numbers",
+    "__int__": "int() takes out numbers", "__complex__": "complex() takes out numbers",
+    "__index__": "this counts, or indexes, by numbers", "__contains__": "`in` compares numbers",
+    "numpy": ".numpy() takes out numbers", "__array__": "NumPy asks for numbers",
+}.items():  # fmt: skip
+    _method = _refusal(_what)
+    _method.__name__ = _name
+    setattr(Batched, _name, _method)
+
+
+def _detach(self: Batched) -> Tensor:
+    """A tensor on the same memory, outside the history."""
+    return batched(self._primal.detach(), self._level)
+
+
+def _detach_(self: Batched) -> Tensor:
+    self._primal.detach_()
+    return self
+
+
+def _data(self: Batched) -> Tensor:
+    """The same memory without history."""
+    return batched(self._primal.data, self._level)
+
+
+def _requires_grad_(self: Batched, requires_grad: bool = True) -> Tensor:
+    if requires_grad and self._primal._node is None and self._level.alive:
+        raise RuntimeError(
+            "vmap: requires_grad_() is called on a tensor within the function that is mapped.\nUse tape.func.grad, vjp "
+            "or jacrev there, or call requires_grad_() before vmap."
+        )
+    self._primal.requires_grad_(requires_grad)
+    return self
+
+
+def _backward(self: Batched, *args: Any, **kwargs: Any) -> None:
+    if not self._level.alive:
+        return self._primal.backward(*args, **kwargs)
+    raise RuntimeError(
+        "backward() called inside a function that vmap maps, where .grad would be added to once for all lanes.\nUse "
+        "tape.func.grad or vjp there, or call backward() on what vmap returns."
+    )
+
+
+def _register_hook(self: Batched, hook: Callable[[Tensor], Any]) -> Any:
+    """The hook gets batched gradients too, of as many lanes."""
+    n = self._level.n
+
+    def below(g: Tensor) -> Any:
+        with Batch(n) as level:
+            result = hook(level.layer(g))
+            return None if result is None else level.parts(result)[0]
+
+    return register_hook(self._primal, below)
+
+
+for _name, _change in {
+    "detach": _detach, "detach_": _detach_, "data": property(_data), "requires_grad_": _requires_grad_,
+    "backward": _backward, "register_hook": _register_hook,
+}.items():  # fmt: skip
+    setattr(Batched, _name, _change)
+
+
+# In place: the tensor below is written, so what views of it see is right too.
+
+
+def _put(target: Batched, result: Any) -> Batched:
+    """Write a result into a batched tensor's memory."""
+    result = result if isinstance(result, Tensor) else wrap(np.asarray(result)[()])
+    if result._spec.shape != target._spec.shape:
+        result = ops.broadcast_to(result, shape=target._spec.shape)
+    level = innermost((result,))
+    if level is not None and level.depth > target._level.depth:
+        raise RuntimeError(
+            "a value of an inner transformation is written into a tensor of an outer one, which would lose what the "
+            "inner one knows of it.\nWrite it as a new value, such as y = y + x instead of y += x."
+        )
+    below, has_lanes = target._level.parts(result)
+    target._primal.copy_(below if has_lanes else target._level.full(below))
+    return target
+
+
+def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
+        return _put(self, function(self, *args, **kwargs))
+
+    return change
+
+
+def _copy_(self: Batched, source: Any) -> Tensor:
+    source = source if isinstance(source, Tensor) else wrap(np.asarray(source)[()])
+    return _put(self, source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype))
+
+
+def _setitem(self: Batched, index: Any, value: Any) -> None:
+    try:
+        plain = plain_index(index)
+    except LayeredIndex:
+        _put(self, _with_values_at(self, index if isinstance(index, tuple) else (index,), value))
+    else:
+        _put(self, ops.index_put(self, value, index=plain))
+
+
+def _with_values_at(x: Any, index: tuple[Any, ...], value: Any) -> Any:
+    """A tensor with values put at an index that differs from lane to lane."""
+    first = live(index[0])
+    if len(index) == 1 and first.dtype == np.bool_ and not shape_of(value):
+        mask = ops.reshape(first, shape=(*first._spec.shape, *(1,) * (x.ndim - first.ndim)))
+        return ops.where(mask, value, x)
+    form, arrays = form_of(index)
+    return ops.overwrite(x, value, *arrays, form=form)
+
+
+def _adopt(self: Batched, target: Tensor) -> bool:
+    """Raise, because a tensor that is the same in all lanes cannot hold what differs from lane to lane."""
+    if innermost((self,)) is None:
+        return False
+    raise RuntimeError(
+        f"vmap: inplace arithmetic is not possible here: a value that differs from lane to lane ({self._level.n} of "
+        f"them) is written into a tensor of shape {target._spec.shape} that is the same in all of them.\nWrite it as a "
+        "new value, such as y = y + x, or make the tensor with zeros_like(x) or x.new_zeros(…), which has lanes."
+    )
+
+
+Batched.__adopt__ = _adopt  # type: ignore[attr-defined]
+for _name, _function in FUNCTIONS.items():
+    if hasattr(Tensor, f"{_name}_"):
+        setattr(Batched, f"{_name}_", _inplace(_function))
+for _op in REGISTRY.values():
+    if hasattr(Tensor, f"__i{_op.symbol}__"):
+        setattr(Batched, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
+for _name, _change in {
+    "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
+}.items():  # fmt: skip
+    setattr(Batched, _name, _change)
