@@ -56,3 +56,15 @@ class Via:
     """Computed through other ops: `formula` takes the operands and is written in ops."""
 
     formula: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """Scalar code, called for each element: `code` is the Python function that Numba compiles."""
+
+    code: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Not computed in lanes itself, while its rules may be."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .core import Op
+from .core import REGISTRY, Op
 from .operators import Operators
 
 
@@ -28,6 +28,13 @@ class Symbol(Operators):
         if params:
             raise TypeError(f"op {op.name} has parameters {sorted(params)}: no lane can hold them")
         return Symbol(op.name, op, operands)
+
+    def __array_ufunc__(self, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
+        """``np.tanh(symbol)`` is the op that answers for it."""
+        return NotImplemented if how != "__call__" or options else _answer(ufunc, inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return NotImplemented if kwargs else _answer(function, args)
 
     def walk(self) -> Iterator[Symbol]:
         """Every symbol that this one depends on, operands first, each once."""
@@ -49,3 +56,9 @@ class Symbol(Operators):
 
     def __bool__(self) -> bool:
         raise TypeError("a rule may not branch on a value; use where()")
+
+
+def _answer(function: Any, operands: tuple[Any, ...]) -> Any:
+    """The op that declared itself for a NumPy function, applied; NotImplemented where there is none."""
+    op = next((op for op in REGISTRY.values() if function in op.numpy), None)
+    return NotImplemented if op is None else op(*operands)

@@ -7,9 +7,10 @@ from typing import Any
 from llvmlite import ir
 
 from ops import Symbol
-from ops.lane import Compare, Instruction, Intrinsic, Mask, Math, Select, Via
+from ops.lane import Compare, Instruction, Intrinsic, Mask, Math, Scalar, Select, Via
 
 from .platform import vector_function
+from .scalars import scalar_name
 
 REAL = {64: ir.DoubleType(), 32: ir.FloatType()}
 
@@ -64,6 +65,8 @@ class Emitter:
         if isinstance(lane, Via):
             names = [f"x{i}" for i in range(len(operands))]
             return self.emit(lane.formula(*map(Symbol, names)), dict(zip(names, operands)))
+        if isinstance(lane, Scalar) and (name := scalar_name(lane.code, self.bits, len(operands))):
+            return self.one_by_one(name, operands)
         raise NoLane(op.name)
 
     def intrinsic(self, name: str, operands: int) -> ir.Function:
@@ -81,7 +84,12 @@ class Emitter:
         b, n = self.builder, len(operands)
         if self.width > 1 and (vector := vector_function(name, self.bits, n)):
             return b.call(self.function(vector, self.type, n), operands)
-        scalar = self.function(name + ("f" if self.bits == 32 else ""), REAL[self.bits], n)
+        return self.one_by_one(name + ("f" if self.bits == 32 else ""), operands)
+
+    def one_by_one(self, name: str, operands: list[Any]) -> Any:
+        """A function of plain numbers, called for each lane."""
+        b = self.builder
+        scalar = self.function(name, REAL[self.bits], len(operands))
         if self.width == 1:
             return b.call(scalar, operands)
         result: Any = ir.Constant(self.type, ir.Undefined)

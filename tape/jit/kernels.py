@@ -10,6 +10,8 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ops import REGISTRY, Op, Symbol
+from ops.core import OPS
+from ops.own import CHANGES
 
 from . import objectcache
 from .emit import NoLane
@@ -18,8 +20,11 @@ from .platform import machine, target
 from .state import (
     AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
 )  # fmt: skip
+from .workspace import at_rest
 
 MOTIONS = {"spread": SPREAD, "average": AVERAGE, "same": SAME, "block": BLOCK, "matrix": MATRIX}
+NO_KERNEL = NoLane, AttributeError, TypeError, ValueError
+"""What a rule may raise that is no formula in numbers; if it is wrong, it says so where it runs instead."""
 VALUES = {"x": 1, "y": 2, "z": 4}
 
 
@@ -54,13 +59,14 @@ class Kernels:
         self.addresses = np.zeros(FIRST_OWN, dtype=np.int64)
         self._rules: list[Any] = []
         self._engines: dict[int, Any] = {}
+        self._retired: list[Any] = []
         self._lock = threading.RLock()
 
     def update(self) -> None:
         """Take in ops that were declared since."""
-        if len(REGISTRY) > len(self.ops):
+        if len(OPS) > len(self.ops):
             with self._lock:
-                declared = list(REGISTRY.values())[len(self.ops) :]
+                declared = OPS[len(self.ops) :]
                 described = np.array([describe(op) for op in declared], dtype=np.int64).reshape(-1, OP_WORDS)
                 self.addresses = np.concatenate([self.addresses, np.zeros(4 * len(declared), np.int64)])
                 self.ops = np.concatenate([self.ops, described])
@@ -82,7 +88,7 @@ class Kernels:
             return
         try:
             engine, address = compile_kernel(kernel_module(self.formula(number), 32 if number & 1 else 64))
-        except NoLane:
+        except NO_KERNEL:
             self.ops[(number - FIRST_OWN) // 4, MOTION] = PYTHON
             return
         self._engines[number] = engine
@@ -94,13 +100,24 @@ class Kernels:
             g = Symbol("g")
             return g if number < SCALED else g * Symbol("y")
         code, side = divmod((number - FIRST_OWN) // 2, 2)
-        return vjp_formula(list(REGISTRY.values())[code], side)
+        return vjp_formula(OPS[code], side)
 
     def forget(self, op: Op) -> None:
         """Compile an op's kernels again, after its rules were replaced."""
         if op.code < len(self.ops):
             self.ops[op.code] = describe(op)
             self.addresses[FIRST_OWN + 4 * op.code : FIRST_OWN + 4 * op.code + 4] = 0
+
+    def changed(self, op: Op) -> None:
+        """Free the kernels of an op that has left the registry, unless a sweep may be about to call them."""
+        if REGISTRY.get(op.name) is op or op.code >= len(self.ops):
+            return
+        with self._lock:
+            first = FIRST_OWN + 4 * op.code
+            self.addresses[first : first + 4] = 0
+            self._retired += [self._engines.pop(k) for k in range(first, first + 4) if k in self._engines]
+            if at_rest():  # whoever starts now finds no address
+                self._retired.clear()
 
 
 def describe(op: Op) -> tuple[int, int, int]:
@@ -122,3 +139,4 @@ def describe(op: Op) -> tuple[int, int, int]:
 
 
 KERNELS = Kernels()
+CHANGES.append(KERNELS.changed)

@@ -53,6 +53,7 @@ class Workspace:
     """
 
     def __init__(self) -> None:
+        ALL.append(self)
         self.state = constant_state()
         self.clean = self.state.copy()
         self.address = address_of(self.state)
@@ -144,6 +145,16 @@ class Workspace:
             if start <= address < start + block.nbytes:
                 return np.ndarray(shape, dtype, buffer=block, offset=address - start)
         raise RuntimeError("an adjoint lies outside the arenas: this is a bug in tape, please report it")
+
+
+ALL: list[Workspace] = []
+IDLE: list[Workspace] = []
+"""The workspaces that no sweep is using."""
+
+
+def at_rest() -> bool:
+    """Whether no sweep is under way in any thread."""
+    return len(IDLE) == len(ALL)
 
 
 def address_of(array: np.ndarray) -> int:
