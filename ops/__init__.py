@@ -3,7 +3,7 @@
 Every op is declared once; `REGISTRY` holds them all.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import (
     activation,
@@ -32,17 +32,23 @@ from . import (
     shape,
     special,
 )
-from .core import REGISTRY, Op, composite, elementwise, general, linear, plain
+from .core import REGISTRY, Op, composite, plain
 from .operators import Operators, install, methods
+from .own import elementwise, general, linear, remove
 from .symbol import Symbol
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...  # every op of the registry is an attribute
+def __getattr__(name: str) -> Any:
+    """Every op of the registry is an attribute, also one that was declared later."""
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        raise AttributeError(f"there is no op named {name!r}; see ops.REGISTRY for all of them") from None
+
 
 globals().update(REGISTRY)
 install(Operators, methods())
 __all__ = [
     "REGISTRY", "Op", "Operators", "Symbol",
-    "composite", "elementwise", "general", "install", "linear", "methods", "plain", *REGISTRY,
+    "composite", "elementwise", "general", "install", "linear", "methods", "plain", "remove", *REGISTRY,
 ]  # fmt: skip

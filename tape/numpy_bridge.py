@@ -16,6 +16,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.own import CHANGES
 
 from .functions import plain_value, tensors
 from .leaf import materialise
@@ -45,6 +46,15 @@ def _along(how: str) -> dict[Any, Op]:
     """The ops that are the ``reduce`` or ``accumulate`` of a ufunc."""
     facts = {"reduce": "reduces", "accumulate": "accumulates"}
     return {ufunc: op for op in REGISTRY.values() if how in facts and (ufunc := getattr(op, facts[how])) is not None}
+
+
+def _forget(op: Op) -> None:
+    """Ask the ops again: one has joined or left."""
+    for answers in (op_for, _answers, _along):
+        answers.cache_clear()
+
+
+CHANGES.append(_forget)
 
 
 def _no_rule(name: str, why: str = "has no rule for tensors") -> TypeError:

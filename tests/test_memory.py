@@ -288,7 +288,7 @@ def test_a_sweep_gives_back_the_memory_of_large_adjoints():
     for _ in range(6):
         y = tape.sin(y) * y
     y.sum().backward()
-    assert sum(block.nbytes for work in run._idle for _, block in work.arenas) <= 4 * (1 << 26)
+    assert sum(block.nbytes for work in run.IDLE for _, block in work.arenas) <= 4 * (1 << 26)
 
 
 def main(steps: int) -> None:

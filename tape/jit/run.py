@@ -27,9 +27,8 @@ from .state import (
     SOURCE, SPEC_TABLE, STEPS, STOP, STOPS, TARGETED, VISITED,
 )  # fmt: skip
 from .sweep import reverse_sweep
-from .workspace import Workspace, address_of
+from .workspace import IDLE, Workspace, address_of
 
-_idle: list[Workspace] = []
 NO_FLAGS = np.zeros(0, dtype=np.int64)
 
 
@@ -43,7 +42,7 @@ def sweep(
     positions = {handle: wengert.locate(handle) for handle in roots}
     last = max(positions.values())
     try:
-        work = _idle.pop()
+        work = IDLE.pop()
     except IndexError:
         work = Workspace()
     work.reset(last + 1)
@@ -58,7 +57,7 @@ def sweep(
         raise
     finally:
         work.trim()
-        _idle.append(work)
+        IDLE.append(work)
 
 
 class Run:
