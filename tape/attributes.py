@@ -9,7 +9,7 @@ import numpy as np
 
 from .leaf import materialise, requires_grad_
 from .record import wrap
-from .tensor import Tensor, attribute, method, settable
+from .tensor import Narrow, Tensor, attribute, method, settable
 from .version import count, note_refit, share_count
 
 
@@ -77,6 +77,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     array = materialise(value)
     if self._node is True and value._spec is not self._spec:
         note_refit(self, self._spec)
+    if type(self) is not value._spec.tensor and type(self) in (Tensor, Narrow):
+        self.__class__ = value._spec.tensor
     self._data = array
     self._spec = value._spec
 

@@ -12,6 +12,7 @@ import ops
 from .calls import adaptor, function_only
 from .creation import array_of
 from .device import check_device, check_layout, is_device
+from . import dtypes
 from .dtypes import check_dtype
 from .leaf import materialise
 from .tensor import Tensor, method
@@ -58,7 +59,7 @@ def astype(self: Tensor, dtype: Any, copy: bool = True) -> Tensor:
 @method
 def type(self: Tensor, dtype: Any = None) -> Any:
     """The old name of the tensor's type, such as ``'tape.DoubleTensor'``; with a dtype, `to`."""
-    return f"tape.{OLD_NAMES[self.dtype]}" if dtype is None else to(self, dtype)
+    return f"tape.{OLD_NAMES.get(self.dtype, 'BFloat16Tensor')}" if dtype is None else to(self, dtype)
 
 
 OLD_NAMES = {
@@ -90,6 +91,16 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that stays in the history."""
     check_layout(memory_format)
     return ops.clone(input)
+
+
+@method
+def bfloat16(self: Tensor) -> Tensor:
+    """The same numbers as bfloat16.
+
+    Raises:
+        ImportError: if ml_dtypes is not installed.
+    """
+    return to(self, dtypes.bfloat16())
 
 
 @method
@@ -128,7 +139,7 @@ def data_ptr(self: Tensor) -> int:
 @adaptor
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
-    return input.dtype.kind == "f"
+    return dtypes.kind_of(input.dtype) == "f"
 
 
 @adaptor

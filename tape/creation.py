@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .device import check_device, check_layout
-from .dtypes import check_dtype, default_for, get_default_dtype
+from .dtypes import check_dtype, default_for, get_default_dtype, kind_of
 from .leaf import leaf, materialise
 from .record import plain_array
 from .tensor import Tensor, method
@@ -39,7 +39,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     dtype = check_dtype(dtype)
     values = _strip(data)
     array = plain_array(values)
-    if array.dtype.kind not in "biufc":
+    if kind_of(array.dtype) not in "biufc":
         raise TypeError(
             f"a tensor needs numbers: a number, nested lists of numbers, or a numeric array; got {type(data).__name__} "
             f"that NumPy reads as dtype {array.dtype}"
@@ -90,7 +90,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         kind = type(array).__name__
         raise TypeError(f"from_numpy() takes a NumPy array; got {kind}. Use tape.tensor() for other data.")
-    if array.dtype.kind not in "biufc":
+    if kind_of(array.dtype) not in "biufc":
         raise TypeError(f"from_numpy() takes an array of numbers; got dtype {array.dtype}")
     return leaf(plain_array(array))
 
@@ -218,6 +218,7 @@ def construct(dtype: np.dtype[Any], args: tuple[Any, ...]) -> np.ndarray:
 
 def _init(self: Tensor, *args: Any, device: Any = None, requires_grad: bool = False) -> None:
     from_args = leaf(construct(get_default_dtype(), args), device=device)
+    self.__class__ = from_args.__class__
     self._data, self._node, self._spec = from_args._data, None, from_args._spec
     if requires_grad:
         self.requires_grad_()

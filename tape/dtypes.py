@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+_bool = bool  # the name is taken below
 float64 = double = np.dtype(np.float64)
 float32 = float = np.dtype(np.float32)
 float16 = half = np.dtype(np.float16)
@@ -23,6 +26,34 @@ NAMES = (
     "half", "int", "int16", "int32", "int64", "int8", "long", "short", "uint8",
 )  # fmt: skip
 """The names above; rooms that need Python's own ``float`` and ``int`` import this module as one."""
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """The kind of a dtype, as NumPy calls it, but that bfloat16 is a float (NumPy knows nothing of it)."""
+    return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
+
+
+def is_narrow(dtype: np.dtype[Any]) -> _bool:
+    """Whether numbers of a dtype are 16-bit floats: stored so, but computed with in float32."""
+    return dtype.itemsize == 2 and kind_of(dtype) == "f"
+
+
+@cache
+def bfloat16() -> np.dtype[Any]:
+    """The dtype bfloat16: a float32 without its last 16 bits.
+
+    Raises:
+        ImportError: if the package is not installed that brings it to NumPy.
+    """
+    try:
+        extended = import_module("ml_dtypes")
+    except ImportError as error:
+        raise ImportError(
+            "tape.bfloat16 needs the package ml_dtypes, which gives NumPy this dtype.\nInstall it with "
+            "`pip install ml_dtypes` (or the extra: wengert[bfloat16]), or use tape.float16, which NumPy has."
+        ) from error
+    return np.dtype(extended.bfloat16)
+
 
 COMPLEX_OF: dict[Any, np.dtype[Any]] = {float32: complex64, float64: complex128, float16: complex64}
 _default = float64
@@ -45,7 +76,7 @@ def set_default_dtype(dtype: Any) -> None:
     """
     global _default
     chosen = np.dtype(dtype)
-    if chosen.kind != "f":
+    if kind_of(chosen) != "f":
         raise TypeError(f"the default dtype must be a real floating one, such as tape.float32; got {chosen}")
     _default = chosen
 
@@ -68,6 +99,6 @@ def check_dtype(dtype: Any) -> np.dtype[Any] | None:
     if dtype is None:
         return None
     chosen = np.dtype(dtype)
-    if chosen.kind not in "biufc":
+    if kind_of(chosen) not in "biufc":
         raise TypeError(f"tensors hold numbers: dtype must be a float, complex, integer or bool type; got {chosen}")
     return chosen

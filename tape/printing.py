@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import complex128, default_for, float64, get_default_dtype
+from .dtypes import complex128, default_for, float64, get_default_dtype, kind_of
 from .tensor import Tensor, method
 
 
@@ -97,7 +97,7 @@ def _complex_format(values: np.ndarray) -> tuple[Format, int]:
 
 
 def _format(values: np.ndarray) -> tuple[Format, int]:
-    if values.dtype.kind == "f":
+    if kind_of(values.dtype) == "f":
         return _real_format(values)
     if values.dtype.kind == "c":
         return _complex_format(values)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ops import REGISTRY, Op
+from ops.bundle import Bundle
 from ops.core import in_dtype
 from ops.core import OPS
 
+from .dtypes import float32 as FLOAT32, is_narrow
 from .location import locate
-from .record import output, plan, wrap
+from .record import CUSTOM, output, plan, wrap
 from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, YV, ZV, X, Y
 from .spec import Spec
 from .tensor import Tensor
@@ -98,8 +100,11 @@ def contributions(
             values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
+    dtype = row[SPEC] and row[SPEC].dtype
+    if narrow := (row[SPEC] is None or row[SPEC].narrow) and op is not CUSTOM:
+        values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), FLOAT32
     if op.kind == "elementwise":
-        values = op.promoted(values, row[SPEC].dtype)
+        values = op.promoted(values, dtype)
     env = op.environment(values, z, params)
     positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
     bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
@@ -108,9 +113,23 @@ def contributions(
         if spec is None:
             yield i, refs[i], op.vjp(i, g, env, ())
             continue
-        bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, spec.dtype)
+        dtype = FLOAT32 if narrow and spec.narrow else spec.dtype
+        bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, dtype)
         if bar is not None:
             yield i, refs[i], bar if bar.dtype == spec.dtype else in_dtype(bar, spec.dtype)
+
+
+def widened(x: Any) -> Any:
+    """Numbers of 16 bits in 32, so that a rule rounds once, at its end; others as they are.
+
+    Tensors stay in the history, and the adjoints of several results stay together.
+    """
+    if isinstance(x, Bundle):
+        return Bundle({i: widened(part) for i, part in x.parts.items()})
+    if isinstance(x, tuple):
+        return tuple(map(widened, x))
+    dtype = getattr(x, "dtype", None)
+    return REGISTRY["cast"](x, dtype=FLOAT32) if dtype is not None and is_narrow(dtype) else x
 
 
 def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:

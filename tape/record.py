@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from numbers import Number, Real
 from typing import Any
@@ -19,7 +19,7 @@ from .errors import check_real, misfit
 from .evaluate import forward_of
 from .location import user_frame
 from .spec import Spec, spec_of
-from .tensor import Tensor
+from .tensor import Narrow, Tensor
 from .wengert import WengertList, current
 
 LARGE = 1 << 16
@@ -30,10 +30,11 @@ asarray = np.asarray
 
 def wrap(value: Any, node: Any = None, spec: Spec | None = None) -> Tensor:
     """A tensor around a NumPy array or scalar."""
-    tensor = new(Tensor)
+    spec = spec or spec_of(value)
+    tensor = new(spec.tensor)
     tensor._data = value
     tensor._node = node
-    tensor._spec = spec or spec_of(value)
+    tensor._spec = spec
     return tensor
 
 
@@ -111,8 +112,19 @@ def plan(op: Op, wanted: tuple[int, ...]) -> tuple[tuple[bool, ...] | bool, bool
     return keep, "z" in needs
 
 
-def bind(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Apply an op to operands of which at least one is a tensor."""
+def bind(
+    op: Op,
+    operands: Sequence[Any],
+    params: dict[str, Any],
+    lift: Callable[[Any], Any] = lift,
+    forward_of: Callable[[Op], Callable[..., Any]] = forward_of,
+) -> Any:
+    """Apply an op to operands of which at least one is a tensor.
+
+    Args:
+        lift: gives the value of an operand; another where tensors of a further class are taken.
+        forward_of: gives the function that evaluates the op.
+    """
     try:
         values = [lift(x) for x in operands]
     except Elsewhere as other:
@@ -208,7 +220,7 @@ def _bytes_of(field: Any) -> int:
         return field.nbytes
     if kind is tuple:
         return sum(map(_bytes_of, field))
-    if kind is Tensor and field._spec.nbytes > LARGE and not field._counted:
+    if (kind is Tensor or kind is Narrow) and field._spec.nbytes > LARGE and not field._counted:
         field._counted = True
         return field._spec.nbytes
     return 0

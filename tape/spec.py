@@ -12,14 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import is_narrow, kind_of
+from .tensor import Narrow, Tensor
+
 FLOAT64, FLOAT32, OTHER = 0, 1, 2
 KINDS = {np.dtype(np.float64): FLOAT64, np.dtype(np.float32): FLOAT32}
 
 
 class Spec:
-    """Shape and dtype of an array; get one from `spec_of` or `spec`."""
+    """Shape and dtype of an array; get one from `spec_of` or `spec`.
 
-    __slots__ = ("complex", "dtype", "index", "inexact", "nbytes", "ndim", "shape", "size")
+    Attributes:
+        narrow: whether the numbers are of 16 bits.
+        tensor: the class of tensors with this spec.
+    """
+
+    __slots__ = ("complex", "dtype", "index", "inexact", "narrow", "nbytes", "ndim", "shape", "size", "tensor")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], index: int):
         self.shape = shape
@@ -27,7 +35,9 @@ class Spec:
         self.ndim = len(shape)
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
-        self.inexact = dtype.kind in "fc"
+        self.inexact = kind_of(dtype) in "fc"
+        self.narrow = is_narrow(dtype)
+        self.tensor = Narrow if self.narrow else Tensor
         self.complex = dtype.kind == "c"
         self.index = index
 

@@ -83,6 +83,15 @@ class Tensor(Operators):
         return self._node is None or self._node is True
 
 
+class Narrow(Tensor):
+    """A tensor of 16-bit floating point numbers, which `tape.narrow` computes with in 32 bits.
+
+    It is a class of its own so that the short ways of `tape.operators` do not take it, and pay nothing for it.
+    """
+
+    __slots__ = ()
+
+
 def method(function: F) -> F:
     """Make a function a method of `Tensor`."""
     setattr(Tensor, function.__name__, function)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..backward import grad
 from ..leaf import leaf
+from ..limits import finfo
 from ..tensor import Tensor
 from .rounding import wide_dtype
 from .subject import Array, Subject, has_history, plain
@@ -77,5 +78,5 @@ def _gap(a: Any, b: Any) -> tuple[float, float]:
     if x.shape != y.shape:
         return float("inf"), 0.0
     x, y = x.astype(wide_dtype(x.dtype)), y.astype(wide_dtype(y.dtype))
-    size = np.max(np.abs(y), initial=0.0) * SLACK * np.finfo(known.dtype).eps
+    size = np.max(np.abs(y), initial=0.0) * SLACK * finfo(known.dtype).eps
     return float(np.max(np.where(np.isnan(x) & np.isnan(y), 0.0, np.abs(x - y)), initial=0.0)), float(size)

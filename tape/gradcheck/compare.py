@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..limits import finfo
 from .line import Grid, Line
 from .numeric import COMPLEX_ERROR, central, plain_step, settle
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
@@ -100,7 +101,7 @@ def compare(
 
 def precision_of(dtype: np.dtype[Any]) -> float:
     """The distance of 1 from the next number."""
-    return float(np.finfo(dtype).eps)
+    return finfo(dtype).eps
 
 
 def precisions(axes: Sequence[Axis]) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ops import Op
 
+from ..limits import finfo
 from ..record import CUSTOM, bind
 from ..tensor import Tensor
 from .analytic import Jacobian
@@ -122,7 +123,7 @@ def spread(subject: Subject, point: Sequence[Array], precision: float, derivativ
 def output_spread(grid: Grid) -> Array:
     """By how much the outputs of a few randomly rounded runs differ; 0 where they cannot be rounded so."""
     shaken = _Shaken(grid.subject)
-    precision = max((float(np.finfo(x.dtype).eps) for x in grid.point), default=0.0)
+    precision = max((finfo(x.dtype).eps for x in grid.point), default=0.0)
     token = SHAKE.set(_Shake(precision, leaves=False))
     try:
         runs = [grid.reduce_outputs(shaken.flat(grid.point)) for _ in range(RUNS)]
