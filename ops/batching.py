@@ -131,6 +131,11 @@ def like(a: Application) -> Any:
     return a.again(a.operands[0], shape=(a.n, *((shape,) if isinstance(shape, int) else shape)))
 
 
+def for_all_lanes(a: Application) -> Any:
+    """The rule of a question about all lanes together: the result is the same in each, and has no lanes."""
+    return a.again(*a.operands)
+
+
 def dynamic(a: Application) -> Any:
     """An op whose result has a shape that depends on the numbers."""
     raise RuntimeError(

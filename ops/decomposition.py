@@ -24,7 +24,7 @@ from .joining import cat
 from .linalg import solve
 from .parts import imag, mH, real
 from .products import matmul
-from .queries import any
+from .queries import anywhere
 from .selection import abs, where
 from .shape import Case, reshape
 
@@ -157,7 +157,7 @@ def _divide(numerator: Any, denominator: Any, same: Any, size: Any, what: str, c
 
     `coupled`: the loss uses values and vectors, so that 0 / 0 may stand for any number.
     """
-    if (coupled and bool(any(same))) or bool(any(logical_and(same, gt(abs(numerator), size)))):
+    if (coupled and bool(anywhere(same))) or bool(anywhere(logical_and(same, gt(abs(numerator), size)))):
         raise RuntimeError(
             f"the gradient through {what} of coinciding values is not determined: the loss must use the values alone, "
             "or the vectors alone in a way that does not depend on how they are turned among themselves.\n"
@@ -263,7 +263,7 @@ def _without_phases(skew: Any, size: Any, what: str) -> Any:
     """A skew-Hermitian matrix without its diagonal, which is 0 unless a loss depends on the vectors' phases."""
     if not is_complex(skew):
         return skew
-    if bool(any(gt(abs(diagonal(skew, axis1=-2, axis2=-1)), reshape(size, shape=size.shape[:-1])))):
+    if bool(anywhere(gt(abs(diagonal(skew, axis1=-2, axis2=-1)), reshape(size, shape=size.shape[:-1])))):
         raise RuntimeError(
             f"{what} of complex matrices are determined up to factors exp(iφ), and the loss depends on these factors, "
             "so that it has no gradient.\nUse the vectors in a way that does not change with their phases, such as "

@@ -14,7 +14,7 @@ from .diagonals import trace
 from .index import getitem, scatter
 from .parts import imag, mH, real
 from .products import matmul
-from .queries import any
+from .queries import anywhere
 from .reduction import sum
 from .selection import abs
 from .shape import Case, cases_of, mT, reshape, sum_to
@@ -143,11 +143,11 @@ cofactor = general(
 
 def _det_slope(x: Any, z: Any) -> Any:
     """∂ det / ∂x: det(x) x⁻ᵀ, or the cofactors where some matrix of the stack has no inverse to rely on."""
-    if bool(any(eq(z, 0.0))):
+    if bool(anywhere(eq(z, 0.0))):
         return cofactor(x)
     inverse = inv(x)
     condition = sum(abs(x), axis=(-2, -1)) * sum(abs(inverse), axis=(-2, -1))
-    if bool(any(gt(condition, x.shape[-1] ** 2 * float(np.finfo(x.dtype).eps) ** -0.6))):
+    if bool(anywhere(gt(condition, x.shape[-1] ** 2 * float(np.finfo(x.dtype).eps) ** -0.6))):
         return cofactor(x)
     return _kept(z) * mT(inverse)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .batching import along, dynamic, elementwise, like
+from .batching import along, dynamic, elementwise, for_all_lanes, like
 from .core import plain
 
 argmax = plain(
@@ -47,6 +47,13 @@ any = plain(
     "any", lambda x, *, axis=None, keepdims=False: np.any(x, axis=axis, keepdims=keepdims),
     numpy=(np.any,), reduces=np.logical_or, complex=True, batch=along("axis"),
     doc="Whether some element is true, over axes.",
+)
+anywhere = plain(
+    "anywhere", lambda x: np.bool_(np.any(x)), complex=True, batch=for_all_lanes,
+    doc="""Whether some element is true; under `vmap` in any of the lanes, so that a rule can ask whether a case occurs.
+
+    What depends on the answer must be right for the lanes where the case does not occur, too.
+    """,
 )
 isclose = plain(
     "isclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan),

@@ -16,7 +16,7 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.batching import Application, batch
+from ops.batching import Application, batch, for_all_lanes
 from ops.batching_index import SLOT, is_array
 
 from .history import history, keys, requires_grad
@@ -82,6 +82,8 @@ class Batch(Level):
             flags.append(batched)
         if op is CUSTOM:
             return params["ctx"].map(self, xs, flags)
+        if op.batch is for_all_lanes:
+            return op(*xs, **params)
         z = batch(Application(op, self.n, xs, flags, params))
         return self.layer(z) if op.outputs == 1 else tuple(map(self.layer, z))
 
