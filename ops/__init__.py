@@ -7,6 +7,7 @@ from typing import Any
 
 from . import (
     activation,
+    angles,
     arithmetic,
     bundle,
     comparison,
@@ -24,13 +25,13 @@ from . import (
     norms,
     numpy_functions,
     parts,
-    polar,
     products,
     queries,
     reduction,
     selection,
     shape,
     special,
+    spectrum,
 )
 from .core import REGISTRY, Op, composite, plain
 from .operators import Operators, install, methods

@@ -32,7 +32,8 @@ cumsum = linear(
 
 def _recurrence(x: Any, y: Any, *, axis: int = -1) -> Any:
     """By doubling, in log₂ n passes: after each, a row holds the map across twice as many steps."""
-    a, z = np.array(np.moveaxis(x, axis, 0)), np.array(np.moveaxis(y, axis, 0))
+    dtype = np.result_type(x, y)
+    a, z = (np.array(np.moveaxis(v, axis, 0), dtype) for v in (x, y))
     step = 1
     with np.errstate(all="ignore"):
         while step < len(z):
@@ -46,7 +47,7 @@ def _recurrence(x: Any, y: Any, *, axis: int = -1) -> Any:
 
 def _recurrence_step_by_step(x: Any, y: Any, axis: int) -> Any:
     """The definition itself, for when a product of many coefficients overflows on the way."""
-    a, z = np.moveaxis(x, axis, 0), np.array(np.moveaxis(y, axis, 0))
+    a, z = np.moveaxis(x, axis, 0), np.array(np.moveaxis(y, axis, 0), np.result_type(x, y))
     with np.errstate(all="ignore"):
         for k in range(1, len(z)):
             z[k] += a[k] * z[k - 1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .batching import elementwise
 from .core import ADJOINT, conjugate, general, linear
 from .lane import Via
 from .shape import Case, broadcast_to, cases_of, mT, sum_to
@@ -25,13 +26,13 @@ def complex_cases(*shapes_and_params: tuple[Any, dict[str, Any]]) -> Callable[[n
 
 real = linear(
     "real", lambda x: np.real(x), lambda g: g, numpy=(np.real,), view=True, node="SelectBackward0",
-    lane=Via(lambda x: x), cases=complex_cases(((2, 3), {}), ((), {})),
+    lane=Via(lambda x: x), cases=complex_cases(((2, 3), {}), ((), {})), batch=elementwise,
     doc="Real parts: a of x = a + ib.",
 )
 
 imag = linear(
-    "imag", lambda x: np.imag(x), lambda g, x_dtype: 1j * g if x_dtype.kind == "c" else 0.0 * g,
-    numpy=(np.imag,), view=True, node="SelectBackward0", cases=complex_cases(((2, 3), {}), ((), {})),
+    "imag", lambda x: np.imag(x), lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else 0.0 * g,
+    numpy=(np.imag,), view=True, node="SelectBackward0", cases=complex_cases(((2, 3), {}), ((), {})), batch=elementwise,
     doc="Imaginary parts: b of x = a + ib.",
 )
 
@@ -73,13 +74,13 @@ def _view_as_complex(x: Any) -> Any:
 
 view_as_real = linear(
     "view_as_real", _view_as_real, lambda g: view_as_complex(g),
-    view=True, cases=complex_cases(((2, 3), {}), ((), {})),
+    view=True, cases=complex_cases(((2, 3), {}), ((), {})), batch=elementwise,
     doc="Complex numbers as pairs of a real and an imaginary part, along a new last axis.",
 )
 
 view_as_complex = linear(
     "view_as_complex", _view_as_complex, lambda g: view_as_real(g),
-    view=True, cases=cases_of(((3, 2), {}), ((2,), {})),
+    view=True, cases=cases_of(((3, 2), {}), ((2,), {})), batch=elementwise,
     doc="Pairs of a real and an imaginary part along the last axis as complex numbers.",
 )
 
@@ -107,6 +108,6 @@ complex = general(
     "complex", _join_parts,
     lambda g, x_shape: _fit(real(g), x_shape), lambda g, y_shape: _fit(imag(g), y_shape),
     jvp=lambda x_dot, y_dot, z: _joined(x_dot, y_dot, z), complex=ADJOINT,
-    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})),
+    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=elementwise,
     doc="Complex numbers from their real and imaginary parts: z = x + iy.",
 )

@@ -137,6 +137,8 @@ def bind(
         z = forward_of(op)(*values, **params)
     except ValueError as error:
         raise misfit(op, values, error) from None
+    if type(z) is complex:  # Python's own arithmetic: 2j * np.float64(3.0)
+        z = np.complex128(z)
     wengert = current()
     spec = spec_of(z) if op.outputs == 1 else None
     if wengert.recording and (spec is None or spec.inexact):

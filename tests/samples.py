@@ -59,6 +59,12 @@ def results(z: Any) -> list[np.ndarray]:
     return [p if np.asarray(p).dtype.kind in "fc" else None for p in parts]
 
 
+def single(x: Any) -> Any:
+    """Floating numbers, real or complex, in half their precision."""
+    kind = np.asarray(x).dtype.kind
+    return x.astype({"f": np.float32, "c": np.complex64}[kind]) if kind in "fc" else x
+
+
 def noise(like: Any, rng: np.random.Generator) -> np.ndarray:
     """Random numbers of the shape of an array, complex where it is."""
     shape = np.shape(like)

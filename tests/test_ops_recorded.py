@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from oracle import Traced, gradients
-from samples import DIFFERENTIABLE, active, directions, results, samples, vjps
+from samples import DIFFERENTIABLE, active, directions, noise, results, samples, vjps
 
 import ops
 import tape
@@ -21,8 +21,8 @@ def record(op, operands, params):
     positions = active(op, operands)
     xs = [tape.tensor(x, requires_grad=True) if i in positions else x for i, x in enumerate(operands)]
     z = op(*xs, **params)
-    zs = [p for p in (z if isinstance(z, tuple) else (z,)) if p.dtype.kind == "f"]
-    return [xs[i] for i in positions], zs, [np.asarray(rng.standard_normal(p.shape)) for p in zs]
+    zs = [p for p in (z if isinstance(z, tuple) else (z,)) if p.dtype.kind in "fc"]
+    return [xs[i] for i in positions], zs, [noise(p.detach().numpy(), rng) for p in zs]
 
 
 def in_place(gs, z):
@@ -59,7 +59,7 @@ def test_second_order(op):
         positions = active(op, operands)
         xs = [Traced(x) if i in positions else x for i, x in enumerate(operands)]
         z = op(*xs, **params)
-        outputs = [p for p in (z if isinstance(z, tuple) else (z,)) if isinstance(p, Traced) and p.dtype.kind == "f"]
+        outputs = [p for p in (z if isinstance(z, tuple) else (z,)) if isinstance(p, Traced) and p.dtype.kind in "fc"]
         inputs = [xs[i] for i in positions]
         with np.errstate(all="ignore"):
             first = gradients(outputs, [Traced(g) for g in gs], inputs, create_graph=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .batching import elementwise as broadcasting
 from .comparison import eq
 from .core import ADJOINT, elementwise, general, is_complex, ready
 from .domain import NONZERO
@@ -55,6 +56,6 @@ polar = general(
     lambda g, y, x_shape: sum_to(dot_part(_turn(y), g), shape=x_shape),
     lambda g, z, y_shape: sum_to(dot_part(1j * z, g), shape=y_shape),
     jvp=_polar_jvp, complex=ADJOINT,
-    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})),
+    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=broadcasting,
     doc="The complex number of length x and angle y: z = x exp(iy).",
 )
