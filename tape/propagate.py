@@ -96,7 +96,7 @@ def contributions(
         raise released_error(row)
     z = row[ZV]
     if record:
-        if op.joint is None or "xs" in op.joint.names:
+        if op.joint is None or not {"xs", *op.operands}.isdisjoint(op.joint.names):
             values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
