@@ -9,10 +9,10 @@ import numpy as np
 
 import ops
 
+from . import dtypes
 from .calls import adaptor, function_only
 from .creation import array_of
 from .device import check_device, check_layout, is_device
-from . import dtypes
 from .dtypes import check_dtype
 from .leaf import materialise
 from .tensor import Tensor, method

@@ -74,7 +74,7 @@ def result_dtype(values: Sequence[Any]) -> np.dtype[Any] | None:
 
 
 def common(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of two floating point ones together: of float16 and bfloat16, neither of which holds the other, float32.
+    """The dtype of two floating point ones together: float32 for float16 and bfloat16, as neither holds the other.
 
     >>> float16 = np.dtype(np.float16)
     >>> common(float16, np.dtype(np.float32)), common(float16, float16)

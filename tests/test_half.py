@@ -19,8 +19,7 @@ from tape.tensor import Narrow
 ml_dtypes = pytest.importorskip("ml_dtypes")
 HALF, BFLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 BOTH = pytest.mark.parametrize("dtype", [HALF, BFLOAT], ids=["half", "bfloat16"])
-COMPLEX = {"complex", "polar", "real", "imag", "view_as_real", "view_as_complex"}
-SINGLE = [op for op in DIFFERENTIABLE if op.name not in {"cast", *COMPLEX}]
+SINGLE = [op for op in DIFFERENTIABLE if op.name not in ("cast", "view_as_complex")]
 
 
 @pytest.fixture(params=["jitted", "python"])
@@ -58,6 +57,8 @@ def test_every_op_computes_in_32_bits_and_rounds_once(op, dtype):
     """Its values are exactly those of float32, rounded; its gradients are, but for what the result had lost."""
     rng = np.random.default_rng(4)
     for operands, params in samples(op):
+        if any(map(np.iscomplexobj, operands)):
+            continue
         small = [narrowed(x, dtype) for x in operands]
         wide = [x.astype(np.float32) if np.asarray(x).dtype == dtype else x for x in small]
         zs, moving = applied(op, small, params, dtype)
@@ -201,7 +202,8 @@ def test_conversions(dtype):
 def test_factories_and_data(dtype):
     for t in (
         tape.zeros(2, dtype=dtype), tape.ones(2, dtype=dtype), tape.full((2,), 1.5, dtype=dtype),
-        tape.eye(2, dtype=dtype), tape.arange(4, dtype=dtype), tape.linspace(0, 1, 5, dtype=dtype), tape.randn(3, dtype=dtype),
+        tape.eye(2, dtype=dtype), tape.arange(4, dtype=dtype), tape.linspace(0, 1, 5, dtype=dtype),
+        tape.randn(3, dtype=dtype),
         tape.tensor(1.5, dtype=dtype), tape.as_tensor([1.0], dtype=dtype), tape.tensor([[1, 2]], dtype=dtype),
     ):  # fmt: skip
         assert t.dtype == tape.zeros_like(t).dtype == t.new_tensor([1.0]).dtype == (t + t).dtype == dtype
