@@ -138,8 +138,13 @@ def for_all_lanes(a: Application) -> Any:
 
 def dynamic(a: Application) -> Any:
     """An op whose result has a shape that depends on the numbers."""
-    raise RuntimeError(
-        f"vmap: the shape of what {a.op.name} gives depends on the numbers, so it would differ from lane to lane.\n"
+    raise numbers_decide(a.op.name)
+
+
+def numbers_decide(what: str) -> RuntimeError:
+    """The error where the numbers would decide about a shape."""
+    return RuntimeError(
+        f"vmap: the shape of what {what} gives depends on the numbers, so it would differ from lane to lane.\n"
         "Use tape.where(condition, x, 0.0) in the place of selecting by a mask, or call it outside of vmap."
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .batching import Application, apply, dynamic
+from .batching import Application, apply, numbers_decide
 from .batching_index import SLOT
 from .core import ADJOINT, general, shape_of
 from .index import _last_writer as last_writer, check_kinds
@@ -60,7 +60,7 @@ class Places:
         self.form: Form = a.params["form"]
         slots = range(start, len(a.operands))
         if any(getattr(a.operands[i], "dtype", None) == np.bool_ for i in slots):
-            dynamic(a)
+            raise numbers_decide("indexing with a boolean mask")
         self.shapes = [a.shape(i) for i in slots]
         self.ndim = len(np.broadcast_shapes(*self.shapes))
         self.arrays = [a.raised(i, self.ndim) for i in slots]

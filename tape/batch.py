@@ -8,6 +8,7 @@ gradient may flow) or layers of outer levels.  So maps nest, with each other and
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from ops import Op
 from ops.batching import Application, batch, for_all_lanes
 from ops.batching_index import SLOT, is_array
 
-from .history import history, keys, requires_grad
+from .history import components, history, keys, requires_grad
 from .level import Layer, Level, depths, live, read
 from .record import CUSTOM, wrap
 from .spec import Spec, spec
@@ -237,6 +238,10 @@ class Batched(Layer):
     def over(self, change: Callable[[Any], Any]) -> Any:
         return batched(change(live(self._primal)), self._level)
 
+    def __beside__(self, made: Tensor) -> Tensor:
+        below = super().__beside__(made)
+        return self._level.layer(ops.clone(self._level.full(below))) if self._level.alive else below
+
     def __indexes__(self) -> Any:
         return read if isinstance(live(self), Layer) else None
 
@@ -280,15 +285,13 @@ def lanes_of(x: Any, level: Batch, axis: int | None) -> Any:
     return batched(x if axis == 0 else ops.movedim(x, axis, 0), level)
 
 
-def spread(make: Callable[[tuple[int, ...]], Any]) -> Any:
-    """What random numbers look like here: ``make(lead)`` draws them, with more axes in front.
+def spread(draw: Callable[[], Tensor]) -> Tensor:
+    """What ``draw()`` gives, or what it gives for each of the lanes.
 
     Raises:
         RuntimeError: within a `vmap` whose randomness is ``"error"``.
     """
     levels = active()
-    if not levels:
-        return make(())
     if any(level.randomness == "error" for level in levels):
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode, where it is not clear whether all lanes "
@@ -296,7 +299,14 @@ def spread(make: Callable[[tuple[int, ...]], Any]) -> Any:
             "numbers outside of it."
         )
     different = [level for level in levels if level.randomness == "different"]
-    x = make(tuple([level.n for level in different]))
+    if not different:
+        return draw()
+    lengths = tuple([level.n for level in different])
+    rows = [draw() for _ in range(max(math.prod(lengths), 1))]
+    values = np.stack([row._data for row in rows])[: math.prod(lengths)]
+    x: Tensor = wrap(values.reshape(*lengths, *values.shape[1:]))
     for level in different:
-        x = batched(x, level)
+        x = level.layer(x)
+    for part in components(x) if rows[0].requires_grad else ():
+        part.requires_grad_()
     return x

@@ -102,11 +102,18 @@ def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(n.__index__()) for n in size)
 
 
+def beside(input: Tensor, made: Tensor) -> Tensor:
+    """A tensor made after the shape of another, with lanes if that has some (see `tape.batch`)."""
+    return made if type(input) is Tensor or not hasattr(input, "__beside__") else input.__beside__(made)
+
+
 Factory = Callable[..., Tensor]
 
 
-def factories(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Factory, Factory]:
-    """A factory of ``*size`` and its ``_like`` form."""
+def factories(
+    name: str, make: Callable[..., np.ndarray], what: str, *, alike: bool = True
+) -> tuple[Factory, Factory]:
+    """A factory of ``*size`` and its ``_like`` form, which gives a tensor with lanes after one with lanes if `alike`."""
 
     def factory(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         value = make(_sizes(size), check_dtype(dtype) or get_default_dtype())
@@ -117,7 +124,8 @@ def factories(name: str, make: Callable[..., np.ndarray], what: str) -> tuple[Fa
     ) -> Tensor:
         check_layout(memory_format)
         check_layout(memory_format)
-        return factory(input._spec.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+        made = factory(input._spec.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+        return beside(input, made) if alike else made
 
     factory.__doc__ = f"A leaf {what}, of the given shape and the default dtype unless ``dtype`` says otherwise."
     like.__doc__ = f"A leaf {what}, of the shape and dtype of ``input`` unless ``dtype`` says otherwise."
@@ -146,7 +154,8 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A leaf of the shape and dtype of ``input``, all elements equal to ``fill_value``."""
-    return full(input._spec.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    made = full(input._spec.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return beside(input, made)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -187,7 +196,8 @@ def logspace(
 
 def _new(name: str, make: Callable[..., Tensor]) -> None:
     def new(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        return make(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+        made = make(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+        return beside(self, made)
 
     new.__name__ = f"new_{name}"
     new.__doc__ = f"`tape.{name}` with this tensor's dtype."

@@ -85,6 +85,11 @@ class Layer(Tensor):
             return reverse(*(tuple(map(live, xs)) for xs in (outputs, weights, inputs)), *how)
         return level.differentiate(reverse, outputs, weights, inputs, *how)
 
+    def __beside__(self, made: Tensor) -> Tensor:
+        """A new tensor made after the shape of this one, with the lanes that it has."""
+        below = live(self._primal)
+        return below.__beside__(made) if isinstance(below, Layer) else made
+
     def __indexes__(self) -> Any:
         """How to read by an index that this is part of, where it cannot be by its numbers."""
         return None

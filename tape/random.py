@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from .batch import active, spread
 from .creation import factories
 from .dtypes import check_dtype, int64
 from .leaf import leaf
 from .tensor import Tensor
 
+F = TypeVar("F", bound=Callable[..., Tensor])
 _generator: np.random.Generator | None = None
 
 
@@ -39,9 +42,26 @@ def _draw(sample: str) -> Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
     return lambda shape, dtype: np.asarray(getattr(generator(), sample)(shape)).astype(dtype, copy=False)
 
 
-rand, rand_like = factories("rand", _draw("random"), "of numbers drawn evenly from [0, 1)")
-randn, randn_like = factories("randn", _draw("standard_normal"), "of numbers drawn from the normal distribution")
+def drawing(draw: F) -> F:
+    """A function that draws numbers; within `vmap` it does so as the randomness there says."""
 
+    @functools.wraps(draw)
+    def drawn(*args: Any, **kwargs: Any) -> Tensor:
+        return spread(lambda: draw(*args, **kwargs)) if active() else draw(*args, **kwargs)
+
+    return drawn  # type: ignore[return-value]
+
+
+rand, rand_like = map(
+    drawing, factories("rand", _draw("random"), "of numbers drawn evenly from [0, 1)", alike=False)
+)
+randn, randn_like = map(
+    drawing,
+    factories("randn", _draw("standard_normal"), "of numbers drawn from the normal distribution", alike=False),
+)
+
+
+@drawing
 
 def randint(
     low: int, high: int | None = None, size: Any = (), *, dtype: Any = None, device: Any = None,
@@ -57,11 +77,13 @@ def randint(
     return leaf(generator().integers(low, high, tuple(size), dtype=check_dtype(dtype) or int64), requires_grad, device)
 
 
+@drawing
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The integers 0 … n−1 in random order."""
     return leaf(generator().permutation(n).astype(check_dtype(dtype) or int64, copy=False), device=device)
 
 
+@drawing
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

@@ -47,7 +47,8 @@ def applications(op):
     for k, (operands, params) in enumerate(lanes[0]):
         for flags in itertools.product((True, False), repeat=len(operands)):
             if any(flags):
-                rows = [[lanes[s][k][0][i] if b else x for i, (x, b) in enumerate(zip(operands, flags))] for s in range(N)]
+                drawn = [lane[k][0] for lane in lanes]
+                rows = [[own[i] if b else x for i, (x, b) in enumerate(zip(operands, flags))] for own in drawn]
                 yield rows, flags, params
 
 
@@ -160,7 +161,7 @@ class Derivative:
 
     def map(self, function, extra):
         """vmap of a function of the operands and as many more batched things."""
-        outer, args = mapped(self.op, self.rows, self.flags, self.params)
+        _, args = mapped(self.op, self.rows, self.flags, self.params)
         dims = [(0, -1, 0, -1)[i % 4] if b else None for i, b in enumerate(self.flags)]
         more = [tape.tensor(stacked(column)) for column in zip(*extra)]
         return vmap(function, in_dims=(*dims, *(0,) * len(more))), (*args, *more)

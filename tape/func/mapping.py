@@ -127,8 +127,8 @@ def _in_dims(name: str, in_dims: Dims, args: tuple[Any, ...]) -> tuple[list[Any]
     """The leaves of the arguments, and the mapped axis of each, counted from the front."""
     if not (isinstance(in_dims, tuple) or (isinstance(in_dims, int) and not isinstance(in_dims, bool))):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}): expected `in_dims` to be int or a (potentially nested) tuple matching "
-            f"the structure of inputs, got: {type(in_dims)}."
+            f"vmap({name}, in_dims={in_dims}): `in_dims` must be an int, or a tuple built like the inputs; "
+            f"got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
@@ -151,19 +151,18 @@ def _axis(name: str, in_dims: Dims, x: Any, axis: Any) -> int | None:
         return None
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for an input, but in_dim must be either an integer "
-            "dimension or None."
+            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for an input, but an axis is an int, or None."
         )
     if not isinstance(x, Tensor):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for an input but the input is of type {type(x)}. We "
-            "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for an input but the input is of type {type(x)}, "
+            "which has no axis to map over. Say None for it, or convert it with tape.tensor()."
         )
     ndim = live(x).ndim
     if not -ndim <= axis < ndim:
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for some input, but that input is a Tensor of "
-            f"dimensionality {ndim} so expected in_dim to satisfy -{ndim} <= in_dim < {ndim}."
+            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for a tensor with {ndim} axes, of which only "
+            f"-{ndim} <= in_dim < {ndim} exist."
         )
     return axis % ndim
 
@@ -207,8 +206,8 @@ def _out_dims(name: str, out_dims: Dims, output: Any) -> tuple[Structure, list[i
     structure = structure_of(output)
     if not all(d is None or (isinstance(d, int) and not isinstance(d, bool)) for d in leaves_of(out_dims)):
         raise ValueError(
-            f"vmap({name}, out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-            "representing where in the outputs the vmapped dimension should appear."
+            f"vmap({name}, out_dims={out_dims}): `out_dims` must be an int, None, or a structure of these: where the "
+            "lanes go in each output."
         )
     if structure == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
