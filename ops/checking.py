@@ -24,7 +24,7 @@ def check_name(name: Any, replace: bool, own: Container[Op]) -> None:
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise ValueError(f"an op's name must be a public identifier, because ops.<name> is the op; got {name!r}")
     if name in REGISTRY and REGISTRY[name] not in own:
-        raise ValueError(f"{name!r} is an op of the library, on which others depend; choose another name")
+        raise ValueError(f"{name!r} is an op that others depend on; choose another name")
     if name in REGISTRY and not replace:
         raise ValueError(
             f"an op named {name!r} is declared already.\nPass replace=True to declare it anew, take it away with "

@@ -23,7 +23,7 @@ from .lane import Opaque, Scalar, Via
 CHANGES: list[Callable[[Op], None]] = []
 """What is to be told of an op that joins or leaves the registry: whoever keeps something about ops."""
 
-_own: dict[Op, tuple[Op, ...]] = {}
+OWN: dict[Op, tuple[Op, ...]] = {}
 """The user's own ops, and for each the ops that were made of its partials."""
 
 Range = Interval | tuple[float, float]
@@ -73,7 +73,7 @@ def elementwise(
     tensor([1.0000, 0.7864])
     >>> ops.remove("doc_softcap")
     """
-    checking.check_name(name, replace, _own)
+    checking.check_name(name, replace, OWN)
     checking.check_facts(name, facts)
     code = scalar_code(forward)
     operands, params = arguments = checking.signature(name, code or forward)
@@ -90,6 +90,7 @@ def elementwise(
         raise ValueError(_no_formula(name, operands))
     else:
         partials = tuple(formula.adjoints(z, operands))
+    _check_parts(name, operands, partials)
     lane = Scalar(code) if code else Via(forward) if z is not None and not params else Opaque()
     _make_room(name, replace)
     parts: list[Op] = []
@@ -133,7 +134,7 @@ def linear(
     tensor([0., 0., 1.])
     >>> ops.remove("doc_rolled")
     """
-    checking.check_name(name, replace, _own)
+    checking.check_name(name, replace, OWN)
     checking.check_facts(name, facts)
     checking.check_rules(name, "linear", checking.signature(name, forward, variadic=True), transposes)
     _make_room(name, replace)
@@ -183,7 +184,7 @@ def general(
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     >>> ops.remove("doc_logsum")
     """
-    checking.check_name(name, replace, _own)
+    checking.check_name(name, replace, OWN)
     checking.check_facts(name, facts)
     checking.check_rules(name, "general", checking.signature(name, forward, variadic=True), vjps, jvp, joint)
     _make_room(name, replace)
@@ -202,13 +203,28 @@ def remove(name: str) -> None:
     op = REGISTRY.get(name)
     if op is None:
         raise KeyError(f"there is no op named {name!r} to remove")
-    if op not in _own:
-        raise ValueError(f"{name!r} is an op of the library, on which others depend; only your own can be removed")
-    for gone in (*_own[op], op):
-        _own.pop(gone, None)
+    if op not in OWN:
+        whole = next((whole.name for whole, parts in OWN.items() if op in parts), None)
+        what = f"was made of a partial of {whole}; remove that" if whole else "is an op of the library, others need it"
+        raise ValueError(f"{name!r} {what}")
+    for gone in (*OWN[op], op):
+        OWN.pop(gone, None)
         REGISTRY.pop(gone.name, None)
         for tell in CHANGES:
             tell(gone)
+
+
+def _check_parts(name: str, operands: tuple[str, ...], partials: Sequence[Any]) -> None:
+    """Raise if the name of an op that will be made of a partial is taken, unless that goes with a replaced op."""
+    old = OWN.get(REGISTRY[name], ()) if name in REGISTRY else ()
+    for x, partial in zip(operands, partials):
+        if scalar_code(partial) and REGISTRY.get(part_name(name, x)) not in old:
+            checking.check_name(part_name(name, x), False, OWN)
+
+
+def part_name(name: str, x: str) -> str:
+    """The name of the op that is made of the partial with respect to an operand."""
+    return f"{name}_d{x}"
 
 
 def _make_room(name: str, replace: bool) -> None:
@@ -218,7 +234,7 @@ def _make_room(name: str, replace: bool) -> None:
 
 def _joined(op: Op, parts: Sequence[Op] = ()) -> Op:
     """An op that has joined the registry, with the ops that were made of its partials."""
-    _own[op] = tuple(parts)
+    OWN[op] = tuple(parts)
     for tell in CHANGES:
         tell(op)
     return op
@@ -240,8 +256,7 @@ def _rule(name: str, x: str, partial: Any, operands: tuple[str, ...], parts: lis
     if code is None:
         return partial
     names = tuple(inspect.signature(code).parameters)
-    part = f"{name}_d{x}"
-    checking.check_name(part, False, _own)
+    part = part_name(name, x)
     evaluate = ElementByElement(part, Elementwise(code, [f"x{k}" for k in range(len(names))]))
     ends = [_end(name, x)] * len(names)
     parts.append(Op(part, "elementwise", evaluate, ends, lane=Scalar(code), doc=f"∂z/∂{x} of {name}."))

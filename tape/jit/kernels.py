@@ -109,13 +109,12 @@ class Kernels:
             self.addresses[FIRST_OWN + 4 * op.code : FIRST_OWN + 4 * op.code + 4] = 0
 
     def changed(self, op: Op) -> None:
-        """Free the kernels of an op that has left the registry, unless a sweep may be about to call them."""
-        if REGISTRY.get(op.name) is op or op.code >= len(self.ops):
-            return
+        """Free the kernels of ops that have left the registry, once no sweep can be about to call them."""
         with self._lock:
-            first = FIRST_OWN + 4 * op.code
-            self.addresses[first : first + 4] = 0
-            self._retired += [self._engines.pop(k) for k in range(first, first + 4) if k in self._engines]
+            if REGISTRY.get(op.name) is not op:
+                first = FIRST_OWN + 4 * op.code
+                self.addresses[first : first + 4] = 0
+                self._retired += [self._engines.pop(k) for k in range(first, first + 4) if k in self._engines]
             if at_rest():  # whoever starts now finds no address
                 self._retired.clear()
 
