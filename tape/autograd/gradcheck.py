@@ -174,7 +174,7 @@ def _checked(inputs: list[Any], caller: str) -> list[int]:
         )
     for i in found:
         value = inputs[i]._data
-        if isinstance(value, np.ndarray) and any(n > 1 and step == 0 for n, step in zip(value.shape, value.strides)):
+        if np.size(value) and any(n > 1 and step == 0 for n, step in zip(value.shape, value.strides)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0: several of its elements are one place in memory, and "
                 "none of them can be moved alone.\nPass .contiguous(), or expand it inside the function."

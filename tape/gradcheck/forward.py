@@ -21,7 +21,7 @@ def forward(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
     """
     blocks = []
     for k, x in enumerate(arrays):
-        columns = [push(subject, arrays, {k: t}) for t in units(x)]
+        columns = [push(subject, arrays, alone(arrays, k, t)) for t in units(x)]
         rows = sum(axis.size for axis in subject.output_axes)
         blocks.append(np.array(columns).reshape(len(columns), rows).T)
     return Jacobian(blocks)
@@ -29,7 +29,13 @@ def forward(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
 
 def forward_along(subject: Subject, arrays: Sequence[Array], directions: Sequence[Array]) -> Jacobian:
     """Jv by one run for each checked input."""
-    return Jacobian([push(subject, arrays, {k: v})[:, None] for k, v in enumerate(directions)])
+    columns = [push(subject, arrays, alone(arrays, k, v)) for k, v in enumerate(directions)]
+    return Jacobian([column[:, None] for column in columns])
+
+
+def alone(arrays: Sequence[Array], k: int, tangent: Array) -> dict[int, Array]:
+    """A tangent for one input and, as in PyTorch, zeros for the others."""
+    return {j: tangent if j == k else np.zeros_like(x)[()] for j, x in enumerate(arrays)}
 
 
 def push(subject: Subject, arrays: Sequence[Array], tangents: dict[int, Array]) -> Array:

@@ -204,7 +204,7 @@ class Report:
         return max(self.comparisons, key=lambda c: (not c.ok, c.ratio), default=None)
 
     def __str__(self) -> str:
-        lines = [*self.faults, *(str(c) for c in self.comparisons if not c.ok)]
+        lines = [*(str(c) for c in self.comparisons if not c.ok), *self.faults]
         if not lines:
             return f"right: {sum(c.checked for c in self.comparisons)} derivatives, {self.evaluations} evaluations"
         if self.suspects:
