@@ -1,14 +1,14 @@
 """Watching a sweep for nan and for errors: the mode itself, and the rules run under it.
 
-The mode is the process's, as PyTorch's is.  A sweep looks once whether it is on; when it is off,
-nothing here runs.  The jitted sweep looks at what each step has written (`tape.jit.checked`), so
-that only the record at fault is gone through again, in Python.
+The mode is the process's, as PyTorch's is.  The jitted sweep looks at what each step has written
+(`tape.jit.checked`), so that only the record at fault is gone through again, in Python.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +17,16 @@ from ops.bundle import Bundle
 
 from .blame import nan_error, node_name, tell
 from .location import Location, locate
-from .propagate import contributions
+from .native import jitted
 from .row import CODE, HANDLE, LASTI, WIDTH
+from .watch import WATCHERS, Rules, Steps, Watcher
 from .wengert import WengertList, current
 
 MOST_INDUCED = 1 << 16
 
 
-class Mode:
+class Mode(Watcher):
     """Whether sweeps are watched, and whether nan is an error in them."""
-
-    __slots__ = ("check_nan", "enabled")
 
     def __init__(self) -> None:
         self.enabled, self.check_nan = False, True
@@ -35,8 +34,17 @@ class Mode:
     def set(self, enabled: bool, check_nan: bool) -> None:
         """Set both, for the whole process."""
         self.enabled, self.check_nan = bool(enabled), bool(check_nan)
-        if not self.enabled:
+        if self.enabled and self not in WATCHERS:
+            WATCHERS.insert(0, self)
+        elif not self.enabled and self in WATCHERS:
+            WATCHERS.remove(self)
             INDUCED.clear()
+
+    def rules(self, inner: Rules) -> Rules:
+        return partial(watched, inner)
+
+    def steps(self, inner: Steps, run: Any) -> Steps:
+        return partial(jitted("checked").run, run) if self.check_nan else inner
 
 
 class Induced(NamedTuple):
@@ -61,17 +69,14 @@ INDUCED: deque[Induced] = deque(maxlen=MOST_INDUCED)
 MODE = Mode()
 
 
-def rules() -> Callable[..., Iterable[tuple[int, Any, Any]]]:
-    """What a sweep runs the rules of a record with: `contributions`, watched if the mode is on."""
-    return watched if MODE.enabled else contributions
-
-
-def watched(row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool) -> Iterator[tuple[int, Any, Any]]:
-    """`contributions`, where an error tells which record it came from, and nan is one."""
+def watched(
+    inner: Rules, row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
+) -> Iterator[tuple[int, Any, Any]]:
+    """What a record contributes, where an error tells which record it came from, and nan is one."""
     wengert = current()
     before = last_handle(wengert)
     try:
-        for i, ref, bar in contributions(row, g, wanted, record):
+        for i, ref, bar in inner(row, g, wanted, record):
             if MODE.check_nan and has_nan(bar):
                 raise nan_error(row, g, i, bar)
             yield i, ref, bar

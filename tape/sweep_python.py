@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .anomaly import rules
-from .propagate import check_not_released, key
+from .propagate import check_not_released, contributions, key
 from .row import CODE, LASTI, X, Y, operands
 from .tensor import Tensor
+from .watch import watched_rules
 from .wengert import WengertList, current
 
 
@@ -71,7 +71,7 @@ def sweep(
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     found: dict[int, Any] = {}
-    recorder, contributions = current(), rules()
+    recorder, run_rules = current(), watched_rules(contributions)
     for handle, row in rows.items():
         if handle not in adjoints:
             continue
@@ -82,7 +82,7 @@ def sweep(
             found[handle] = g
         recorder.where = row[CODE], row[LASTI]
         with np.errstate(all="ignore"):
-            for _, ref, bar in contributions(row, g, wanted, create_graph):
+            for _, ref, bar in run_rules(row, g, wanted, create_graph):
                 k = key(ref)
                 adjoints[k] = adjoints[k] + bar if k in adjoints else bar
                 if k < 0:

@@ -60,24 +60,25 @@ def has_written_nan(step, scratch, kernels):  # type: ignore[no-untyped-def]
 
 
 @entry
-def checked_sweep(steps, first, count, scratch, kernels):  # type: ignore[no-untyped-def]
-    """Run the steps from `first` on, until one has written nan: which one; `count` if none has."""
-    for k in range(first, count):
+def checked_sweep(steps, first, end, scratch, kernels):  # type: ignore[no-untyped-def]
+    """Run the steps from `first` on, until one has written nan: which one; `end` if none has."""
+    for k in range(first, end):
         step = steps + k * STEP_BYTES
         call(load_word(step), step)
         if has_written_nan(step, scratch, kernels):
             return k
-    return count
+    return end
 
 
-def run(steps: np.ndarray, count: int, examine: Any) -> None:
-    """Run a chunk of steps; `examine(step)` is told of each that has written nan."""
+def run(sweep: Any, first: int, count: int) -> None:
+    """Run so many steps of a sweep from one on; look closer at each that has written nan."""
+    steps = sweep.work.steps
     scratch = np.zeros(STEP_WORDS, dtype=np.int64)
     scratch[OUT], scratch[MODE] = address_of(scratch[CONSTANT:]), SUM | STORE
     kernels = np.array([counter(64)[0], counter(32)[0]])
-    k = 0
-    while (k := int(checked_sweep(address_of(steps), k, count, address_of(scratch), address_of(kernels)))) < count:
-        examine(k)
+    k, end = first, first + count
+    while (k := int(checked_sweep(address_of(steps), k, end, address_of(scratch), address_of(kernels)))) < end:
+        examine(sweep.row_of_step(k), steps, k, sweep.wanted)
         k += 1
 
 

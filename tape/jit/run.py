@@ -8,12 +8,11 @@ import numpy as np
 
 from ops.bundle import Bundle
 
-from ..anomaly import MODE, watched
-from ..native import jitted
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
 from ..tensor import Tensor
+from ..watch import WATCHERS, Steps, watched_rules, watched_steps
 from ..wengert import WengertList
 from .broadcast import cut
 from .kernels import KERNELS
@@ -26,7 +25,7 @@ from .state import (
     MATRICES, MEMORY, NEXT, OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, RUNS, SHAPES, SLOTS,
     SOURCE, SPEC_TABLE, STEPS, STOP, STOPS, TARGETED, VISITED,
 )  # fmt: skip
-from .sweep import reverse_sweep
+from .sweep import STEP_BYTES, reverse_sweep
 from .workspace import IDLE, Workspace, address_of
 
 NO_FLAGS = np.zeros(0, dtype=np.int64)
@@ -65,11 +64,11 @@ class Run:
 
     Attributes:
         contributions: how the rules of a record are run that has no kernel.
-        checked: the room that runs the steps under anomaly mode, or None.
+        execute: how steps are run where somebody watches, or None.
     """
 
     contributions = staticmethod(contributions)
-    checked: Any = None
+    execute: Steps | None = None
 
     def __init__(
         self,
@@ -85,9 +84,9 @@ class Run:
         self.found: dict[int, Any] = {}
         self.flags = NO_FLAGS
         self.last = max(roots.values())
-        if MODE.enabled:
-            self.contributions = watched
-            self.checked = MODE.check_nan and jitted("checked")
+        if WATCHERS:
+            self.contributions = watched_rules(contributions)
+            self.execute = watched_steps(self.execute_plainly, self)
         KERNELS.update()
         self.provide(SPEC_TABLE, TABLE.rows)
         self.provide_kernels()
@@ -176,10 +175,10 @@ class Run:
         """Run the chunk, then drop the arrays whose slots were given back."""
         state, slots = self.work.state, self.work.slots
         if state[COUNT]:
-            if self.checked:
-                self.checked.run(self.work.steps, int(state[COUNT]), self.examine)
-            else:
+            if self.execute is None:
                 reverse_sweep(int(state[STEPS]), int(state[COUNT]))
+            else:
+                self.execute(0, int(state[COUNT]))
             state[COUNT] = 0
         slot = int(state[DROPPED])
         while slot >= 0:
@@ -189,10 +188,13 @@ class Run:
             slot = following
         state[DROPPED] = -1
 
-    def examine(self, step: int) -> None:
-        """Raise if the record that a step belongs to gave nan."""
-        row = self.wengert.row(int(self.work.steps[step, SOURCE]) >> 2)
-        self.checked.examine(row, self.work.steps, step, self.wanted)
+    def execute_plainly(self, first: int, count: int) -> None:
+        """Run so many steps from one on."""
+        reverse_sweep(int(self.work.state[STEPS]) + first * STEP_BYTES, count)
+
+    def row_of_step(self, step: int) -> list[Any]:
+        """The record that a step belongs to."""
+        return self.wengert.row(int(self.work.steps[step, SOURCE]) >> 2)
 
     def leaf(self) -> None:
         """Make the array for the gradient of a leaf that is met for the first time."""
