@@ -63,7 +63,10 @@ def takes(op, operands, params):
 def test_right_rules_pass(op, fast):
     for func, xs in cases(op)[: None if fast else 2]:
         if fast or sum(x.numel() for x in xs) <= MANY:
-            assert gradcheck(func, xs, check_forward_ad=True, fast_mode=fast)
+            assert gradcheck(
+                func, xs, check_forward_ad=True, fast_mode=fast, check_batched_grad=fast,
+                check_batched_forward_grad=fast,
+            )  # fmt: skip
 
 
 @every_op

@@ -175,8 +175,10 @@ def _check_adjoints(subject: Subject, point: list[Array], options: Options, repo
 
 
 def _check_tangents(subject: Subject, point: list[Array], options: Options, report: Report) -> None:
-    from .tangents import undefined_tangents  # forward mode is opened when it is asked for
+    from .tangents import batched_tangents, undefined_tangents  # forward mode is opened when it is asked for
 
     rng = np.random.default_rng(options.seed)
     if options.undefined:
         report.faults += undefined_tangents(subject, point, rng)
+    if options.batched_forward:
+        report.faults += batched_tangents(subject, point, rng)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from .forward import push
+from ..autograd.forward_ad import dual_level, unpack_dual
+from ..func.mapping import vmap
+from ..leaf import leaf
+from ..tensor import Tensor
+from .batched import compared, drawn
+from .forward import alone, moving, push
 from .subject import Array, Subject
+
+PHRASE = "gradcheck failed while testing batched gradient computation with forward-mode AD"
 
 
 def undefined_tangents(subject: Subject, point: Sequence[Array], rng: np.random.Generator) -> list[str]:
@@ -23,6 +32,28 @@ def undefined_tangents(subject: Subject, point: Sequence[Array], rng: np.random.
                 "with a tangent of zeros: a jvp must treat None, and a tangent that is zero, alike"
             )
     return faults
+
+
+def batched_tangents(subject: Subject, point: Sequence[Array], rng: np.random.Generator) -> list[str]:
+    """What is wrong with forward mode under `vmap`, as sentences."""
+    faults: list[str] = []
+    for k, x in enumerate(point):
+        ts = drawn(rng, x)
+        singly = [pushed(subject, point, k, leaf(t[()])) for t in ts]
+        together = partial(vmap(partial(pushed, subject, point, k)), leaf(ts))
+        names = [f"forward derivative of {a.name} along {subject.names[subject.wrt[k]]}" for a in subject.output_axes]
+        faults += compared(PHRASE, names, together, singly)
+    return faults
+
+
+def pushed(subject: Subject, point: Sequence[Array], k: int, tangent: Tensor) -> tuple[Tensor, ...]:
+    """The tangents of the outputs, zeros where they do not move, as one input moves along a tangent."""
+    with dual_level():
+        given = moving(subject, point, {**alone(point, k, point[k]), k: tangent})
+        found: list[Any] = subject.outputs(subject.func(*given))
+        tangents = [unpack_dual(out).tangent if isinstance(out, Tensor) else None for out in found]
+    zeros = (leaf(np.zeros(axis.shape, axis.dtype)[()]) for axis in subject.output_axes)
+    return tuple(zero if t is None else t for zero, t in zip(zeros, tangents))
 
 
 def _random(rng: np.random.Generator, like: Array) -> Array:
