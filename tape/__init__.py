@@ -17,6 +17,7 @@ from . import (
     autograd as autograd,
     casting,
     choosing,
+    complex_parts,
     dtypes,
     indexing,
     inplace,
@@ -59,7 +60,7 @@ from .tensor import Tensor
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
-    if name == "func":
+    if name in ("fft", "func"):
         return import_module(f".{name}", __name__)
     if name == "bfloat16":
         return dtypes.bfloat16()

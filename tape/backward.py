@@ -338,9 +338,11 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
         raise RuntimeError(
             f"the gradient of output {i} must have the output's shape {spec.shape}; got {gradient._spec.shape}"
         )
-    if gradient.dtype.kind == "c" and spec.dtype.kind != "c":
+    if gradient._spec.complex is not spec.complex:
+        kind, advice = ("complex", "its .to(output.dtype)") if spec.complex else ("real", "its .real")
         raise RuntimeError(
-            f"output {i} is real ({spec.dtype}), so its gradient must be real; got {gradient.dtype}. Pass its .real."
+            "For complex Tensors, both grad_output and output are required to have the same dtype: output "
+            f"{i} is {kind} ({spec.dtype}), its gradient {gradient.dtype}. Pass {advice}."
         )
     if gradient.dtype == spec.dtype:
         return gradient

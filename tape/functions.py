@@ -45,6 +45,8 @@ SPELLINGS = {
 
 FIRST, SECOND = ("input", "self", "x", "a"), ("other", "y", "b", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({"output", "custom", "chain_mul", "sum_to"})
+TRANSFORMS = "fft_"
+"""How the names of ops begin that are public in the room `tape.fft` alone."""
 
 
 class Signature:
@@ -173,7 +175,11 @@ FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})
 
 ops.install(Tensor, ops.methods(_forward, _reflected))
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {op.name: public(op) for op in REGISTRY.values() if op.name not in INTERNAL}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    op.name: public(op)
+    for op in REGISTRY.values()
+    if op.name not in INTERNAL and not op.name.startswith(TRANSFORMS)
+}
 """The derived functions by name; `methods` puts its own in place of the irregular ones."""
 
 for _name, _function in FUNCTIONS.items():

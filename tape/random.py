@@ -39,7 +39,14 @@ def manual_seed(seed: int) -> np.random.Generator:
 
 
 def _draw(sample: str) -> Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]:
-    return lambda shape, dtype: np.asarray(getattr(generator(), sample)(shape)).astype(dtype, copy=False)
+    def draw(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        if dtype.kind != "c":
+            return np.asarray(getattr(generator(), sample)(shape)).astype(dtype, copy=False)
+        parts = getattr(generator(), sample)((2, *shape))
+        z = np.asarray(parts[0] + 1j * parts[1])
+        return (z * np.sqrt(0.5) if sample == "standard_normal" else z).astype(dtype, copy=False)
+
+    return draw
 
 
 def drawing(draw: F) -> F:

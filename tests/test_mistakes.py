@@ -241,9 +241,9 @@ MISTAKES = {
         ["sum(out=…)", "tape.no_grad()"],
     ),
     "NumPy function without a rule": (
-        lambda: np.fft.fft2(leaf(1.0)),
+        lambda: np.unwrap(leaf(1.0)),
         TypeError,
-        ["fft2", "no rule", ".detach().numpy()"],
+        ["unwrap", "no rule", ".detach().numpy()"],
     ),
     "tensor of words": (lambda: tape.tensor(["a"]), TypeError, ["numbers", "list"]),
     "ragged rows": (lambda: tape.tensor([[1.0], [1.0, 2.0]]), ValueError, ["inhomogeneous"]),
