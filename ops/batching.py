@@ -141,9 +141,13 @@ def dynamic(a: Application) -> Any:
     raise numbers_decide(a.op.name)
 
 
-def numbers_decide(what: str) -> RuntimeError:
+class LanesDiffer(RuntimeError):
+    """A function does something that depends on numbers, and these differ from lane to lane."""
+
+
+def numbers_decide(what: str) -> LanesDiffer:
     """The error where the numbers would decide about a shape."""
-    return RuntimeError(
+    return LanesDiffer(
         f"vmap: the shape of what {what} gives depends on the numbers, so it would differ from lane to lane.\n"
         "Use tape.where(condition, x, 0.0) in the place of selecting by a mask, or call it outside of vmap."
     )

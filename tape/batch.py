@@ -17,7 +17,7 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.batching import Application, batch, for_all_lanes
+from ops.batching import Application, LanesDiffer, batch, for_all_lanes
 from ops.batching_index import SLOT, is_array
 
 from .history import components, history, keys, requires_grad
@@ -78,7 +78,7 @@ class Batch(Level):
         for x in operands:
             below, batched = self.parts(x)
             if self.lifting and not batched and isinstance(below, Tensor) and requires_grad(below):
-                below, batched = self.lift(below), True
+                below, batched = self.full(below), True
             xs.append(below)
             flags.append(batched)
         if op is CUSTOM:
@@ -103,14 +103,12 @@ class Batch(Level):
         return batched(x if isinstance(x, Tensor) else wrap(np.asarray(x)), self)
 
     def full(self, x: Tensor) -> Tensor:
-        """A tensor that is the same in all lanes, with lanes."""
-        return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
-
-    def lift(self, x: Tensor) -> Tensor:
-        """`full`, remembered, so that a sweep can be parted here."""
+        """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here."""
+        if not self.lifting or not requires_grad(x):
+            return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
         found = self.lifts.get(id(x))
         if found is None:
-            found = self.lifts[id(x)] = x, self.full(x)
+            found = self.lifts[id(x)] = x, ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
         return found[1]
 
     def lanes(self, x: Any) -> list[Any]:
@@ -262,9 +260,9 @@ class Batched(Layer):
         return f"batched({self._primal!r}, lanes={self._level.n})"
 
 
-def hidden(what: str) -> RuntimeError:
+def hidden(what: str) -> LanesDiffer:
     """The error where a single number is wanted of a batched tensor."""
-    return RuntimeError(
+    return LanesDiffer(
         f"vmap: {what} that differ from lane to lane, as in data-dependent control flow or .item().\n"
         "Choose with tape.where(condition, x, y) in the place of `if`, and compute with tensors in the place of "
         "numbers; or call the function in a loop."

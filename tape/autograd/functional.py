@@ -6,16 +6,16 @@ and several outputs.  `tape.func` has the same as functions of functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import ops
 
-from ..dual import Direction, make, parts, zeros
+from ..dual import Direction, parts
 from ..func.call import Call, Tensors, detached, ones, tuple_of
-from ..func.reverse import unit_vectors
+from ..func.seeds import blocks_along, rows_of
 from ..history import requires_grad
 from ..record import wrap
 from ..tensor import Tensor
@@ -131,9 +131,9 @@ def jacobian(
         inputs: a tensor or a tuple of tensors.
         create_graph: record everything, so that the Jacobian can be differentiated.
         strict: refuse an output that is independent of an input, instead of giving zeros.
-        vectorize: taken for PyTorch's sake: rows and columns are computed one by one either way.
-        strategy: ``"reverse-mode"``, a sweep for each element of the outputs, or
-            ``"forward-mode"``, a call of the function for each element of the inputs.
+        vectorize: one sweep for all elements of an output, with batched adjoints as in `tape.vmap`, in the place
+            of one for each.
+        strategy: ``"reverse-mode"``, or ``"forward-mode"``, which calls the function once with a batch of directions.
 
     Raises:
         TypeError: if inputs or outputs are no tensors.
@@ -153,7 +153,7 @@ def jacobian(
             "jacobian: strict=True goes with strategy='reverse-mode' and vectorize=False alone; leave out one of them"
         )
     call = Call("jacobian", func, inputs, create_graph, strict)
-    rows = _columnwise(call) if strategy == "forward-mode" else _rowwise(call)
+    rows = _columnwise(call) if strategy == "forward-mode" else _rowwise(call, vectorize)
     results = tuple(call.give(row, call.many_inputs) for row in rows)
     return results if call.many_outputs else results[0]
 
@@ -183,52 +183,47 @@ def hessian(
     return found if many else found[0][0]
 
 
-def _rowwise(call: Call) -> list[list[Tensor]]:
-    """Per output, the Jacobian with respect to each input, a sweep for each of the output's elements."""
+def _rowwise(call: Call, vectorize: bool) -> list[list[Tensor]]:
+    """Per output, the Jacobian with respect to each input: a sweep for each of the output's elements, or for all."""
     call.run()
-    return [_rows(call, i, z) for i, z in enumerate(call.outputs)]
+    found = []
+    for i, z in enumerate(call.outputs):
+        rows = rows_of(call.inner, z, call.create, None if vectorize else 1, vectorize)
+        if z._spec.size:
+            _check_rows(call, i, rows)
+        found.append([_block(call, g, z, x) for g, x in zip(rows, call.new)])
+    return found
 
 
-def _rows(call: Call, i: int, z: Tensor) -> list[Tensor]:
-    shape = z._spec.shape
-    rows = []
-    for e in unit_vectors(z):
-        found = call.gradients([z], [e], create=call.create)
-        for j, g in enumerate(found if call.strict else ()):
-            if g is None:
-                raise call.independent(f"output {i}", f"input {j}")
-            if call.create and not requires_grad(g):
-                raise RuntimeError(
-                    f"{call.name}: the jacobian of the user-provided function is independent of input {j}.\nThis is "
-                    "not allowed in strict mode when create_graph=True; use strict=False."
-                )
-        rows.append([zeros(x) if g is None else g for x, g in zip(call.new, found)])
-    if not rows:
-        return [wrap(np.zeros((*shape, *x._spec.shape), x.dtype)) for x in call.new]
+def _block(call: Call, rows: Tensor | None, z: Tensor, x: Tensor) -> Tensor:
+    shape = (*z._spec.shape, *x._spec.shape)
+    if rows is None:
+        return wrap(np.zeros(shape, x.dtype)[()])
     with set_grad_enabled(call.create):
-        return [
-            ops.reshape(ops.stack(*column, axis=0), shape=(*shape, *x._spec.shape))
-            for x, column in zip(call.new, zip(*rows))
-        ]
+        return ops.reshape(rows, shape=shape)
+
+
+def _check_rows(call: Call, i: int, rows: Sequence[Tensor | None]) -> None:
+    """In strict mode, raise if an output is independent of an input, or its derivative is."""
+    for j, g in enumerate(rows if call.strict else ()):
+        if g is None:
+            raise call.independent(f"output {i}", f"input {j}")
+        if call.create and not requires_grad(g):
+            raise RuntimeError(
+                f"{call.name}: the jacobian of the user-provided function is independent of input {j}.\nThis is "
+                "not allowed in strict mode when create_graph=True; use strict=False."
+            )
 
 
 def _columnwise(call: Call) -> list[list[Tensor]]:
-    """The same, with a call of the function for each element of the inputs."""
-    call.run()
-    outputs = call.outputs
+    """The same in forward mode, with a call of the function for all elements of the inputs."""
     arguments = call.arguments if call.create else list(map(detached, call.arguments))
-    blocks: list[list[Tensor]] = [[] for _ in outputs]
-    for j, x in enumerate(arguments):
-        columns = []
-        for e in unit_vectors(x):
-            with Direction() as level, set_grad_enabled(call.create or current().recording):
-                moving = [make(a, e, level) if k == j else a for k, a in enumerate(arguments)]
-                _, zs = tuple_of(call.func(*moving), "outputs of the user-provided function", call.name)
-                columns.append([parts(z, level) for z in zs])
-        for i, z in enumerate(outputs):
-            column = [zeros(p) if d is None else d for p, d in (c[i] for c in columns)]
-            shape = (*z._spec.shape, *x._spec.shape)
-            with set_grad_enabled(call.create):
-                stacked = ops.stack(*column, axis=-1) if column else wrap(np.zeros(shape, z.dtype))
-                blocks[i].append(ops.reshape(stacked, shape=shape))
-    return blocks
+
+    def outputs(moving: Sequence[Tensor], direction: Direction | None) -> Sequence[Tensor]:
+        with set_grad_enabled(call.create or current().recording):
+            result = call.func(*moving)
+        call.many_outputs, found = tuple_of(result, "outputs of the user-provided function", call.name)
+        return found
+
+    with set_grad_enabled(call.create):
+        return blocks_along(outputs, arguments, None)

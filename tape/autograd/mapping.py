@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ops
+from ops.batching import LanesDiffer
 
 from ..batch import Batch, active, batched, lanes_of
 from ..tensor import Tensor
@@ -36,7 +37,7 @@ def apply_mapped(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[bo
             "is not clear which of them is meant.\nTake one away."
         )
     if not own and not function.generate_vmap_rule:
-        raise RuntimeError(
+        raise LanesDiffer(
             f"you tried to vmap over {function.__name__}, but it does not have vmap support.\nSet generate_vmap_rule = "
             "True in the class if its forward and backward are made of tensor operations, or give it a static method "
             "vmap(info, in_dims, *args)."

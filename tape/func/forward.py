@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
-
-import ops
 
 from ..backward import grad
 from ..dual import Direction, make, parts, zeros
 from ..history import requires_grad
-from ..record import wrap
 from ..tensor import Tensor
 from ..wengert import current
 from .arguments import (
@@ -29,8 +24,9 @@ from .arguments import (
     tensors_in,
 )
 from .inner import Inner
-from .reverse import check_chunk_size, jacrev, recording, unit_vectors
-from .tree import Structure, build, structure_of, transform
+from .reverse import check_chunk_size, jacrev, recording
+from .seeds import blocks_along
+from .tree import build, structure_of, transform
 
 
 def jvp(
@@ -80,10 +76,10 @@ def jacfwd(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None,
     randomness: str = "error",
 ) -> Callable[..., Any]:  # fmt: skip
-    """The function that computes the Jacobian of `func` in forward mode: a call for each element of the arguments.
+    """The function that computes the Jacobian of `func` in forward mode.
 
-    The result is that of `jacrev`.  ``chunk_size`` and ``randomness`` are taken for PyTorch's sake:
-    columns are computed one by one.
+    The result is that of `jacrev`.  `func` is called once, with a batch of directions as in `vmap`; or
+    once for every ``chunk_size`` of them.  ``randomness`` is that of `vmap`.
 
     >>> import tape
     >>> jacfwd(lambda x: x * x)(tape.tensor([1.0, 2.0]))
@@ -97,59 +93,23 @@ def jacfwd(
         structure = structure_of(wrt)
         xs = inexact(tensors_in(wrt, "jacfwd(): the arguments that are differentiated"), "jacfwd()")
         refuse_complex("jacfwd()", xs, "arguments")
-        columns = _Columns(func, argnums, args, structure, xs, has_aux)
-        blocks = [columns.along(j) for j in range(len(xs))]
-        outputs, made, aux = columns.result()
-        refuse_complex("jacfwd()", outputs, "results")
-        jac = build(made, [build(structure, _blocks(z, xs, [b[i] for b in blocks])) for i, z in enumerate(outputs)])
+        seen: list[Any] = []
+
+        def call(moving: Sequence[Tensor], direction: Direction | None) -> list[Tensor]:
+            result = func(*replaced(argnums, args, build(structure, moving)))
+            output, aux = split_aux(result, has_aux, "jacfwd()")
+            still = aux if direction is None else transform(lambda x: parts(x, direction)[0], aux)
+            seen[:] = [structure_of(output), still]
+            outputs = inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
+            refuse_complex("jacfwd()", outputs, "results")
+            return outputs
+
+        blocks = blocks_along(call, xs, chunk_size, randomness)
+        made, aux = seen
+        jac = build(made, [build(structure, row) for row in blocks])
         return (jac, aux) if has_aux else jac
 
     return named_after(func, jacobian, "jacfwd")
-
-
-class _Columns:
-    """Derivatives of a function along the elements of its arguments, one at a time."""
-
-    def __init__(
-        self, func: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], structure: Structure,
-        xs: list[Tensor], has_aux: bool,
-    ):  # fmt: skip
-        self.func, self.argnums, self.args, self.structure, self.xs, self.has_aux = (
-            func, argnums, args, structure, xs, has_aux
-        )  # fmt: skip
-        self._seen: Any = None
-
-    def along(self, j: int) -> list[list[Tensor]]:
-        """For each output, its derivatives along the elements of one of the tensors."""
-        columns = [self._call(j, e) for e in unit_vectors(self.xs[j])]
-        return [list(column) for column in zip(*columns)] if columns else [[] for _ in self.result()[0]]
-
-    def result(self) -> Any:
-        """Outputs, their structure and aux, of the first call."""
-        if self._seen is None:
-            self._call(0, None)
-        return self._seen
-
-    def _call(self, j: int, e: Tensor | None) -> list[Tensor]:
-        with Direction() as level:
-            new = [make(x, e, level) if k == j and e is not None else x for k, x in enumerate(self.xs)]
-            args = replaced(self.argnums, self.args, build(self.structure, new))
-            output, aux = split_aux(self.func(*args), self.has_aux, "jacfwd()")
-            pairs = [parts(z, level) for z in inexact(outputs_in(output, "jacfwd()"), "jacfwd()")]
-            if self._seen is None:
-                aux = transform(lambda x: parts(x, level)[0], aux)
-                self._seen = [z for z, _ in pairs], structure_of(output), aux
-        return [zeros(z) if z_dot is None else z_dot for z, z_dot in pairs]
-
-
-def _blocks(z: Tensor, xs: list[Tensor], columns: list[list[Tensor]]) -> list[Tensor]:
-    """The Jacobian of one output with respect to each tensor, out of its columns."""
-    blocks = []
-    for x, column in zip(xs, columns):
-        shape = (*z._spec.shape, *x._spec.shape)
-        stacked = ops.stack(*column, axis=-1) if column else wrap(np.zeros(shape, z.dtype))
-        blocks.append(ops.reshape(stacked, shape=shape))
-    return blocks
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -180,7 +140,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with recording():
         output = func(*build(structure, map(inner.argument, xs)))
         outputs = inexact(outputs_in(output, "linearize()"), "linearize()")
-        gs = [inner.leaf(zeros(z)._data) for z in outputs]
+        gs = [inner.variable(zeros(z)._data) for z in outputs]
         us = inner.gradients(outputs, gs, retain=True, create=True)
     made = structure_of(output)
 

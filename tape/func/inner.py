@@ -54,6 +54,12 @@ class Inner:
             return ops.reshape(x, shape=x._spec.shape)
         return self.leaf(x._data)
 
+    def variable(self, value: Any) -> Tensor:
+        """A `leaf` to differentiate with respect to, within `vmap` too."""
+        for level in active():
+            level.lifting = True
+        return self.leaf(value)
+
     def leaf(self, value: Any) -> Tensor:
         """A leaf of this derivative's own, on the given memory."""
         made = leaf(value, requires_grad=True)
@@ -65,11 +71,13 @@ class Inner:
         return any(k < 0 and k not in self._leaves for k in history(tensors))
 
     def gradients(
-        self, outputs: Iterable[Tensor], weights: Iterable[Tensor | None], *, retain: bool, create: bool | None = None
-    ) -> list[Tensor | None]:
+        self, outputs: Iterable[Tensor], weights: Iterable[Tensor | None], *, retain: bool,
+        create: bool | None = None, batched: bool = False,
+    ) -> list[Tensor | None]:  # fmt: skip
         """Σ ⟨weight, output⟩ differentiated; None for a target that no output depends on.
 
         Recorded if ``create``; where that is None, if something outside may differentiate through it.
+        For many weights along a first axis if ``batched``.
         """
         pairs = [(z, g) for z, g in zip(outputs, weights) if requires_grad(z)]
         if not pairs:
@@ -77,7 +85,10 @@ class Inner:
         zs, gs = zip(*pairs)
         if create is None:
             create = current().recording and self.is_seen_outside(*zs, *(g for g in gs if g is not None))
-        return list(grad(zs, self.targets, gs, retain_graph=retain or create, create_graph=create, allow_unused=True))
+        return list(grad(
+            zs, self.targets, gs, retain_graph=retain or create, create_graph=create, allow_unused=True,
+            is_grads_batched=batched,
+        ))  # fmt: skip
 
     def outside(self, x: Any) -> Any:
         """A result as the caller gets it: without a history that is this derivative's own alone."""

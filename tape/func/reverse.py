@@ -27,6 +27,7 @@ from .arguments import (
     tensors_in,
 )
 from .inner import Inner
+from .seeds import rows_of
 from .tree import build, structure_of, transform
 
 
@@ -156,7 +157,8 @@ def jacrev(
         func: takes and returns tensors, or tuples, lists and dicts of tensors.
         argnums: position of the argument to differentiate, or a tuple of positions.
         has_aux: `func` returns ``(output, aux)``, and ``(jacobian, aux)`` is given.
-        chunk_size: taken for PyTorch's sake; sweeps run one by one over a list recorded once.
+        chunk_size: how many rows to compute at a time, in one sweep with batched adjoints; 1 for a sweep for
+            each.  None leaves the choice to an estimate of the time.
 
     >>> import tape
     >>> jacrev(lambda x: x * x)(tape.tensor([1.0, 2.0]))
@@ -171,32 +173,22 @@ def jacrev(
         refuse_complex("jacrev()", called.inner.targets, "arguments")
         refuse_complex("jacrev()", outputs, "results")
         create = current().recording and called.inner.is_seen_outside(*outputs)
-        found = [build(called.structure, _rows(called, z, create)) for z in outputs]
+        found = [build(called.structure, _rows(called, z, create, chunk_size)) for z in outputs]
         blocks = build(structure_of(called.output), found)
         return (blocks, called.aux) if has_aux else blocks
 
     return named_after(func, jacobian, "jacrev")
 
 
-def _rows(called: _Called, z: Tensor, create: bool) -> list[Tensor]:
+def _rows(called: _Called, z: Tensor, create: bool, chunk_size: int | None) -> list[Tensor]:
     """The Jacobian of one output with respect to each target."""
-    rows = [called.gradients([z], [e], retain=True, create=create) for e in unit_vectors(z)]
     shape = z._spec.shape
-    targets = called.inner.targets
-    if not rows:
-        return [wrap(np.zeros((*shape, *t._spec.shape), t.dtype)) for t in targets]
+    found = rows_of(called.inner, z, create, chunk_size)
     return [
-        ops.reshape(ops.stack(*column, axis=0), shape=(*shape, *t._spec.shape))
-        for t, column in zip(targets, zip(*rows))
-    ]
-
-
-def unit_vectors(x: Tensor) -> Iterable[Tensor]:
-    """Tensors of the shape of x, each with a single 1, in the order of x's elements."""
-    for k in range(x._spec.size):
-        e = np.zeros(x._spec.shape, x._spec.dtype)
-        e.flat[k] = 1
-        yield wrap(e[()])
+        wrap(np.zeros((*shape, *t._spec.shape), t.dtype)) if g is None
+        else called.inner.outside(ops.reshape(g, shape=(*shape, *t._spec.shape)))
+        for t, g in zip(called.inner.targets, found)
+    ]  # fmt: skip
 
 
 def check_chunk_size(name: str, chunk_size: int | None) -> None:

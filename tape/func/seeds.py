@@ -1,0 +1,167 @@
+"""The unit vectors that a Jacobian is made of: one after the other, or all at once as a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops.batching import LanesDiffer
+
+from ..batch import Batch
+from ..dual import Direction, make, parts, zeros
+from ..history import history
+from ..level import Layer, live
+from ..record import wrap
+from ..row import SPEC, XV, YV, ZV
+from ..tensor import Tensor
+from ..wengert import row_of
+from .inner import Inner
+
+Rows = list[Tensor | None]
+
+PER_SWEEP, PER_ROW, PER_BYTE = 50e-6, 0.15e-6, 0.3e-9
+"""Seconds that a jitted sweep takes: in all, for each row, for each byte that the row holds."""
+
+PER_BATCHED_ROW, PER_BATCHED_BYTE = 60e-6, 0.15e-9
+"""Seconds that a row takes in a sweep with batched adjoints, and for each byte and vector more."""
+
+
+def unit_vectors(x: Tensor) -> Iterable[Tensor]:
+    """Tensors of the shape of x, each with a single 1, in the order of x's elements."""
+    for k in range(x._spec.size):
+        yield wrap(basis(x, k, k + 1)[0][()])
+
+
+def basis(x: Tensor, start: int, stop: int) -> np.ndarray:
+    """Unit vectors of the shape of x, along a first axis; zeros where their number is none of an element's."""
+    rows = np.zeros((stop - start, x._spec.size), x._spec.dtype)
+    inside = np.arange(max(start, 0), min(stop, x._spec.size))
+    rows[inside - start, inside] = 1
+    return rows.reshape(stop - start, *x._spec.shape)
+
+
+def rows_of(inner: Inner, z: Tensor, create: bool, chunk_size: int | None, batched: bool = False) -> Rows:
+    """For each target the Jacobian of z by rows, (elements of z, *shape of the target); None where z is independent.
+
+    Args:
+        inner: the derivative.
+        z: what is differentiated.
+        create: record the sweeps.
+        chunk_size: rows at a time; as many as pay where None.
+        batched: all at a time if chunk_size is None.
+    """
+    n = z._spec.size
+    if chunk_size is None and not batched and not pays(z, n, create):
+        chunk_size = 1
+    step = max(n if chunk_size is None else min(chunk_size, n), 1)
+    if step == 1:
+        return _one_by_one(inner, z, create)
+    try:
+        chunks = [
+            inner.gradients([z], [wrap(basis(z, k, min(k + step, n)))], retain=True, create=create, batched=True)
+            for k in range(0, n, step)
+        ]
+    except LanesDiffer:
+        if batched:
+            raise
+        return _one_by_one(inner, z, create)
+    return [None if g[0] is None else g[0] if len(g) == 1 else ops.cat(g, axis=0) for g in zip(*chunks)]
+
+
+def _one_by_one(inner: Inner, z: Tensor, create: bool) -> Rows:
+    found = [inner.gradients([z], [e], retain=True, create=create) for e in unit_vectors(z)]
+    return [None if g[0] is None else ops.stack(*g, axis=0) for g in zip(*found)] or [None] * len(inner.targets)
+
+
+def pays(z: Tensor, n: int, create: bool) -> bool:
+    """Whether one sweep with n adjoints for each record takes less time than n sweeps.
+
+    A sweep with batched adjoints runs in Python, and so costs more for each record; but it is one, and
+    products of a matrix with a vector become products of matrices.
+    """
+    if n < 2 or isinstance(live(z), Layer):
+        return False
+    if create:
+        return True
+    rows = held = 0
+    for k in history([z]):
+        if k > 0:
+            row = row_of(k)
+            rows += 1
+            held += sum([_nbytes(row[field]) for field in (XV, YV, ZV)]) + (row[SPEC].nbytes if row[SPEC] else 0)
+            if n * PER_SWEEP < rows * (PER_BATCHED_ROW - n * PER_ROW) and held < 1 << 16:
+                return False
+    alone = n * (PER_SWEEP + rows * PER_ROW + held * PER_BYTE)
+    return rows * PER_BATCHED_ROW + n * held * PER_BATCHED_BYTE < alone
+
+
+def _nbytes(field: Any) -> int:
+    return sum(map(_nbytes, field)) if type(field) is tuple else getattr(field, "nbytes", 0)
+
+
+def blocks_along(
+    function: Callable[[Sequence[Tensor], Direction | None], Sequence[Tensor]], xs: Sequence[Tensor],
+    chunk_size: int | None, randomness: str = "error",
+) -> list[list[Tensor]]:  # fmt: skip
+    """The Jacobian in forward mode: for each result of the function, and each of the xs, a block.
+
+    The function, which is also told the level at which they move, is called once for `chunk_size` elements of the
+    xs, for all of them if that is None.
+    """
+    total = sum(x._spec.size for x in xs)
+    step = max(total if chunk_size is None else min(chunk_size, total), 1)
+    push = _push_one if step == 1 else _push
+    try:
+        chunks = [push(function, xs, k, min(k + step, total), randomness) for k in range(0, total, step)]
+    except LanesDiffer:
+        chunks = [_push_one(function, xs, k, k + 1, randomness) for k in range(total)]
+    if not chunks:
+        zs = [live(z) for z in function(xs, None)]
+        return [[wrap(np.zeros((*z._spec.shape, *x._spec.shape), z.dtype)) for x in xs] for z in zs]
+    columns = [c[0] if len(c) == 1 else ops.cat(c, axis=0) for c in zip(*chunks)]
+    return [list(_parted(column, xs)) for column in columns]
+
+
+def _push(function: Any, xs: Sequence[Tensor], start: int, stop: int, randomness: str) -> list[Tensor]:
+    """Derivatives along elements number start … stop − 1 of the xs, along a first axis."""
+    with Batch(stop - start, randomness) as level, Direction() as direction:
+        moving = list(_moving(xs, start, stop, level, direction))
+        pairs = [parts(z, direction) for z in function(moving, direction)]
+        made = []
+        for z, z_dot in pairs:
+            below, has_lanes = level.parts(zeros(z) if z_dot is None else z_dot)
+            made.append(below if has_lanes else level.full(below))
+    return made
+
+
+def _moving(xs: Sequence[Tensor], start: int, stop: int, level: Batch, direction: Direction) -> Iterator[Tensor]:
+    offset = 0
+    for x in xs:
+        first, last = start - offset, stop - offset
+        moves = first < x._spec.size and last > 0
+        yield make(x, level.layer(wrap(basis(x, first, last))), direction) if moves else x
+        offset += x._spec.size
+
+
+def _push_one(function: Any, xs: Sequence[Tensor], start: int, stop: int, randomness: str) -> list[Tensor]:
+    with Direction() as direction:
+        moving, offset = list(xs), 0
+        for j, x in enumerate(xs):
+            if 0 <= start - offset < x._spec.size:
+                moving[j] = make(x, wrap(basis(x, start - offset, stop - offset)[0][()]), direction)
+            offset += x._spec.size
+        pairs = [parts(z, direction) for z in function(moving, direction)]
+    return [ops.unsqueeze(zeros(z) if z_dot is None else z_dot, axis=0) for z, z_dot in pairs]
+
+
+def _parted(column: Tensor, xs: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The blocks of an output with respect to each of the xs, out of its derivatives along a first axis."""
+    start = 0
+    for x in xs:
+        rows = ops.getitem(column, index=slice(start, start + x._spec.size))
+        shape = (*column._spec.shape[1:], *x._spec.shape)
+        yield ops.reshape(ops.movedim(rows, 0, -1), shape=shape)
+        start += x._spec.size
