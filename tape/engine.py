@@ -11,6 +11,7 @@ from . import sweep_python
 from .hooks import LEAVES
 from .native import jitted
 from .propagate import key
+from .stack import is_deep, on_fresh_stack
 from .tensor import Tensor
 from .wengert import WengertList, current, list_of
 
@@ -56,6 +57,10 @@ def differentiate(
 
     They are arrays, or tensors with a history of their own.
     """
+    recorder = current()
+    if recorder.busy and is_deep(recorder):
+        again = partial(differentiate, outputs, gradients, targets, arrive)
+        return on_fresh_stack(recorder, partial(again, retain_graph=retain_graph, create_graph=create_graph))
     wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
     # Batched adjoints go through the sweep that can be recorded, also where it is not.
     as_tensors = create_graph or any(type(g) is not Tensor for g in gradients)
@@ -66,7 +71,6 @@ def differentiate(
         _add(adjoints, k, g if as_tensors else g._data)
         if k < 0:
             leaves[k] = output
-    recorder = current()
     outer = recorder.recording, recorder.where, recorder.task
     try:
         recorder.recording, recorder.where = create_graph, None
