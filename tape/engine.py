@@ -11,7 +11,7 @@ from . import sweep_python
 from .hooks import LEAVES
 from .native import jitted
 from .propagate import key
-from .stack import is_deep, on_fresh_stack
+from .nesting import is_deep, on_fresh_stack
 from .tensor import Tensor
 from .wengert import WengertList, current, list_of
 
