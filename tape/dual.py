@@ -17,6 +17,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.batching import LanesDiffer
 from ops.core import in_dtype
 
 from . import inplace  # noqa: F401  (its methods are overridden below)
@@ -223,16 +224,35 @@ def _put(target: Dual, result: Tensor) -> Dual:
         adopt(target, level)
     primal, tangent = parts(result, target._level)
     _write(target._primal, primal)
-    if target._tangent is None:
+    if target._tangent is None or (tangent is not None and _gains_layers(target._tangent, tangent)):
         target._tangent = tangent if tangent is None else ops.clone(tangent)
     else:
         _write(target._tangent, zeros(primal) if tangent is None else tangent)
     return target
 
 
+def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
+    """Whether a tangent is batched where the one that it is written over is not.
+
+    Raises:
+        RuntimeError: if that one shares its memory with the tangents of views, which would not be batched.
+    """
+    level = innermost((tangent,))
+    if level is None or isinstance(level, Direction) or innermost((held,)) is level:
+        return False
+    for part in components(held):
+        if isinstance(part._data, np.ndarray) and memory_is_shared(part):
+            raise LanesDiffer(
+                "a value whose tangent differs from lane to lane of vmap is written into a tensor with views, whose "
+                "tangents are the same in all lanes.\nWrite into a tensor of its own: y = y.clone() before the views "
+                "are taken."
+            )
+    return True
+
+
 def _write(target: Tensor, value: Tensor) -> None:
     level = innermost((value,))
-    if level is not None and type(target) is Tensor:
+    if isinstance(level, Direction) and type(target) is Tensor:
         adopt(target, level)
     target.copy_(value)
 
