@@ -33,6 +33,8 @@ def on_fresh_stack(wengert: WengertList, function: Callable[[], Any]) -> Any:
     results: list[Any] = []
     errors: list[BaseException] = []
     context = contextvars.copy_context()
+    done = threading.Lock()
+    done.acquire()
 
     def work() -> None:
         LISTS[get_ident()] = wengert
@@ -42,13 +44,14 @@ def on_fresh_stack(wengert: WengertList, function: Callable[[], Any]) -> Any:
             errors.append(error)
         finally:
             del LISTS[get_ident()]
+            done.release()
 
     stack = _working.setdefault(wengert.number, [])
     worker = threading.Thread(target=work, name=f"{threading.current_thread().name}, depth {wengert.busy}")
     stack.append(worker)
     try:
         worker.start()
-        _wait(worker, stack)
+        _wait(done, stack)
     finally:
         stack.remove(worker)
         if not stack:
@@ -58,11 +61,15 @@ def on_fresh_stack(wengert: WengertList, function: Callable[[], Any]) -> Any:
     return results.pop()
 
 
-def _wait(worker: threading.Thread, stack: list[threading.Thread]) -> None:
-    """Wait until a thread has ended; an interrupt is for the one that is working, and comes back from there."""
-    while worker.is_alive():
+def _wait(done: Any, stack: list[threading.Thread]) -> None:
+    """Wait until a thread is done; an interrupt is for the one that is working, and comes back from there.
+
+    Not by ``Thread.join``, which takes a thread for ended once it was interrupted itself.
+    """
+    while True:
         try:
-            worker.join()
+            done.acquire()
+            return
         except BaseException as error:
             ident = ctypes.c_ulong(stack[-1].ident or 0)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(type(error)))
