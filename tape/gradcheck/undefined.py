@@ -80,13 +80,11 @@ def _nothing_to(outs: Sequence[Tensor], leaves: Sequence[Tensor], hooks: bool) -
         rows = visit(wengert, [handle for handle in handles if wengert.owns(handle)], None)
         for handle, row in rows.items():
             if hooks and handle in wengert.hooks:
-                chains = wengert.hooks[handle]
-                chain = chains[0] if isinstance(chains, list) else chains
-                yield from _hooks(chain.hooks, f"the result of {name_of(row)}", row)
+                yield from _hooks(wengert.hooks[handle].hooks, f"the result of {name_of(row)}", row)
             if op_of(row) is CUSTOM:
                 yield from _custom(row)
     for leaf in leaves if hooks else ():
-        yield from _hooks(getattr(getattr(leaf, '_chain', None), 'hooks', getattr(leaf, '_hooks', None)) or {}, "an input", None)
+        yield from _hooks(leaf._chain.hooks if leaf._chain else {}, "an input", None)
 
 
 def _hooks(hooks: dict[int, Callable[[Any], Any]], of: str, row: list[Any] | None) -> Iterator[str]:
