@@ -30,7 +30,7 @@ def apply_mapped(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[bo
         RuntimeError: if the function says in no way, or in two ways, how it is mapped.
     """
     function = call.function
-    own = hasattr(function, "vmap") and function.vmap is not root_of(function).__dict__.get("vmap")
+    own = function.vmap is not root_of(function).vmap  # type: ignore[attr-defined]
     if own and function.generate_vmap_rule:
         raise RuntimeError(
             f"vmap: {function.__name__} has both generate_vmap_rule=True and an overridden vmap staticmethod, and it "
