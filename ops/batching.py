@@ -118,9 +118,18 @@ def _no_lanes(a: Application) -> Any:
 
 def elementwise(a: Application) -> Any:
     """Operands that broadcast."""
-    ndims = [len(shape_of(x)) - b for x, b in zip(a.operands, a.batched)]
+    return broadcast(a.op, a.n, a.operands, a.batched, a.params)
+
+
+def broadcast(op: Op, n: int, operands: Sequence[Any], batched: Sequence[bool], params: dict[str, Any]) -> Any:
+    """An op that works element by element: operands get axes of length 1 behind that of the lanes."""
+    shapes = [shape_of(x) for x in operands]
+    ndims = [len(shape) - b for shape, b in zip(shapes, batched)]
     ndim = max(ndims)
-    return a.op(*[a.raised(i, ndim) if k < ndim else a.operands[i] for i, k in enumerate(ndims)], **a.params)
+    return op(*[
+        x if not b or k == ndim else apply("reshape", x, shape=(n, *(1,) * (ndim - k), *shape[1:]))
+        for x, b, k, shape in zip(operands, batched, ndims, shapes)
+    ], **params)  # fmt: skip
 
 
 def like(a: Application) -> Any:

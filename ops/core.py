@@ -132,6 +132,7 @@ class Op:
         view: whether the result is another look at the operand's memory; a function of the parameters
             where they decide.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
+        broadcasts: whether it works element by element, by declaration or because NumPy's function does.
         batch: how the op applies to a whole batch (see `ops.batching`), where that does not follow from its kind.
         complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
@@ -190,6 +191,7 @@ class Op:
         self.accumulates = accumulates
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch
+        self.broadcasts = batch is None and _is_elementwise(kind, forward)
         self.__doc__ = doc or inspect.getdoc(forward)
         self.__module__ = "ops"
         if name in REGISTRY:
@@ -205,13 +207,6 @@ class Op:
     @property
     def differentiable(self) -> bool:
         return self.joint is not None or any(self.rules)
-
-    @property
-    def broadcasts(self) -> bool:
-        """Whether the op works element by element: by declaration, or because NumPy's function does."""
-        if isinstance(self.forward, np.ufunc):
-            return self.forward.signature is None
-        return self.kind == "elementwise" or getattr(self.forward, "__module__", None) == operator.add.__module__
 
     def rule(self, i: int) -> Rule | None:
         """The rule with respect to operand ``i``."""
@@ -361,6 +356,12 @@ class Op:
 
     def __reduce__(self) -> str:
         return self.name
+
+
+def _is_elementwise(kind: str, forward: Callable[..., Any]) -> bool:
+    if isinstance(forward, np.ufunc):
+        return forward.signature is None
+    return kind == "elementwise" or getattr(forward, "__module__", None) == operator.add.__module__
 
 
 def _signature(forward: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.batching import Application, LanesDiffer, batch, for_all_lanes
+from ops.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
 from ops.batching_index import SLOT, is_array
 
 from .history import components, history, keys, requires_grad
@@ -76,11 +76,13 @@ class Batch(Level):
         """The op on what is below, by its batching rule."""
         xs, flags = [], []
         for x in operands:
-            below, batched = self.parts(x)
+            below, batched = self.parts(x) if isinstance(x, Layer) else (x, False)
             if self.lifting and not batched and isinstance(below, Tensor) and requires_grad(below):
                 below, batched = self.full(below), True
             xs.append(below)
             flags.append(batched)
+        if op.broadcasts:
+            return self.layer(broadcast(op, self.n, xs, flags, params))
         if op is CUSTOM:
             return params["ctx"].map(self, xs, flags)
         if op.batch is for_all_lanes:

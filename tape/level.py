@@ -72,9 +72,8 @@ class Layer(Tensor):
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        operands = tuple(map(live, operands))
         level = innermost(operands)
-        return op(*operands, **params) if level is None else level.apply(op, operands, params)
+        return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
 
     @staticmethod
     def __differentiate__(
@@ -123,8 +122,11 @@ def live(x: Any) -> Any:
 
 def innermost(xs: Iterable[Any]) -> Any:
     """The innermost level that one of these belongs to, or None."""
-    levels = [x._level for x in map(live, xs) if isinstance(x, Layer)]
-    return max(levels, key=lambda level: level.depth, default=None)
+    found: Level | None = None
+    for x in xs:
+        if isinstance(x, Layer) and isinstance(x := live(x), Layer) and (found is None or x._level.depth > found.depth):
+            found = x._level
+    return found
 
 
 def read(x: Any, index: Any) -> Any:

@@ -14,6 +14,7 @@ from ..batch import Batch
 from ..dual import Direction, make, parts, zeros
 from ..history import history
 from ..level import Layer, live
+from ..propagate import op_of
 from ..record import wrap
 from ..row import SPEC, XV, YV, ZV
 from ..tensor import Tensor
@@ -22,8 +23,8 @@ from .inner import Inner
 
 Rows = list[Tensor | None]
 
-PER_SWEEP, PER_ROW, PER_BYTE = 50e-6, 0.15e-6, 0.3e-9
-"""Seconds that a jitted sweep takes: in all, for each row, for each byte that the row holds."""
+PER_SWEEP, PER_ROW, PER_RULE, PER_BYTE = 50e-6, 0.15e-6, 5e-6, 0.3e-9
+"""Seconds that a jitted sweep takes: in all, for a row with a kernel, for one whose rule runs in Python, for a byte."""
 
 PER_BATCHED_ROW, PER_BATCHED_BYTE = 60e-6, 0.15e-9
 """Seconds that a row takes in a sweep with batched adjoints, and for each byte and vector more."""
@@ -86,16 +87,17 @@ def pays(z: Tensor, n: int, create: bool) -> bool:
         return False
     if create:
         return True
-    rows = held = 0
+    rows, held, alone = 0, 0, PER_SWEEP
     for k in history([z]):
         if k > 0:
             row = row_of(k)
+            op = op_of(row)
             rows += 1
             held += sum([_nbytes(row[field]) for field in (XV, YV, ZV)]) + (row[SPEC].nbytes if row[SPEC] else 0)
-            if n * PER_SWEEP < rows * (PER_BATCHED_ROW - n * PER_ROW) and held < 1 << 16:
+            alone += PER_RULE if op.lane is None and op.motion is None else PER_ROW
+            if n * alone < rows * PER_BATCHED_ROW / 2 and held < 1 << 16:
                 return False
-    alone = n * (PER_SWEEP + rows * PER_ROW + held * PER_BYTE)
-    return rows * PER_BATCHED_ROW + n * held * PER_BATCHED_BYTE < alone
+    return rows * PER_BATCHED_ROW + n * held * PER_BATCHED_BYTE < n * (alone + held * PER_BYTE)
 
 
 def _nbytes(field: Any) -> int:
