@@ -87,14 +87,18 @@ def in_dtype(bar: Any, dtype: Any) -> Any:
 
 
 class Rule:
-    """One derivative rule with respect to one operand, and the names of the values it reads."""
+    """One derivative rule with respect to one operand, and the names of the values it reads.
 
-    __slots__ = ("_pick", "call", "is_partial", "names")
+    A partial that is 0 whatever the operands are `is_zero`: its product with an adjoint depends on nothing.
+    """
+
+    __slots__ = ("_pick", "call", "is_partial", "is_zero", "names")
 
     def __init__(self, call: Callable[..., Any], is_partial: bool):
         self.call = call
         self.names = tuple(inspect.signature(call).parameters)
         self.is_partial = is_partial and "g" not in self.names
+        self.is_zero = self.is_partial and not self.names and call() == 0.0
         self._pick = operator.itemgetter(*self.names) if self.names else None
 
     def __call__(self, env: dict[str, Any]) -> Any:
@@ -272,7 +276,9 @@ class Op:
         turned = self.complex is HOLOMORPHIC and is_complex(g)
         if self.kind != "elementwise":
             return self._turned(rule, env) if turned else rule(env)
-        if rule.is_partial:
+        if rule.is_zero:
+            bar = REGISTRY["zeros_like"](g)
+        elif rule.is_partial:
             bar = REGISTRY["chain_mul"](g, conjugate(rule(env)) if turned else rule(env))
         else:
             bar = rule(env)

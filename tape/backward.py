@@ -193,13 +193,16 @@ def _run(
 
 
 def _receive(leaf: Tensor, box: list[Any]) -> None:
-    """Add an adjoint to a leaf's ``.grad``; it is taken out of its box, so that nothing else holds it."""
+    """Add an adjoint to a leaf's ``.grad``; it is taken out of its box, so that nothing else holds it.
+
+    A leaf that has stopped requiring grad since it was used gets none.
+    """
     chain = leaf._chain
-    if chain is None:
+    if chain is not None:
+        _pass_through(chain, leaf, box)
+    elif leaf._node is not None:
         with _adding:
             _accumulate(leaf, box)
-    else:
-        _pass_through(chain, leaf, box)
 
 
 def _pass_through(chain: Chain, leaf: Tensor, box: list[Any]) -> None:
@@ -208,7 +211,7 @@ def _pass_through(chain: Chain, leaf: Tensor, box: list[Any]) -> None:
     plain = not isinstance(g, Tensor)
     g = apply(chain.hooks, wrap(g) if plain else g, leaf._spec)
     (g,) = chain.enter((g,))
-    if g is None:
+    if g is None or leaf._node is None:
         return
     kept = (g,) if chain.after else ()
     box.append(g._data if plain else g)

@@ -34,8 +34,12 @@ def also(name: str, function: F) -> F:
     return function
 
 
-def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """``f(2, 3)`` and ``f((2, 3))`` alike."""
+def sizes_of(sizes: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
+    """``f(2, 3)``, ``f((2, 3))`` and ``f(size=(2, 3))`` alike."""
+    if named is not None:
+        if sizes:
+            raise TypeError(f"sizes are given by position or by name, not both; got {sizes} and {named}")
+        sizes = (named,)
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     return tuple(map(operator.index, sizes))

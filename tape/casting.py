@@ -93,6 +93,21 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return ops.clone(input)
 
 
+@adaptor
+def positive(input: Tensor) -> Tensor:
+    """+x: the tensor itself.
+
+    Raises:
+        RuntimeError: for truth values, which have no sign.
+    """
+    if input.dtype.kind == "b":
+        raise RuntimeError("positive() needs numbers; got a tensor of bool. Use .long() to count its truths.")
+    return input
+
+
+Tensor.__pos__ = positive  # type: ignore[method-assign]
+
+
 @method
 def bfloat16(self: Tensor) -> Tensor:
     """The same numbers as bfloat16.

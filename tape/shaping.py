@@ -16,7 +16,7 @@ from .tensor import Tensor, attribute, method
 
 
 @adaptor
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same numbers in another shape; one length may be −1.
 
     Raises:
@@ -27,7 +27,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    wanted, size = sizes_of(shape), input._spec.size
+    wanted, size = sizes_of(sizes, shape), input._spec.size
     known = math.prod(n for n in wanted if n != -1)
     fits = known == size if -1 not in wanted else wanted.count(-1) == 1 and known and size % known == 0
     if not fits:
@@ -36,11 +36,11 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 @method
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """`reshape`: the same numbers in another shape."""
-    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
-        raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(shape[0])} use .to({shape[0]})")
-    return reshape(self, *shape)
+    if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
+        raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
+    return reshape(self, *sizes, shape=size)
 
 
 @method
@@ -53,9 +53,17 @@ Tensor.reshape_as = view_as  # type: ignore[attr-defined]
 
 
 @adaptor
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def flatten(input: Tensor, start_dim: Any = 0, end_dim: int = -1, **named: Any) -> Tensor:
+    """Some axes, or all, joined into one; the tensor itself if it has one axis."""
+    if input.ndim == 1 and not named and start_dim in (0, -1) and end_dim in (0, -1):
+        return input
+    return derived["flatten"](input, start_dim, end_dim, **named)
+
+
+@adaptor
+def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """The axes in another order."""
-    axes = sizes_of(dims)
+    axes = sizes_of(axes, dims)
     if sorted(axis_of(input, d) for d in axes) != list(range(input.ndim)):
         raise RuntimeError(f"permute() needs each of the {input.ndim} dimensions once; got {axes}")
     return ops.permute(input, axes=axes)
@@ -130,13 +138,13 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 
 @adaptor
-def expand(input: Tensor, *sizes: Any) -> Tensor:
+def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """A view repeated along new axes and axes of length 1; −1 keeps a length.
 
     Raises:
         RuntimeError: if an axis has another length than 1 and than what is asked.
     """
-    shape, wanted = input._spec.shape, list(sizes_of(sizes))
+    shape, wanted = input._spec.shape, list(sizes_of(sizes, size))
     for k in range(1, min(len(shape), len(wanted)) + 1):
         if wanted[-k] == -1:
             wanted[-k] = shape[-k]
@@ -153,18 +161,18 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @adaptor
-def repeat(input: Tensor, *sizes: Any) -> Tensor:
+def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
     """Copies side by side, so many along each axis: what NumPy calls tile."""
-    times = sizes_of(sizes)
+    times = sizes_of(sizes, repeats)
     if len(times) < input.ndim:
         raise RuntimeError(f"repeat() needs a number for each of the {input.ndim} dimensions; got {times}")
     return ops.repeat(input, reps=times)
 
 
 @adaptor
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
     """Copies side by side; axes that are not named are not repeated."""
-    return ops.repeat(input, reps=sizes_of(dims))
+    return ops.repeat(input, reps=sizes_of(sizes, dims))
 
 
 @adaptor

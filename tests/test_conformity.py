@@ -1,0 +1,60 @@
+"""Details of PyTorch's behaviour that its users meet without thinking of them."""
+
+import numpy as np
+import pytest
+
+import tape
+
+X = tape.tensor(np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        (lambda: tape.reshape(X, shape=(3, 2)), X.reshape(3, 2)),
+        (lambda: X.view(size=(3, 2)), X.view(3, 2)),
+        (lambda: tape.permute(X, dims=(1, 0)), X.T),
+        (lambda: X.expand(size=(2, 2, 3)), X.expand(2, 2, 3)),
+        (lambda: X.repeat(repeats=(1, 2)), X.repeat(1, 2)),
+        (lambda: tape.tile(X, dims=(2,)), X.tile(2)),
+        (lambda: tape.flip(X, dims=[0]), X.flip(0)),
+        (lambda: tape.flatten(X, start_dim=0, end_dim=1), X.flatten()),
+    ],
+)
+def test_sizes_by_name(named, plain):
+    assert tape.equal(named(), plain)
+
+
+def test_sizes_by_position_and_by_name_are_too_many():
+    with pytest.raises(TypeError, match=r"not both; got \(3, 2\) and \(2, 3\)"):
+        X.reshape(3, 2, shape=(2, 3))
+
+
+def test_nothing_to_do_gives_the_tensor_itself():
+    v = tape.ones(3, requires_grad=True)
+    for same in (v.flatten(), v.flatten(0), v.flatten(-1, -1), +v, v.positive(), v.contiguous(), v.to("cpu"), v.cpu()):
+        assert same is v
+    assert X.flatten() is not X
+    with pytest.raises(RuntimeError, match="needs numbers"):
+        +tape.tensor([True])
+
+
+def test_a_leaf_that_no_longer_requires_grad_gets_none():
+    seen = []
+    x, y = (tape.ones(2, requires_grad=True) for _ in range(2))
+    z = (x * y).sum()
+    y.register_hook(seen.append)
+    x.requires_grad_(False)
+    y.requires_grad_(False)
+    z.backward()
+    assert x.grad is None
+    assert y.grad is None
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "round", "trunc", "sign"])
+def test_a_gradient_that_is_zero_everywhere_depends_on_nothing(name):
+    x, g = tape.tensor([1.3, -2.6], requires_grad=True), tape.ones(2, requires_grad=True)
+    (bar,) = tape.autograd.grad(getattr(x, name)(), x, g, create_graph=True)
+    assert not bar.requires_grad
+    np.testing.assert_array_equal(bar.numpy(), [0, 0])
