@@ -83,7 +83,7 @@ MISTAKES = {
     ),
     "wrong type": (
         lambda: run(declare(backward=returning(1.0))),
-        TypeError,
+        RuntimeError,
         ["tensors or None", "gradient 0 is of type float", "tape.as_tensor()"],
     ),
     "a gradient for something else": (

@@ -23,8 +23,11 @@ TENSOR = object()
 """Stands for a tensor among the arguments that a call keeps."""
 
 
-def run(function: type[Function], args: tuple[Any, ...]) -> tuple[BackwardCFunction, Any]:
-    """Run forward on tensors and other things: its ctx, and its result, recorded if a gradient may flow."""
+def run(function: type[Function], args: tuple[Any, ...], named: Any = None) -> tuple[BackwardCFunction, Any]:
+    """Run forward on tensors and other things: its ctx, and its result, recorded if a gradient may flow.
+
+    Arguments that are `named` go to forward as they are, and get no gradient.
+    """
     wengert = current()
     recording, where = wengert.recording, wengert.where
     ctx = function._backward_cls(args, recording)
@@ -34,7 +37,7 @@ def run(function: type[Function], args: tuple[Any, ...]) -> tuple[BackwardCFunct
             result = function.forward(*args)
             function.setup_context(ctx, args, result)
         else:
-            result = function._forward()(ctx, *args)
+            result = function._forward()(ctx, *args, **named or {})
     finally:
         wengert.recording, wengert.where = recording, where
     tensors = [x for x in args if isinstance(x, Tensor)]
@@ -112,10 +115,10 @@ class Call:
         is_tuple: whether it returned a tuple.
     """
 
-    __slots__ = ("args", "ctx", "function", "is_tuple", "results")
+    __slots__ = ("args", "ctx", "function", "is_tuple", "named", "results")
 
-    def __init__(self, function: type[Function], args: tuple[Any, ...]):
-        self.function = function
+    def __init__(self, function: type[Function], args: tuple[Any, ...], named: dict[str, Any] | None = None):
+        self.function, self.named = function, named
         self.args = tuple([TENSOR if isinstance(x, Tensor) else x for x in args])
         self.ctx: Any = None
         self.results: tuple[Any, ...] = ()
@@ -134,7 +137,7 @@ class Call:
 
     def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Run forward; its results that are tensors, recorded if a gradient may flow."""
-        self.ctx, result = run(self.function, self.arguments(tensors))
+        self.ctx, result = run(self.function, self.arguments(tensors), self.named)
         return self.take(result)
 
     def take(self, result: Any) -> tuple[Tensor, ...]:

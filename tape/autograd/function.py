@@ -99,29 +99,47 @@ class Function(metaclass=FunctionMeta):
         """A tangent, or None, for each result of forward, from one for each of its arguments."""
         raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) in forward mode")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+        """The function under `tape.func.vmap`: (output, out_dims); a dim is the axis that the lanes lie along, or None.
+
+        ``info`` has ``batch_size`` and ``randomness``.  Or say ``generate_vmap_rule = True``.
+        """
+        raise NotImplementedError("a Function needs a static method vmap(info, in_dims, *args) under vmap")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, and record the operation if a gradient may flow.
 
-        Arguments by name are taken only where forward takes no ctx.
+        Arguments by name get a gradient where forward takes no ctx, because `setup_context` sees them among its
+        inputs.  Beside a ctx they only choose: backward returns a gradient for those by position alone.
 
         Raises:
             NotImplementedError: without a forward.
-            TypeError, RuntimeError: if forward returns, or has marked, what it cannot.
+            TypeError, RuntimeError: if forward returns, or has marked, what it cannot; for a tensor that requires
+                grad and would get none.
         """
         if cls._is_separate():
             bound = _signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
-            args = bound.args
+            args, kwargs = bound.args, {}
         elif kwargs:
-            raise TypeError(
-                f"{cls.__name__}.apply() takes arguments by position; got {', '.join(kwargs)} by name.\nArguments by "
-                "name work where forward takes no ctx and setup_context is defined."
-            )
+            cls._check_named(kwargs)
         for x in args:
             if isinstance(x, Tensor) and type(x).__bind__ is not bind:  # it belongs to a transformation
-                return Call(cls, args)([x for x in args if isinstance(x, Tensor)])
-        return run(cls, args)[1]
+                return Call(cls, args, kwargs)([x for x in args if isinstance(x, Tensor)])
+        return run(cls, args, kwargs)[1]
+
+    @classmethod
+    def _check_named(cls, named: dict[str, Any]) -> None:
+        """Raise for a tensor by name that would silently get no gradient."""
+        for name, x in named.items():
+            if isinstance(x, Tensor) and (x._node is not None or type(x).__bind__ is not bind):
+                raise TypeError(
+                    f"{cls.__name__}.apply() got {name} by name, a tensor that requires grad or belongs to a "
+                    "transformation: beside a ctx only arguments by position get a gradient.\nPass it by position, or "
+                    "define setup_context."
+                )
 
     @classmethod
     def _is_separate(cls) -> bool:

@@ -10,17 +10,31 @@ import numpy as np
 import ops
 from ops.bundle import Bundle
 
+from ..node import node_of
 from ..record import wrap
+from ..row import HANDLE
 from ..spec import Spec
 from ..tensor import Tensor
 from ..wengert import WengertList, current
 from .context import FunctionCtx
 
 
+OF_THE_NODE = frozenset({"metadata", "next_functions", "register_hook", "register_prehook"})
+
+
 class BackwardCFunction(FunctionCtx):
-    """The ctx of a record: base of each function's own class, which is named after the function."""
+    """The ctx of a record: base of each function's own class, which is named after the function.
+
+    What the node of the record has to tell, such as ``next_functions``, can be asked of it too.
+    """
 
     __slots__ = ()
+
+    requires_grad = True
+
+    def __getattr__(self, name: str) -> Any:
+        row = self._row() if name in OF_THE_NODE else None
+        return super().__getattr__(name) if row is None else getattr(node_of(row[HANDLE])[0], name)
 
     def vjp(self, g: Any, wanted: tuple[int, ...]) -> list[Any]:
         """The user's backward: an adjoint, or None, for each tensor among the inputs.
@@ -48,7 +62,7 @@ class BackwardCFunction(FunctionCtx):
     def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
         """The gradient of one output, in memory of its own."""
         if part is None:
-            if spec is None or not (self._materialize and spec.inexact):
+            if spec is None or not self._materialize:
                 return None
             return wrap(np.zeros(spec.shape, spec.dtype)[()])
         if not isinstance(part, Tensor):
@@ -66,7 +80,7 @@ class BackwardCFunction(FunctionCtx):
             )
         for i, (bar, spec) in enumerate(zip(bars, self._inputs)):
             if bar is not None and not isinstance(bar, Tensor):
-                raise TypeError(
+                raise RuntimeError(
                     f"{self._title}.backward must return tensors or None; gradient {i} is of type {type(bar).__name__}."
                     " Convert it with tape.as_tensor()."
                 )
