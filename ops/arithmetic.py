@@ -34,31 +34,36 @@ def _pow_partial(y: Any, power: Any) -> Any:
 
 add = elementwise(
     "add", operator.add, lambda g: g, lambda g: g,
-    numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC, domain=(REAL, REAL),
+    numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC,
+    neutral={0: 0.0, 1: 0.0}, domain=(REAL, REAL),
     doc="Sum, elementwise: z = x + y.",
 )
 
 sub = elementwise(
     "sub", operator.sub, lambda g: g, lambda g: neg(g),
-    numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC, domain=(REAL, REAL),
+    numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC,
+    neutral={1: 0.0}, domain=(REAL, REAL),
     doc="Difference, elementwise: z = x − y.",
 )
 
 mul = elementwise(
     "mul", operator.mul, lambda y: y, lambda x: x,
-    numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), complex=HOLOMORPHIC, domain=(REAL, REAL),
+    numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), complex=HOLOMORPHIC,
+    neutral={0: 1.0, 1: 1.0}, domain=(REAL, REAL),
     doc="Product, elementwise: z = x y.",
 )
 
 div = elementwise(
     "div", operator.truediv, lambda y: 1.0 / y, lambda y, z: -z / y,
-    numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC, domain=(REAL, NONZERO),
+    numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC,
+    neutral={1: 1.0}, domain=(REAL, NONZERO),
     doc="Quotient, elementwise: z = x / y.",
 )
 
 neg = elementwise(
     "neg", operator.neg, lambda g: neg(g),
-    numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), complex=HOLOMORPHIC, domain=(REAL,),
+    numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), complex=HOLOMORPHIC,
+    involution=True, domain=(REAL,),
     doc="Negative, elementwise: z = −x.",
 )
 
@@ -71,7 +76,7 @@ pow = elementwise(
     "pow", operator.pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(x)),
-    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, domain=(POSITIVE, REAL),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, neutral={1: 1.0}, domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
 
@@ -112,7 +117,7 @@ rad2deg = elementwise(
 chain_mul = elementwise(
     "chain_mul", _chain_mul, lambda y: y, lambda x: x,
     node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
-    complex=HOLOMORPHIC, domain=(NONZERO, REAL),
+    complex=HOLOMORPHIC, neutral={0: 1.0, 1: 1.0}, domain=(NONZERO, REAL),
     doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
 
     What does not influence the output has no influence, also where the partial is infinite or

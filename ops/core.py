@@ -140,6 +140,8 @@ class Op:
         batch: how the op applies to a whole batch (see `ops.batching`), where that does not follow from its kind.
         complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
+        neutral: by position of an operand, the number there that gives the other operand back: x·1, x + 0.
+        involution: whether applying the op twice gives the operand back.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in `OPS`, the opcode of its records.
@@ -168,6 +170,8 @@ class Op:
         view: bool | Callable[..., bool] = False,
         reduces: Any = None,
         accumulates: Any = None,
+        neutral: dict[int, float] | None = None,
+        involution: bool = False,
         complex: str | bool | None = None,
         batch: Callable[[Any], Any] | None = None,
     ):
@@ -193,6 +197,8 @@ class Op:
         self.view = view
         self.reduces = reduces
         self.accumulates = accumulates
+        self.neutral = neutral or {}
+        self.involution = involution
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch
         self.broadcasts = batch is None and _is_elementwise(kind, forward)

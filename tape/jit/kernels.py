@@ -28,15 +28,18 @@ NO_KERNEL = NoLane, AttributeError, TypeError, ValueError
 VALUES = {"x": 1, "y": 2, "z": 4}
 
 
-def compile_kernel(module: Any) -> tuple[llvm.ExecutionEngine, int]:
-    """Machine code of a kernel module: the engine that owns it and the kernel's address."""
+def compile_kernel(module: Any, level: int = 2) -> tuple[llvm.ExecutionEngine, int]:
+    """Machine code of a kernel module: the engine that owns it and the kernel's address.
+
+    `level` says how hard LLVM tries, from 0 to 2.
+    """
     t, code = target(), str(module)
-    name = objectcache.name_of(code, f"{t.cpu} {t.features}")
-    generator = machine()
+    name = objectcache.name_of(code, f"{t.cpu} {t.features} {level}")
+    generator = machine(level)
     parsed = llvm.parse_assembly(code)
     found = objectcache.load(name)
-    if found is None:
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
+    if found is None and level:
+        options = llvm.create_pipeline_tuning_options(speed_level=level)
         options.loop_vectorization = options.slp_vectorization = False
         passes = llvm.create_pass_builder(generator, options)
         passes.getModulePassManager().run(parsed, passes)

@@ -148,8 +148,8 @@ class _Kernel:
 
 
 def vjp_formula(op: Op, side: int) -> Any:
-    """What an elementwise op adds to the adjoint of one operand, as an expression in g, x, y and z."""
-    env = {name: Symbol(symbol) for name, symbol in zip(op.operands, ("x", "y"))}
+    """What an elementwise op adds to the adjoint of one operand, as an expression in g, x, y, w and z."""
+    env = {name: Symbol(symbol) for name, symbol in zip(op.operands, "xyw")}
     env |= {"z": Symbol("z"), "g": Symbol("g")}
     rule = op.rule(side)
     assert rule is not None

@@ -57,7 +57,7 @@ def vector_function(name: str, bits: int, operands: int) -> str | None:
     return symbol if llvm.address_of_symbol(symbol) else None
 
 
-def machine() -> llvm.TargetMachine:
-    """A fresh code generator for this processor."""
+def machine(level: int = 2) -> llvm.TargetMachine:
+    """A fresh code generator for this processor, which tries that hard."""
     t = target()
-    return llvm.Target.from_default_triple().create_target_machine(opt=2, cpu=t.cpu, features=t.features, jit=True)
+    return llvm.Target.from_default_triple().create_target_machine(opt=level, cpu=t.cpu, features=t.features, jit=True)

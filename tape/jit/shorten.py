@@ -1,0 +1,83 @@
+"""The passes over a listing that visit every record: what is needed, what is equal, what is constant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiled import entry
+
+
+@entry
+def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
+    """Set ``needed`` for every record that an output depends on."""
+    for k in range(outputs.size):
+        needed[outputs[k]] = True
+    for k in range(first.size - 2, -1, -1):
+        if needed[k]:
+            for j in range(first[k], first[k + 1]):
+                needed[args[j]] = True
+
+
+@entry
+def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
+    """Extend ``fixed``, set for constant rows, to every record that depends on nothing else."""
+    for k in range(code.size):
+        if code[k] >= 0:
+            same = True
+            for j in range(first[k], first[k + 1]):
+                same = same and fixed[args[j]]
+            fixed[k] = same
+
+
+@entry
+def merge(code, first, args, param, spec, number, left, right, kept, twice, place, table):  # type: ignore[no-untyped-def]
+    """Find for every record the earliest that is the same; ``place`` says which.
+
+    Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
+    by opcode, `left` and `right` are the numbers that leave the other operand as it is, `kept` tells
+    whether the op gives its operand back, `twice` whether applying it twice does.
+    """
+    mask = np.uint64(table.size - 1)
+    for k in range(code.size):
+        start, end, op = first[k], first[k + 1], code[k]
+        for j in range(start, end):
+            args[j] = place[args[j]]
+        place[k] = k
+        if op < 0:
+            continue
+        if end - start == 2:
+            x, y = args[start], args[start + 1]
+            if number[y] == right[op] and spec[x] == spec[k]:
+                place[k] = x
+                continue
+            if number[x] == left[op] and spec[y] == spec[k]:
+                place[k] = y
+                continue
+        elif end - start == 1:
+            x = args[start]
+            if kept[op] and spec[x] == spec[k]:
+                place[k] = x
+                continue
+            if twice[op] and code[x] == op and spec[args[first[x]]] == spec[k]:
+                place[k] = args[first[x]]
+                continue
+        h = np.uint64(op) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(param[k] + 1)
+        for j in range(start, end):
+            h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(args[j])
+        h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
+        slot = (h >> np.uint64(20)) & mask
+        while table[slot] >= 0:
+            other = table[slot]
+            if code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
+                begin = first[other]
+                equal = first[other + 1] - begin == end - start
+                j = 0
+                while equal and j < end - start:
+                    equal = args[begin + j] == args[start + j]
+                    j += 1
+                if equal:
+                    place[k] = other
+                    break
+            slot = (slot + np.uint64(1)) & mask
+        if place[k] == k:
+            table[slot] = k

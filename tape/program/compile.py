@@ -1,0 +1,152 @@
+"""``tape.compile``: a function that is recorded when it is first called, and replayed from then on."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..level import Layer
+from ..record import wrap
+from ..tensor import Tensor
+from .program import GuardMissed, Program
+from .recording import record_call
+from .signature import Call, take_apart
+from .trace import Untraceable, same
+from .traced import Traced
+
+MOST_PATHS = 32
+
+
+class Paths:
+    """The programs of one signature, one for each path that was taken through the function.
+
+    A guard that misses leads on to the program that was recorded for the value that it met.
+    """
+
+    def __init__(self) -> None:
+        self.first: Path | None = None
+        self.count = 0
+        self.missed = 0
+        self.fixed_floats = False
+        self.eager = False
+
+
+class Path:
+    """A program, and where to go on when one of its guards misses."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.branches: list[tuple[int, Any, Path]] = []
+
+    def branch(self, missed: GuardMissed) -> Path | None:
+        for index, value, path in self.branches:
+            if index == missed.index and same(missed.value, value):
+                return path
+        return None
+
+
+class CompiledFunction:
+    """What `compile` gives: called like the function.
+
+    Attributes:
+        programs: what was recorded so far.
+    """
+
+    def __init__(self, function: Callable[..., Any], tier: str, most_paths: int):
+        functools.update_wrapper(self, function)
+        self.function, self.tier, self.most_paths = function, tier, most_paths
+        self._paths: dict[Any, Paths] = {}
+
+    @property
+    def programs(self) -> list[Program]:
+        found = []
+        queue = [paths.first for paths in self._paths.values() if paths.first is not None]
+        while queue:
+            path = queue.pop(0)
+            found.append(path.program)
+            queue += [p for _, _, p in path.branches]
+        return found
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = take_apart(args, kwargs)
+        paths = self._paths.get(call.key)
+        if paths is None:
+            paths = self._paths[call.key] = Paths()
+        if paths.fixed_floats:
+            call = take_apart(args, kwargs, fixed_floats=True)
+            paths = self._paths.setdefault(call.key, Paths())
+        if paths.eager or any(isinstance(x, (Traced, Layer)) for x in call.given):
+            return self._eager(args, kwargs, call)
+        last, missed = None, None
+        path = paths.first
+        while path is not None:
+            try:
+                return path.program.run(call.given)
+            except GuardMissed as miss:
+                last, missed, path = path, miss, path.branch(miss)
+        return self._record(args, kwargs, call, paths, last, missed)
+
+    def _record(self, args: Any, kwargs: Any, call: Call, paths: Paths, last: Any, missed: Any) -> Any:
+        if missed is not None:
+            paths.missed += 1
+            if paths.count >= self.most_paths:
+                guard = missed.guard
+                self._give_up(
+                    paths,
+                    f"{paths.count} paths were recorded, and {guard.what} at {guard.location} still gives new values",
+                )
+                return self._eager(args, kwargs, call)
+        try:
+            listing, results = record_call(self.function, args, kwargs, call.given, paths.fixed_floats)
+        except Untraceable as reason:
+            self._give_up(paths, str(reason))
+            return self._eager(args, kwargs, call)
+        path = Path(Program(listing, results, call.key, self.tier))
+        paths.count += 1
+        if last is None:
+            paths.first = path
+        else:
+            last.branches.append((missed.index, missed.value, path))
+        return path.program.run(call.given)
+
+    def _give_up(self, paths: Paths, reason: str) -> None:
+        paths.eager = True
+        paths.first = None
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        warnings.warn(
+            f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=4
+        )
+
+    def _eager(self, args: Any, kwargs: Any, call: Call) -> Any:
+        """Call the function itself; arrays in give arrays out."""
+        if any(isinstance(x, Tensor) for x in call.given) or not call.given:
+            return self.function(*args, **kwargs)
+        from ..func.tree import transform  # noqa: PLC0415
+
+        as_tensors = transform(lambda x: wrap(x) if isinstance(x, (np.ndarray, np.generic)) else x, (args, kwargs))
+        result = self.function(*as_tensors[0], **as_tensors[1])
+        return transform(lambda x: x._data if isinstance(x, Tensor) else x, result)
+
+
+def compile(  # noqa: A001
+    function: Callable[..., Any] | None = None, *, tier: str = "optimised", most_paths: int = MOST_PATHS
+) -> Any:
+    """A function that is recorded when it is first called with arguments of some shapes, and replayed after.
+
+    >>> import numpy as np, tape
+    >>> @tape.compile
+    ... def f(x):
+    ...     return (x.exp() * x).sum()
+    >>> round(float(f(np.zeros(3) + 1.0)), 4)
+    8.1548
+    """
+    if function is None:
+        return lambda f: compile(f, tier=tier, most_paths=most_paths)
+    return CompiledFunction(function, tier, most_paths)

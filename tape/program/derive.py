@@ -1,0 +1,116 @@
+"""Programs out of programs: the adjoint and the tangent of a recorded list, by the ops' own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from .adjoint import propagate, value_of
+from .listing import Listing, listing_of
+from .trace import CONSTANT, INPUT, OPS, Trace
+from .traced import Traced, output, traced
+
+
+def plain(x: Any) -> Any:
+    return x._data if isinstance(x, Tensor) else x
+
+
+class Retraced:
+    """A listing played over tensors that are being recorded, so that more can be recorded after it.
+
+    Attributes:
+        trace: the new list.
+        inputs: the tensors in the place of the operands: the inputs, then the captured tensors.
+        rows: for every record of the listing what stands for it.
+    """
+
+    def __init__(self, listing: Listing, captures: Sequence[Tensor], xs: Sequence[Any]):
+        self.trace = Trace()
+        self.inputs = [self.input(x) for x in xs]
+        captured = {id(t): x for t, x in zip(captures, self.inputs[listing.inputs :])}
+        self.rows: list[Any] = []
+        self._listing = listing
+        with self.trace.recording():
+            for k in range(len(listing)):
+                self.rows.append(self._row(k, captured))
+
+    def input(self, x: Any) -> Traced:
+        return traced(self.trace, self.trace.input(plain(x)))
+
+    def _row(self, k: int, captured: dict[int, Traced]) -> Any:
+        listing = self._listing
+        code = listing.code[k]
+        if code == INPUT:
+            return self.inputs[listing.param[k]]
+        if code == CONSTANT:
+            constant = listing.constant(k)
+            found = captured.get(id(constant))
+            return traced(self.trace, self.trace.operand(constant)) if found is None else found
+        op = listing.op(k)
+        assert op is not None
+        numbers = tuple(self.rows[j]._row for j in listing.operands(k))
+        stopped = k in listing.stopped
+        row = self.trace.apply(op, numbers, listing.parameters(k))
+        if stopped:
+            self.trace.stopped.add(row)
+        return traced(self.trace, row)
+
+    def results(self, z: Traced) -> Any:
+        """A record's result, or its several results, as a rule gets them."""
+        value = self.trace.values[z._row]
+        return tuple(output(self.trace, z._row, i) for i in range(len(value))) if isinstance(value, tuple) else z
+
+    def finish(self, outputs: Sequence[Any]) -> Listing:
+        """The new list with these outputs."""
+        rows = [x._row if isinstance(x, Traced) else self.trace.operand(x) for x in outputs]
+        self.trace.open = False
+        return listing_of(self.trace, rows)
+
+
+def adjoint_of(
+    listing: Listing, captures: Sequence[Tensor], count: int, xs: Sequence[Any], wanted: Sequence[int],
+    weights: dict[int, Any],
+) -> Listing:  # fmt: skip
+    """(operands, adjoints of the outputs in `weights`) ↦ adjoints of the wanted operands."""
+    again = Retraced(listing, captures, xs)
+    adjoints: dict[int, Any] = {}
+    for i, g in weights.items():
+        row = again.rows[listing.outputs[i]]._row
+        g = again.input(g)
+        adjoints[row] = adjoints[row] + g if row in adjoints else g
+    targets = [again.inputs[i] for i in wanted]
+    with again.trace.recording():
+        found = propagate(again.trace, adjoints, {t._row for t in targets}) if adjoints else {}
+    return again.finish([found.get(t._row, np.zeros(t._spec.shape, t._spec.dtype)[()]) for t in targets])
+
+
+def tangent_of(
+    listing: Listing, captures: Sequence[Tensor], count: int, xs: Sequence[Any], tangents: dict[int, Any]
+) -> Listing:
+    """(operands, tangents of some of them) ↦ tangents of the outputs."""
+    again = Retraced(listing, captures, xs)
+    dots: dict[int, Any] = {again.inputs[i]._row: again.input(t) for i, t in tangents.items()}
+    with again.trace.recording():
+        for k, z in enumerate(again.rows):
+            if listing.code[k] >= 0 and k not in listing.stopped:
+                _push(again, k, z, dots)
+    rows = [again.rows[k] for k in listing.outputs[:count].tolist()]
+    return again.finish([dots.get(z._row, np.zeros(z._spec.shape, z._spec.dtype)[()]) for z in rows])
+
+
+def _push(again: Retraced, k: int, z: Traced, dots: dict[int, Any]) -> None:
+    """Find the tangent of one record out of those of its operands."""
+    op = OPS[again.trace.code(z._row)]
+    numbers, params = again.trace.arguments(z._row)
+    if op.name == "output":
+        parts = dots.get(numbers[0])
+        if parts is not None and parts[params["i"]] is not None:
+            dots[z._row] = parts[params["i"]]
+        return
+    moving = [dots.get(x) if op.rule(i) else None for i, x in enumerate(numbers)]
+    if any(t is not None for t in moving):
+        operands = [value_of(again.trace, x) for x in numbers]
+        dots[z._row] = op.jvp(operands, moving, again.results(z), params)

@@ -1,0 +1,218 @@
+"""A finished Wengert list as flat arrays: what the passes shorten and what is replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+
+from ..location import Location, locate
+from ..spec import Spec
+from .trace import (
+    CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, OPS, SPEC, WIDTH, Block, Guard, Trace, X, Y,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Records in order; an operand is the position of an earlier record.
+
+    Attributes:
+        code: opcode of each record, or `INPUT` or `CONSTANT`.
+        first: record k has the operands ``args[first[k]:first[k + 1]]``.
+        args: positions of the operands, one record's after another's.
+        param: which of `params` a record has, −1 for none; for an input or a constant, which one.
+        spec: which of `specs` a record's result has, −1 where it has several results.
+        line: which of `lines` recorded it.
+        outputs: positions of the results, and after them of what the guards look at.
+        inputs: how many arguments there are.
+        guards: what must hold of the last `len(guards)` outputs.
+        stopped: positions of the records, before any pass, through which no gradient flows.
+    """
+
+    code: np.ndarray
+    first: np.ndarray
+    args: np.ndarray
+    param: np.ndarray
+    spec: np.ndarray
+    line: np.ndarray
+    outputs: np.ndarray
+    inputs: int
+    params: list[dict[str, Any]] = field(repr=False)
+    specs: list[Spec] = field(repr=False)
+    constants: list[Any] = field(repr=False)
+    lines: list[tuple[CodeType, int]] = field(repr=False)
+    guards: list[Guard] = field(repr=False)
+    stopped: frozenset[int] = field(default=frozenset(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def operands(self, k: int) -> list[int]:
+        """Positions of a record's operands."""
+        return self.args[self.first[k] : self.first[k + 1]].tolist()
+
+    def op(self, k: int) -> Op | None:
+        """The op of a record; None for an input or a constant."""
+        code = int(self.code[k])
+        return op_number(code) if code >= 0 else None
+
+    def parameters(self, k: int) -> dict[str, Any]:
+        """The parameters of a record."""
+        return self.params[self.param[k]] if self.code[k] >= 0 and self.param[k] >= 0 else {}
+
+    def spec_of(self, k: int) -> Spec | None:
+        """Shape and dtype of a record's result, None if it has several."""
+        return self.specs[self.spec[k]] if self.spec[k] >= 0 else None
+
+    def location(self, k: int) -> Location | None:
+        """The user's line that recorded it, None if the program has none."""
+        return locate(*self.lines[self.line[k]]) if self.line[k] >= 0 else None
+
+    def constant(self, k: int) -> Any:
+        """What a constant row stands for."""
+        return self.constants[self.param[k]]
+
+    def is_number(self, k: int) -> bool:
+        """Whether a row stands for a plain number, which takes the dtype of what it meets."""
+        return self.code[k] == CONSTANT and type(self.constant(k)) in NUMBERS
+
+    def with_rows(self, keep: np.ndarray, place: np.ndarray) -> Listing:
+        """The kept rows, whose operands are first moved to where `place` says (positions among all rows)."""
+        position = np.cumsum(keep, dtype=np.int64) - 1
+        counts = np.diff(self.first)
+        kept_args = self.args[np.repeat(keep, counts)]
+        first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
+        return replace(
+            self,
+            code=self.code[keep],
+            first=first,
+            args=position[place[kept_args]],
+            param=self.param[keep],
+            spec=self.spec[keep],
+            line=self.line[keep],
+            outputs=position[place[self.outputs]],
+        )
+
+
+def op_number(code: int) -> Op:
+    """The op of an opcode."""
+    if code >= len(OPS):
+        from ops import REGISTRY  # noqa: PLC0415
+
+        OPS.extend(list(REGISTRY.values())[len(OPS) :])
+    return OPS[code]
+
+
+class Columns:
+    """The records of a trace as arrays.
+
+    Attributes:
+        code, x, y, w: opcodes and operands, −1 for none; those of a wide record are in `wide`.
+        wide: by number, operands and parameters.
+        spec: which of `specs` each has, −1 for several results.
+        line: which of `lines` each has.
+    """
+
+    def __init__(self, trace: Trace):
+        n = len(trace)
+        self.code, self.x, self.y, self.w, self.spec, self.line = (np.full(n, -1, dtype=np.int64) for _ in range(6))
+        self.wide: dict[int, Any] = {}
+        self.specs: list[Spec] = []
+        self.lines: list[tuple[CodeType, int]] = []
+        self._known: dict[int, int] = {id(None): -1}
+        for first, piece in (*trace.pieces, (trace.start, trace.rows)):
+            if isinstance(piece, Block):
+                self._add_block(first, piece)
+            else:
+                self._add_rows(first, piece)
+
+    def _add_rows(self, first: int, rows: list[Any]) -> None:
+        here = slice(first, first + len(rows) // WIDTH)
+        self.code[here], self.x[here], self.y[here] = rows[CODE::WIDTH], rows[X::WIDTH], rows[Y::WIDTH]
+        self.spec[here] = self._spec_numbers(rows[SPEC::WIDTH])
+        self.wide.update((first + k, extra) for k, extra in enumerate(rows[EXTRA::WIDTH]) if extra is not None)
+        self.line[here] = np.arange(len(self.lines), len(self.lines) + len(rows) // WIDTH)
+        self.lines += zip(rows[LINE::WIDTH], rows[LASTI::WIDTH])
+
+    def _add_block(self, first: int, block: Block) -> None:
+        here = slice(first, first + len(block))
+        self.code[here], self.x[here], self.y[here], self.w[here] = block.words.T
+        self.spec[here] = np.array([self._spec(s) for s in block.kinds])[block.truth]
+        self.line[here] = self.line[block.origin]
+
+    def _spec_numbers(self, specs: list[Spec | None]) -> np.ndarray:
+        """Which of `specs` each is: worked out once for all that are the same."""
+        indices = np.array([-1 if s is None else s.index for s in specs], dtype=np.int64)
+        found, where, inverse = np.unique(indices, return_index=True, return_inverse=True)
+        return np.array([self._spec(specs[k]) for k in where.tolist()], dtype=np.int64)[inverse]
+
+    def _spec(self, spec: Spec | None) -> int:
+        found = self._known.get(id(spec))
+        if found is None:
+            found = self._known[id(spec)] = len(self.specs)
+            self.specs.append(spec)  # type: ignore[arg-type]
+        return found
+
+
+def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
+    """A trace that is finished, as arrays."""
+    columns = Columns(trace)
+    n, code = len(trace), columns.code
+    param = np.where(code < 0, columns.x, -1)
+    inline = np.stack([np.where(code < 0, -1, columns.x), columns.y, columns.w], axis=1)
+    counts = (inline >= 0).sum(axis=1)
+    for k, (operands, _) in columns.wide.items():
+        counts[k] = len(operands)
+    first = np.concatenate([[0], np.cumsum(counts)])
+    args = np.empty(first[-1], dtype=np.int64)
+    for i in range(3):
+        has = inline[:, i] >= 0
+        args[first[:-1][has] + i] = inline[has, i]
+    params = _Interned()
+    for k, (operands, named) in columns.wide.items():
+        args[first[k] : first[k + 1]] = operands
+        param[k] = params.add(int(code[k]), named) if named else -1
+    results = np.array([*outputs, *(g.row for g in trace.guards)], dtype=np.int64)
+    return Listing(
+        code, first, args, param, columns.spec, columns.line, results, len(trace.inputs), params.table, columns.specs,
+        trace.constants, columns.lines, trace.guards, frozenset(trace.stopped),
+    )  # fmt: skip
+
+
+class _Interned:
+    """Parameters of records, equal ones once where they can be compared."""
+
+    def __init__(self) -> None:
+        self.table: list[dict[str, Any]] = []
+        self._known: dict[Any, int] = {}
+
+    def add(self, code: int, params: dict[str, Any]) -> int:
+        key = (code, *((name, _key(value)) for name, value in params.items()))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.table)
+            self.table.append(params)
+        return found
+
+
+def _key(value: Any) -> Any:
+    """Something hashable that is equal for equal parameters only."""
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(map(_key, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return float, repr(value)
+    if isinstance(value, slice):
+        return slice, _key(value.start), _key(value.stop), _key(value.step)
+    try:
+        hash(value)
+    except TypeError:
+        return object, id(value)
+    return type(value), value

@@ -1,0 +1,116 @@
+"""The passes that make a list shorter without changing what it computes.
+
+Each takes a listing and gives another one.  They are linear in its length.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from ..evaluate import forward_of
+from .listing import Listing
+from .trace import CONSTANT
+
+
+def _jitted() -> Any:
+    return importlib.import_module("tape.jit.shorten")
+
+
+def prune(listing: Listing) -> Listing:
+    """Without the records that no output depends on."""
+    needed = np.zeros(len(listing), dtype=np.bool_)
+    _jitted().mark_needed(listing.first, listing.args, listing.outputs, needed)
+    if needed.all():
+        return listing
+    return listing.with_rows(needed, np.arange(len(listing)))
+
+
+def fold(listing: Listing) -> Listing:
+    """With what depends on constants alone computed once.
+
+    Arrays and tensors from outside are no constants: they are read anew on every replay.
+    """
+    fixed = np.zeros(len(listing), dtype=np.bool_)
+    for k in np.flatnonzero(listing.code == CONSTANT).tolist():
+        fixed[k] = is_fixed(listing.constant(k))
+    given = fixed.copy()
+    _jitted().mark_constant(listing.code, listing.first, listing.args, fixed)
+    found = np.flatnonzero(fixed & ~given).tolist()
+    if not found:
+        return listing
+    code, param = listing.code.copy(), listing.param.copy()
+    constants, values = list(listing.constants), {}
+    folded = []
+    for k in found:
+        op = listing.op(k)
+        assert op is not None
+        operands = [values[j] if j in values else listing.constant(j) for j in listing.operands(k)]
+        values[k] = forward_of(op)(*operands, **listing.parameters(k))
+        if listing.spec[k] >= 0:  # a record with several results goes, once each result is a constant
+            constants.append(values[k])
+            code[k], param[k] = CONSTANT, len(constants) - 1
+            folded.append(k)
+    counts = np.diff(listing.first)
+    own = np.zeros(len(listing), dtype=np.bool_)
+    own[folded] = True
+    args = listing.args[np.repeat(~own, counts)]
+    counts[own] = 0
+    first = np.concatenate([[0], np.cumsum(counts)])
+    return replace(listing, code=code, param=param, constants=constants, args=args, first=first)
+
+
+def is_fixed(constant: Any) -> bool:
+    """Whether a constant is a value of its own rather than somebody's memory."""
+    return not hasattr(constant, "_spec") and (not isinstance(constant, np.ndarray) or not constant.flags.writeable)
+
+
+def merge(listing: Listing) -> Listing:
+    """With equal records computed once, and without those that give an operand back: x·1, x + 0, −(−x)."""
+    n = len(listing)
+    left, right, kept, twice = _facts(len(REGISTRY))
+    number = np.full(n, np.nan)
+    for k in np.flatnonzero(listing.code == CONSTANT).tolist():
+        number[k] = as_number(listing.constant(k))
+    args, place = listing.args.copy(), np.empty(n, dtype=np.int64)
+    table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
+    _jitted().merge(
+        listing.code, listing.first, args, listing.param, listing.spec, number, left, right, kept, twice, place, table
+    )
+    return replace(listing, args=args).with_rows(place == np.arange(n), place)
+
+
+def as_number(constant: Any) -> float:
+    """The number that a constant stands for, nan if it is none."""
+    if isinstance(constant, (int, float)) and abs(constant) < 1 << 53:
+        return float(constant)
+    return float(constant) if isinstance(constant, np.floating) else math.nan
+
+
+@cache
+def _facts(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What `merge` knows of each op, out of the declarations."""
+    ops = list(REGISTRY.values())[:count]
+    left = np.array([op.neutral.get(0, math.nan) for op in ops])
+    right = np.array([op.neutral.get(1, math.nan) for op in ops])
+    gives_back = importlib.import_module("tape.jit.fused").gives_back
+    kept = np.array([op.motion == "same" or gives_back(op) for op in ops])
+    return left, right, kept, np.array([op.involution for op in ops])
+
+
+PASSES = (prune, fold, merge, prune)
+"""In the order in which a program goes through them."""
+
+
+def shorten(listing: Listing) -> Listing:
+    """The listing after all passes."""
+    for step in PASSES:
+        listing = step(listing)
+    return listing

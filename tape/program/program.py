@@ -1,0 +1,180 @@
+"""A program: a function recorded once, to be replayed at new inputs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+from ops.bundle import Bundle
+
+from ..record import wrap
+from ..tensor import Tensor
+from ..wengert import current
+from .derive import adjoint_of, tangent_of
+from .listing import Listing
+from .passes import shorten
+from .recording import Results, record_call
+from .replay import Replay
+from .signature import take_apart
+from .trace import CONSTANT, Guard
+
+REPLAY = REGISTRY["replay"]
+
+
+class GuardMissed(RuntimeError):
+    """A replay met another value than the one that the recorded list holds for.
+
+    Attributes:
+        index: which guard.
+        value: what was met.
+    """
+
+    def __init__(self, index: int, guard: Guard, value: Any):
+        self.index, self.guard, self.value = index, guard, value
+        super().__init__(
+            f"the recorded list holds only while {guard.what} gives {guard.seen!r}, and for these inputs it gives "
+            f"{value!r}.\n  asked at {guard.location}\n"
+            "Call the function through tape.compile, which records each path that is taken, or choose with tape.where()."
+        )
+
+
+class Program:
+    """A function as a list of records: what `tape.record` gives, and what `tape.compile` keeps.
+
+    A program is called like the function: arrays in give arrays out, tensors in give tensors out,
+    which take part in differentiation.  It is immutable, and several threads may call it at once.
+
+    Attributes:
+        recorded: the list as it was recorded.
+        guards: what must hold for a replay to be right.
+        replays: how often it ran.
+
+    >>> import tape
+    >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
+    >>> len(program), program(tape.tensor([3.0, 4.0]))
+    (3, tensor(25.))
+    """
+
+    def __init__(self, recorded: Listing, results: Results | None, key: Any = None, tier: str = "optimised"):
+        self.recorded, self.results, self.key, self.tier = recorded, results, key, tier
+        self.guards = recorded.guards
+        self.count = len(recorded.outputs) - len(self.guards)
+        self.replays = 0
+        constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
+        tensors = {id(c): c for c in constants if isinstance(c, Tensor) and c._node is not None}
+        self.captures = tuple(tensors.values())
+        self._lock = threading.Lock()
+        self._derived: dict[Any, Program] = {}
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The list after the passes."""
+        return shorten(self.recorded)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """The list made ready to run."""
+        return Replay(self.listing, self.tier)
+
+    def __len__(self) -> int:
+        return len(self.listing)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Replay at new arguments, which must have the structure, shapes and dtypes of the recorded ones.
+
+        Raises:
+            TypeError: if they have not.
+            GuardMissed: if the function would have taken another path.
+        """
+        call = take_apart(args, kwargs)
+        if call.key != self.key:
+            raise TypeError(
+                f"the program was recorded for arguments {self.key}; got {call.key}.\n"
+                "Record it again with such arguments, or call the function through tape.compile."
+            )
+        return self.run(call.given)
+
+    def run(self, given: Sequence[Any]) -> Any:
+        """`__call__` with what varies in the arguments."""
+        assert self.results is not None
+        tensors = not given
+        tracked = bool(self.captures)
+        for x in given:
+            if isinstance(x, Tensor):
+                tensors = True
+                tracked = tracked or x._node is not None
+        if tracked and current().recording:
+            return self.results.build(REPLAY(*given, *self.captures, program=self))
+        values = self.evaluate(given)
+        return self.results.build([wrap(z[()]) for z in values] if tensors else [z[()] for z in values])
+
+    def evaluate(self, xs: Sequence[Any]) -> list[Any]:
+        """The results for inputs that are arrays, after the guards have been verified."""
+        self.replays += 1
+        values = self.replay([x._data if isinstance(x, Tensor) else x for x in xs[: self.recorded.inputs]])
+        if not self.guards:
+            return values
+        for i, (guard, value) in enumerate(zip(self.guards, values[self.count :])):
+            if not guard.holds(value):
+                raise GuardMissed(i, guard, value if np.ndim(value) else np.asarray(value)[()])
+        return values[: self.count]
+
+    # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
+
+    def vjp(self, g: Bundle, xs: Sequence[Any], wanted: tuple[int, ...]) -> list[Any]:
+        """Adjoints of the operands; None where none is wanted."""
+        weights = {i: g[i] for i in range(self.count) if g[i] is not None}
+        program = self._derive(
+            ("vjp", wanted, tuple(weights)),
+            lambda: adjoint_of(self.recorded, self.captures, self.count, xs, wanted, weights),
+        )
+        found = iter(program.outputs((*xs, *weights.values())))
+        return [next(found) if i in wanted else None for i in range(len(xs))]
+
+    def jvp(self, xs: Sequence[Any], x_dots: Sequence[Any]) -> tuple[Any, ...]:
+        """Tangents of the results."""
+        moving = {i: t for i, t in enumerate(x_dots) if t is not None}
+        program = self._derive(
+            ("jvp", tuple(moving)), lambda: tangent_of(self.recorded, self.captures, self.count, xs, moving)
+        )
+        return tuple(program.outputs((*xs, *moving.values())))
+
+    def outputs(self, xs: Sequence[Any]) -> Any:
+        """The results for operands that are arrays or, recording, tensors."""
+        return REPLAY(*xs, program=self) if any(isinstance(x, Tensor) for x in xs) else self.evaluate(xs)
+
+    def _derive(self, key: Any, make: Callable[[], Listing]) -> Program:
+        found = self._derived.get(key)
+        if found is None:
+            with self._lock:
+                found = self._derived.get(key)
+                if found is None:
+                    found = self._derived[key] = Program(make(), None, tier=self.tier)
+        return found
+
+
+def record(function: Callable[..., Any], *args: Any, tier: str = "optimised", **kwargs: Any) -> Program:
+    """Record one call of a function as a `Program`.
+
+    Args:
+        function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.
+        args, kwargs: an example of its arguments.  Arrays, tensors and floats may have other values in a
+            replay; everything else, and the shapes and dtypes, are those of the example.
+        tier: ``"interpret"``, ``"quick"`` or ``"optimised"``.
+
+    Raises:
+        Untraceable: if the function does something that a list cannot repeat.
+
+    >>> import numpy as np, tape
+    >>> program = record(lambda x, y: x * y + 1.0, np.ones(2), np.ones(2))
+    >>> program(np.array([2.0, 3.0]), np.array([10.0, 10.0]))
+    array([21., 31.])
+    """
+    call = take_apart(args, kwargs)
+    listing, results = record_call(function, args, kwargs, call.given, fixed_floats=False)
+    return Program(listing, results, call.key, tier)

@@ -1,0 +1,141 @@
+"""The adjoint of long runs of simple records, by the rules as lists."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from ..evaluate import forward_of
+from ..spec import Spec, spec
+from .kernels import KERNEL
+from .listing import Listing, listing_of, op_number
+from .rules import rules
+from .trace import CONSTANT, NUMBERS, Block, Trace
+
+MANY = 512
+"""A run of fewer records is gone through one by one."""
+
+
+class Runs:
+    """Which records of a trace lead to a target, and which of them can be gone through at once.
+
+    Attributes:
+        leads: by record, whether it leads to a target.
+        simple: by record, whether its rules are lists and all its values have `spec`.
+    """
+
+    def __init__(self, trace: Trace, targets: set[int]):
+        self.trace = trace
+        self.jitted: Any = importlib.import_module("tape.jit.reverse")
+        self.rules = rules(len(REGISTRY))
+        self.list: Listing = listing_of(trace, ())
+        listing, n = self.list, len(trace)
+        stopped = np.zeros(n, dtype=np.bool_)
+        stopped[list(trace.stopped)] = True
+        self.leads = np.zeros(n, dtype=np.bool_)
+        self.leads[list(targets)] = True
+        self.jitted.leading(
+            listing.code, listing.first, listing.args, self.rules.differentiable, stopped, self.leads
+        )
+        self.simple = np.zeros(n, dtype=np.bool_)
+        self.spec = self._commonest()
+        if self.spec is not None:
+            self._find_simple(stopped)
+
+    def _commonest(self) -> Spec | None:
+        """The spec of most of the leading records, if it is a floating-point one."""
+        found = self.list.spec[self.leads & (self.list.spec >= 0)]
+        if not len(found):
+            return None
+        commonest = self.list.specs[int(np.bincount(found).argmax())]
+        return commonest if commonest.dtype in (np.float64, np.float32) else None
+
+    def _find_simple(self, stopped: np.ndarray) -> None:
+        listing, this = self.list, self.spec
+        assert this is not None
+        number = np.zeros(len(listing), dtype=np.bool_)
+        for k in np.flatnonzero(listing.code == CONSTANT).tolist():
+            number[k] = type(listing.constant(k)) in NUMBERS
+        truth = spec(this.shape, np.dtype(np.bool_))
+        places = {id(s): i for i, s in enumerate(listing.specs)}
+        self.jitted.find_simple(
+            listing.code, listing.first, listing.args, listing.spec, number, self.rules.simple, places[id(this)],
+            places.get(id(truth), -2), self.simple,
+        )  # fmt: skip
+        self.simple &= ~stopped
+        self.simple[list(self.trace.hooks)] = False
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """The long runs as half-open intervals, last first: within them every leading record is simple."""
+        breaks = np.flatnonzero(self.leads & ~self.simple & (self.list.code >= 0) & ~self._reads_block())
+        edges = np.concatenate([[-1], breaks, [len(self.list)]])
+        for k in np.flatnonzero(np.diff(edges) > MANY)[::-1].tolist():
+            yield int(edges[k]) + 1, int(edges[k + 1])
+
+    def _reads_block(self) -> np.ndarray:
+        """The records that read one number out of an array: a run stops at them, and goes on after them."""
+        codes = [op.code for op in REGISTRY.values() if op.motion == "block"]
+        return np.isin(self.list.code, codes) & (self.list.spec == self._place())
+
+    def _place(self) -> int:
+        return next((i for i, s in enumerate(self.list.specs) if s is self.spec), -2)
+
+    def append(self, start: int, stop: int, bars: np.ndarray) -> None:
+        """Append the adjoint of a run; ``bars`` are the adjoints by record, −1 for none."""
+        trace, r, listing = self.trace, self.rules, self.list
+        constants = np.array([trace.number(c) for c in r.constants], dtype=np.int64)
+        here = listing.code[start:stop][self.simple[start:stop] & self.leads[start:stop]]
+        room = int((np.maximum(r.length.reshape(-1, 3)[here], 0) + 1).sum())
+        words = np.empty((room, 4), dtype=np.int64)
+        origin = np.empty(room, dtype=np.int64)
+        count = self.jitted.reverse(
+            start, stop, listing.code, listing.first, listing.args, self.simple, self.leads, bars, REGISTRY["add"].code,
+            r.first, r.length, r.result, r.table, constants, len(trace), words, origin,
+        )  # fmt: skip
+        assert self.spec is not None
+        kinds = self.spec, spec(self.spec.shape, np.dtype(np.bool_))
+        words = words[:count]
+        block = Block(words, r.truth[words[:, 0]], kinds, origin[:count])
+        trace.append_block(block, evaluated(trace, block))
+
+
+def evaluated(trace: Trace, block: Block) -> list[Any]:
+    """The values of the records of a block, which is about to be appended."""
+    if not block.kinds[0].shape and len(block):
+        return _interpreted(trace, block)
+    values: list[Any] = []
+    first = len(trace)
+    for code, *operands in block.words.tolist():
+        xs = [values[k - first] if k >= first else trace.values[k] for k in operands if k >= 0]
+        values.append(forward_of(op_number(code))(*xs))
+    return values
+
+
+def _interpreted(trace: Trace, block: Block) -> list[Any]:
+    """The same by the interpreter, for numbers."""
+    interpreter = importlib.import_module("tape.jit.interpreter")
+    first, n, dtype = len(trace), len(block), block.kinds[0].dtype
+    operands = block.words[:, 1:]
+    needed = np.zeros(first + n, dtype=np.bool_)
+    needed[operands[operands >= 0]] = True
+    given = np.flatnonzero(needed[:first])
+    values = np.zeros(first + n, dtype=dtype)
+    values[given] = [trace.values[k] for k in given.tolist()]
+    code = np.zeros((n + 1, interpreter.INSTRUCTION), dtype=np.int32)
+    code[:n, 0] = interpreter.numbering(len(REGISTRY))[block.words[:, 0]]
+    code[:n, 1] = np.arange(first, first + n)
+    code[:n, 2:] = np.maximum(operands, 0)
+    code[n, 0] = interpreter.END
+    table = np.array([code.ctypes.data, values.ctypes.data], dtype=np.int64)
+    _, address = interpreter.interpreter(8 * dtype.itemsize, len(REGISTRY))
+    step = np.array([address, table.ctypes.data], dtype=np.int64)
+    KERNEL(address)(step.ctypes.data)
+    found = list(values[first:])
+    for k in np.flatnonzero(block.truth).tolist():
+        found[k] = np.bool_(found[k] != 0)
+    return found

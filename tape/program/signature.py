@@ -1,0 +1,105 @@
+"""The arguments of a call: what varies from call to call, and what a recorded list is for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..func.tree import Structure, build, leaves_like, leaves_of, structure_of
+from ..record import masked_error
+from ..spec import spec
+from ..tensor import Tensor
+
+
+class Call(NamedTuple):
+    """One call's arguments, taken apart.
+
+    Attributes:
+        key: what a recorded list is for: structure, shapes, dtypes, the values of what is no array or float.
+        given: the arrays, tensors and floats.
+    """
+
+    key: Hashable
+    given: list[Any]
+
+
+class Fixed:
+    """An argument that a recorded list is for, compared by type and value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and type(self.value) is type(other.value) and self._same(other.value)
+
+    def _same(self, other: Any) -> bool:
+        return self.value is other or bool(self.value == other)
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.value)
+        except TypeError:
+            return id(self.value)
+
+
+def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool = False) -> Call:
+    """The key of a call and what varies in it."""
+    parts: list[Any] = []
+    given: list[Any] = []
+    flat = not kwargs
+    for x in args:
+        kind = type(x)
+        if kind is np.ndarray:
+            parts.append(spec(x.shape, x.dtype))
+            given.append(x)
+        elif kind is Tensor:
+            parts.append((x._spec,))
+            given.append(x)
+        elif kind is float and not fixed_floats:
+            parts.append(float)
+            given.append(x)
+        elif kind in (tuple, list, dict) or isinstance(x, (tuple, list, dict)):
+            flat = False
+            break
+        else:
+            parts.append(leaf_key(x, given, fixed_floats))
+    if flat:
+        return Call(tuple(parts), given)
+    given = []
+    structure = structure_of((args, kwargs))
+    leaves = leaves_of((args, kwargs))
+    return Call((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
+
+
+def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
+    """The part of a key that one leaf is, which is added to `given` if it varies."""
+    if isinstance(x, Tensor):
+        given.append(x)
+        return (x._spec,)
+    if isinstance(x, np.ma.MaskedArray):
+        raise masked_error()
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
+        given.append(np.asarray(x))
+        return spec(x.shape, x.dtype)
+    if isinstance(x, float) and not fixed_floats:
+        given.append(float(x))
+        return float
+    return Fixed(x)
+
+
+def is_varying(x: Any, fixed_floats: bool) -> bool:
+    """Whether a leaf of the arguments varies from call to call."""
+    kinds: tuple[type, ...] = (Tensor,) if fixed_floats else (Tensor, float)
+    return isinstance(x, kinds) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc")
+
+
+def rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], fixed_floats: bool) -> Any:
+    """The arguments with `new` in the place of what varies."""
+    structure: Structure = structure_of((args, kwargs))
+    following = iter(new)
+    leaves = [next(following) if is_varying(x, fixed_floats) else x for x in leaves_like(structure, (args, kwargs))]
+    return build(structure, leaves)

@@ -1,0 +1,280 @@
+"""Recording a function as a list that stands for itself: a `Trace` under construction.
+
+While a function is recorded, its arguments are `Traced` tensors.  They have concrete values, so
+Python runs as always, but every op that they meet is appended here whether a gradient flows or
+not: comparisons and integers are part of a program too.  Whatever Python is told of a value (a truth
+value, a number, an array) becomes a `Guard`, because the list holds for that value only.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ops import REGISTRY, Op
+
+from ..errors import misfit
+from ..evaluate import forward_of
+from ..location import Location, locate, user_frame
+from ..record import getframe
+from ..spec import Spec, spec_of
+from ..tensor import Tensor
+from ..wengert import current
+
+CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
+WIDTH = 7
+INPUT, CONSTANT = -1, -2
+"""Opcodes of the rows that no op made: X is the number of the input, or of the constant."""
+
+
+class Untraceable(RuntimeError):
+    """The function does something that a recorded list cannot repeat; it has to run as it is."""
+
+
+class Guard(NamedTuple):
+    """A value that Python was told while a function was recorded.
+
+    Attributes:
+        row: the record that made the value.
+        seen: what it was.
+        what: how Python asked, such as ``bool()``.
+        code, lasti: the user's line.
+    """
+
+    row: int
+    seen: Any
+    what: str
+    code: CodeType
+    lasti: int
+
+    @property
+    def location(self) -> Location:
+        return locate(self.code, self.lasti)
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value is what it was."""
+        return same(value, self.seen)
+
+
+class Block:
+    """Records that were appended at once: ops on one kind of value, without parameters.
+
+    Attributes:
+        words: opcode and up to three operands (−1: none) of each.
+        specs: by record, which of `kinds` its result has.
+        origin: by record, the earlier record that it was made for.
+    """
+
+    def __init__(self, words: np.ndarray, truth: np.ndarray, kinds: tuple[Spec, Spec], origin: np.ndarray):
+        self.words, self.truth, self.kinds, self.origin = words, truth, kinds, origin
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def fields(self, k: int) -> tuple[Any, ...]:
+        code, x, y, w = self.words[k].tolist()
+        extra = ((x, y, w), {}) if w >= 0 else None
+        return code, x, y, extra, self.kinds[self.truth[k]]
+
+
+class Trace:
+    """The list of a function that is being recorded.
+
+    Attributes:
+        rows: a flat list of the latest records, `WIDTH` fields each: opcode, two operands by number (−1: none), for
+            other ops the operands and parameters, the spec (None for several results), the user's line.
+        values: by number, what the record gave.
+        constants: what the constant rows stand for: plain numbers, arrays, tensors from outside.
+        guards: what Python was told, in order.
+        stopped: numbers of the records through which no gradient flows.
+        hooks: by number, what is called with the adjoint of a record.
+        start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.extend = self.rows.extend
+        self.start = 0
+        self.pieces: list[tuple[int, list[Any] | Block]] = []
+        self.values: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[int] = []
+        self.guards: list[Guard] = []
+        self.stopped: set[int] = set()
+        self.hooks: dict[int, dict[int, Any]] = {}
+        self.roots: dict[int, int] = {}
+        self.open = True
+        self.wengert = current()
+        self._numbers: dict[Any, int] = {}
+        self._objects: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Gradients flow through what is recorded meanwhile, wherever this is called."""
+        before, self.wengert.recording = self.wengert.recording, True
+        try:
+            yield
+        finally:
+            self.wengert.recording = before
+
+    def where(self, depth: int) -> tuple[CodeType, int]:
+        """The user's line, `depth` frames up or beyond the library's own."""
+        return self.wengert.where or user_frame(getframe(depth + 1))
+
+    def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
+        """Append a record; its number."""
+        number = len(self.values)
+        spec = None if type(value) is tuple else spec_for(value)
+        self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
+        self.values.append(value)
+        if not self.wengert.recording:
+            self.stopped.add(number)
+        return number
+
+    def input(self, value: Any) -> int:
+        """Append a row for an argument of the function."""
+        number = self.append(INPUT, len(self.inputs), -1, None, value)
+        self.inputs.append(number)
+        return number
+
+    def number(self, value: Any) -> int:
+        """The row of a plain number; equal numbers of one type share it."""
+        key = (type(value), value, math.copysign(1.0, value)) if type(value) is float else (type(value), value)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = self._constant(value, value)
+        return found
+
+    def capture(self, thing: Any) -> int:
+        """The row of an array or tensor that comes from outside; it is read anew on every replay."""
+        found = self._objects.get(id(thing))
+        if found is None:
+            value = thing._data if isinstance(thing, Tensor) else thing
+            found = self._objects[id(thing)] = self._constant(thing, value)
+        return found
+
+    def _constant(self, thing: Any, value: Any) -> int:
+        self.constants.append(thing)
+        return self.append(CONSTANT, len(self.constants) - 1, -1, None, value, depth=3)
+
+    def operand(self, x: Any) -> int:
+        """The number of an operand, whatever it is."""
+        if isinstance(x, (np.ndarray, Tensor)):
+            return self.capture(x)
+        return self.number(x) if type(x) in (int, float, bool, complex) else self._constant(x, x)
+
+    def apply(self, op: Op, numbers: tuple[int, ...], params: dict[str, Any], depth: int = 1) -> int:
+        """Evaluate an op on records, and append its record."""
+        values = [self.values[k] for k in numbers]
+        try:
+            z = forward_of(op)(*values, **params)
+        except ValueError as error:
+            raise misfit(op, values, error) from None
+        if params or len(numbers) > 2 or op.variadic:
+            number = self.append(op.code, -1, -1, (numbers, {**op.params, **params}), z, depth + 1)
+        else:
+            number = self.append(op.code, *numbers, *(-1,) * (2 - len(numbers)), None, z, depth + 1)
+        if op.is_view(params):
+            self.share_memory(number, numbers[0])
+        return number
+
+    def share_memory(self, view: int, base: int) -> None:
+        """Note that in eager execution two records would share memory."""
+        root = self.roots.setdefault(base, base)
+        self.roots[view] = root
+
+    def guard(self, row: int, what: str, depth: int = 1) -> Any:
+        """What Python is told of a record's value; replays verify that it is the same."""
+        value = self.values[row]
+        seen = value.copy() if isinstance(value, np.ndarray) else value
+        self.guards.append(Guard(row, seen, what, *self.where(depth + 1)))
+        return seen.copy() if isinstance(seen, np.ndarray) else seen
+
+    def append_block(self, block: Block, values: list[Any]) -> None:
+        """Append many records at once."""
+        first = len(self.values)
+        if self.rows:
+            self.pieces.append((self.start, self.rows))
+        self.pieces.append((first, block))
+        self.values += values
+        self.start, self.rows = len(self.values), []
+        self.extend = self.rows.extend
+
+    def fields(self, number: int) -> Sequence[Any]:
+        """The fields of a record up to its spec."""
+        if number >= self.start:
+            at = (number - self.start) * WIDTH
+            return self.rows[at : at + LINE]
+        first, piece = self._piece(number)
+        if isinstance(piece, Block):
+            return piece.fields(number - first)
+        at = (number - first) * WIDTH
+        return piece[at : at + LINE]
+
+    def _piece(self, number: int) -> tuple[int, list[Any] | Block]:
+        return self.pieces[bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1]
+
+    def code(self, number: int) -> int:
+        return self.fields(number)[CODE]
+
+    def arguments(self, number: int) -> tuple[tuple[int, ...], dict[str, Any]]:
+        """Operands of a record by number, and its parameters."""
+        code, x, y, extra, _ = self.fields(number)
+        if code < 0:
+            return (), {}
+        if extra is not None:
+            return extra
+        return ((x,) if y < 0 else (x, y)), {}
+
+    def line(self, number: int) -> tuple[CodeType, int]:
+        """The user's line that made a record."""
+        if number >= self.start:
+            first, piece = self.start, self.rows
+        else:
+            first, found = self._piece(number)
+            if isinstance(found, Block):
+                return self.line(int(found.origin[number - first]))
+            piece = found
+        at = (number - first) * WIDTH
+        return piece[at + LINE], piece[at + LASTI]
+
+    def is_number(self, number: int) -> bool:
+        """Whether a row stands for a plain number."""
+        code, x = self.fields(number)[:2]
+        return code == CONSTANT and type(self.constants[x]) in NUMBERS
+
+    def spec(self, number: int) -> Spec | None:
+        return self.fields(number)[SPEC]
+
+
+NUMBERS = (int, float, bool, complex)
+
+
+NUMBER = spec_of(np.float64(0.0))
+
+
+def spec_for(value: Any) -> Spec:
+    """The spec of a value; a plain number counts as an array scalar."""
+    if type(value) is float:
+        return NUMBER
+    return spec_of(value if hasattr(value, "dtype") else np.asarray(value))
+
+
+def same(value: Any, seen: Any) -> bool:
+    """Whether two values are equal, nan with nan included."""
+    if isinstance(seen, np.ndarray):
+        equal_nan = seen.dtype.kind in "fc"
+        return value.shape == seen.shape and np.array_equal(value, seen, equal_nan=equal_nan)
+    return bool(value == seen) or (value != value and seen != seen)
+
+
+OPS = list(REGISTRY.values())

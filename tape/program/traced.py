@@ -1,0 +1,304 @@
+"""The tensors that a function gets while it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+
+from ..functions import FUNCTIONS
+from ..hooks import RemovableHandle
+from ..inplace import NOT_AUGMENTED
+from ..level import Layer, innermost, live
+from ..operators import is_operand
+from ..record import getframe, new, plain_array, plain_number
+from ..tensor import Tensor
+from .trace import NUMBER, Trace, Untraceable, spec_for
+
+class Traced(Tensor):
+    """A tensor of a function that is being recorded.
+
+    Attributes:
+        _trace: the list that the function is recorded on.
+        _row: the number of the record that made it.
+    """
+
+    __slots__ = ("_row", "_trace")
+
+    _trace: Trace
+    _row: int
+
+    @staticmethod
+    def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        trace = None
+        for x in operands:
+            if type(x) is Traced:
+                if not x._trace.open or (trace is not None and x._trace is not trace):
+                    raise escaped()
+                trace = x._trace
+            elif isinstance(x, Layer):
+                level = innermost(operands)
+                return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
+        assert trace is not None
+        if op.name == "custom":
+            raise Untraceable("a custom Function cannot be part of a recorded list")
+        numbers = tuple([x._row if type(x) is Traced else trace.operand(plain(x)) for x in operands])
+        row = trace.apply(op, numbers, params)
+        if op.outputs == 1:
+            return traced(trace, row)
+        return tuple(output(trace, row, i) for i in range(len(trace.values[row])))
+
+    # What the rest of the library reads of a tensor.
+
+    @property
+    def _data(self) -> Any:
+        """The value, which whoever asks for it might act on: so the list holds for that value only."""
+        return self._trace.guard(self._row, "reading its value")
+
+    @property
+    def _node(self) -> Any:
+        return True
+
+    @property
+    def is_leaf(self) -> bool:
+        return False
+
+    @property
+    def grad_fn(self) -> Any:
+        raise Untraceable("grad_fn was asked for; a recorded list has no nodes")
+
+    @property
+    def value(self) -> Any:
+        """The value, for the library's own eyes."""
+        return self._trace.values[self._row]
+
+    def __alias__(self) -> Traced:
+        """Another tensor of the same value, with a record of its own."""
+        return ops.reshape(self, shape=self._spec.shape)
+
+    # What Python may ask for.
+
+    def __bool__(self) -> bool:
+        if self._spec.size != 1:
+            return Tensor.__bool__(self)
+        truth = self if self._spec.dtype.kind == "b" else ops.ne(self, 0)
+        return bool(np.asarray(truth._trace.guard(truth._row, "bool()")).item())
+
+    def item(self) -> Any:
+        if self._spec.size != 1:
+            return Tensor.item(self)
+        return np.asarray(self._trace.guard(self._row, "reading its number")).item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        return np.array(self._trace.guard(self._row, "numpy()"))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype=dtype)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        if type(index) is int and self._spec.shape:
+            n = self._spec.shape[0]
+            if not -n <= index < n:
+                raise IndexError(f"index {index} is out of range for an axis of length {n}")
+            return ops.select(self, index=index % n)
+        return ops.getitem(self, index=known(index))
+
+    def __repr__(self) -> str:
+        return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise Untraceable("a tensor that is being recorded cannot be copied or pickled")
+
+    # What changes how gradients flow.
+
+    def detach(self) -> Tensor:
+        made = self.__alias__()
+        self._trace.stopped.add(made._row)
+        self._trace.share_memory(made._row, self._row)
+        return made
+
+    data = property(detach)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        if not requires_grad:
+            raise Untraceable("requires_grad was switched off")
+        return self
+
+    requires_grad = property(lambda self: self._spec.inexact)
+
+    def retain_grad(self) -> None:
+        raise Untraceable("retain_grad() was called; use tape.autograd.grad inside a compiled function")
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        hooks = self._trace.hooks.setdefault(self._row, {})
+        return RemovableHandle(hooks, hook)
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        raise Untraceable("backward() was called; use tape.autograd.grad or tape.func.grad inside a compiled function")
+
+
+def traced(trace: Trace, row: int) -> Traced:
+    """The tensor of a record."""
+    made: Traced = new(Traced)
+    made._trace, made._row = trace, row
+    made._spec = trace.spec(row)
+    return made
+
+
+def output(trace: Trace, row: int, i: int) -> Traced:
+    """Result number i of a record with several."""
+    value = trace.values[row][i]
+    return traced(trace, trace.append(ops.output.code, -1, -1, ((row,), {"i": i}), value, depth=2))
+
+
+def plain(x: Any) -> Any:
+    """An operand that is not being recorded, as a constant."""
+    if isinstance(x, (Tensor, float, int, complex)) or type(x) is np.ndarray:
+        return x
+    if isinstance(x, np.generic):
+        return np.asarray(x)[()]
+    return plain_number(x) if isinstance(x, (int, float)) else plain_array(x)
+
+
+def known(index: Any) -> Any:
+    """An index with the values of the tensors in it."""
+    if isinstance(index, (tuple, list)):
+        parts = [known(i) for i in index]
+        return tuple(parts) if isinstance(index, tuple) else parts
+    if isinstance(index, Tensor):
+        index = index.numpy(force=True)
+    return index.copy() if isinstance(index, np.ndarray) else index
+
+
+def escaped() -> RuntimeError:
+    """The error for a tensor that outlived its recording."""
+    return RuntimeError(
+        "a tensor that was being recorded has left its function: it was kept in a variable outside, or belongs to "
+        "another function that is being recorded.\nReturn it from the compiled function instead."
+    )
+
+
+# The short way of an operator between two tensors being recorded, or one and a plain number.
+
+
+def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
+    forward, code = op.forward, op.code
+
+    def apply(self: Traced, other: Any) -> Any:
+        trace = self._trace
+        values = trace.values
+        if type(other) is Traced and other._trace is trace and trace.open:
+            y = other._row
+        elif type(other) is float or type(other) is int:
+            y = trace.number(other)
+        else:
+            if not is_operand(other):
+                return NotImplemented
+            return op(other, self) if reflected else op(self, other)
+        x = self._row
+        if reflected:
+            x, y = y, x
+        try:
+            z = forward(values[x], values[y])
+        except ValueError:
+            return op(other, self) if reflected else op(self, other)  # which raises it again, explained
+        made = new(Traced)
+        made._trace = trace
+        made._row = row = len(values)
+        made._spec = shape = NUMBER if type(z) is np.float64 else spec_for(z)
+        wengert = trace.wengert
+        where = wengert.where
+        if where is None:
+            frame = getframe(1)
+            where = frame.f_code, frame.f_lasti
+        trace.extend((code, x, y, None, shape, *where))
+        values.append(z)
+        if not wengert.recording:
+            trace.stopped.add(row)
+        return made
+
+    return apply
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    return lambda self: op(self)
+
+
+def _set(name: str, function: Any) -> None:
+    setattr(Traced, name, function)
+
+
+for _op in REGISTRY.values():
+    if _op.symbol and _op.kind in ("elementwise", "plain") and not _op.params:
+        if _op.arity == 2:
+            _set(f"__{_op.symbol}__", _binary(_op, reflected=False))
+            if _op.symbol not in NOT_AUGMENTED:
+                _set(f"__r{_op.symbol}__", _binary(_op, reflected=True))
+        else:
+            _set(f"__{_op.symbol}__", _unary(_op))
+
+
+def _pow(self: Traced, exponent: Any) -> Any:
+    if type(exponent) in (int, float) and exponent == 2 and self._spec.inexact:
+        return ops.square(self)
+    return _power(self, exponent)
+
+
+_power = _binary(REGISTRY["pow"], reflected=False)
+_set("__pow__", _pow)
+Traced.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+# In place: the tensor goes on as what the change made of it.
+
+
+def _put(target: Traced, result: Any) -> Traced:
+    trace = target._trace
+    root = trace.roots.get(target._row)
+    if root is not None or trace.code(target._row) < 0:
+        raise Untraceable("an argument, a view or a tensor with views was changed in place")
+    if not isinstance(result, Traced):
+        result = traced(trace, trace.operand(plain(result)))
+    if result._spec.shape != target._spec.shape:
+        result = ops.broadcast_to(result, shape=target._spec.shape)
+    if result._spec.dtype != target._spec.dtype:
+        result = ops.cast(result, dtype=target._spec.dtype)
+    target._row = result._row
+    return target
+
+
+def _inplace(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args, **kwargs: _put(self, function(self, *args, **kwargs))
+
+
+def _copy(self: Traced, source: Any) -> Any:
+    return source if isinstance(source, Tensor) else np.asarray(source, self._spec.dtype)
+
+
+def _setitem(self: Traced, index: Any, value: Any) -> None:
+    _put(self, ops.index_put(self, value, index=known(index)))
+
+
+for _name, _function in FUNCTIONS.items():
+    if hasattr(Tensor, f"{_name}_"):
+        _set(f"{_name}_", _inplace(_function))
+for _op in REGISTRY.values():
+    if hasattr(Tensor, f"__i{_op.symbol}__"):
+        _set(f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
+_set("__setitem__", _setitem)
+_set("copy_", _inplace(_copy))
+_set("fill_", _inplace(_copy))
+_set("zero_", lambda self: _put(self, _copy(self, 0.0)))
