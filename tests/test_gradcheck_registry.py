@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 
 import numpy as np
 import pytest
+from gradcheck_damage import damage  # noqa: F401  (a fixture)
 from samples import DIFFERENTIABLE, ELEMENTWISE, active, in_the_plane, samples
 
 import tape
-from ops.core import Rule
 from tape.autograd.gradcheck import gradcheck, gradgradcheck
 from tape.gradcheck import check
 from tape.gradcheck.analytic import reverse
 from tape.gradcheck.subject import Subject
-from tape.jit.kernels import KERNELS
 
 every_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 MANY = 80
@@ -77,52 +75,6 @@ def test_right_rules_pass_at_second_order(op):
 
 # Damaged rules.
 
-def wrong(bar):
-    """What is hardest to see; other damage is in `test_gradcheck`."""
-    return None if bar is None else bar * (1 + 1e-4)
-
-
-def damaged(rule):
-    """A rule that gives something else, and needs the same."""
-
-    def call(*values):
-        result = rule.call(*values)
-        if isinstance(result, (list, tuple)):
-            return list(map(wrong, result))
-        return wrong(result)
-
-    call.__signature__ = inspect.signature(rule.call)
-    return Rule(call, rule.is_partial)
-
-
-@pytest.fixture
-def damage(monkeypatch):
-    """Damage the rules of an op, for one of the modes; elementwise ops have the same for both."""
-    hurt = []
-
-    def reverse(op):
-        monkeypatch.setattr(op, "rules", tuple(rule and damaged(rule) for rule in op.rules))
-        if op.joint is not None:
-            monkeypatch.setattr(op, "joint", damaged(op.joint))
-        monkeypatch.setattr(op, "motion", None)
-        hurt.append(op)
-        KERNELS.forget(op)
-
-    def forward(op):
-        sound = op.jvp
-
-        def jvp(*given):
-            dot = sound(*given)
-            return tuple(map(wrong, dot)) if isinstance(dot, tuple) else wrong(dot)
-
-        monkeypatch.setattr(op, "jvp", jvp)
-
-    yield {"reverse": reverse, "forward": forward}
-    monkeypatch.undo()
-    for op in hurt:
-        KERNELS.forget(op)
-
-
 @cache
 def steep_case(op):
     """The first function of an op whose gradient is not zero, of few numbers."""
@@ -140,7 +92,7 @@ FLAT = {op.name for op in ELEMENTWISE if op.name in ("sign", "floor", "ceil", "t
 @every_op
 @pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_damaged_rules_are_caught_and_named(op, mode, fast, damage):
+def test_damaged_rules_are_caught_and_named(op, mode, fast, damage):  # noqa: F811
     steep = steep_case(op)
     assert (steep is None) == (op.name in FLAT)
     if steep is None:

@@ -110,4 +110,8 @@ def _twin(x: Tensor) -> Tensor:
     """Another tensor of the same record, so that the function may change its own in place."""
     if isinstance(x, Layer):
         return x.over(_twin)
-    return x if x._node is True else wrap(x._data, x._node, x._spec)
+    if x._node is True:
+        return x
+    twin = wrap(x._data, x._node, x._spec)
+    twin.__class__ = type(x)  # who notes the ops on the argument, notes them here
+    return twin
