@@ -205,10 +205,13 @@ def along(*names: str, flat: bool = False, more: int = 0) -> Rule:
 
 
 def trailing(count: int) -> Rule:
-    """The rule of an op on the last axes of its operand, that is stacked over those before them."""
+    """The rule of an op on the last axes of its operands, that is stacked over those before them."""
 
     def rule(a: Application) -> Any:
-        return NotImplemented if a.ndim(0) < count else a.again(a.operands[0])
+        ndims = [a.ndim(i) for i in range(len(a.operands))]
+        if min(ndims) < count:
+            return NotImplemented
+        return a.again(*[a.raised(i, max(ndims)) for i in range(len(ndims))])
 
     return rule
 
