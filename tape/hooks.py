@@ -2,89 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from .record import wrap
+from .chain import Chain, Hook, RemovableHandle, apply
 from .spec import Spec
 from .tensor import Tensor, attribute, method
 from .wengert import list_of
 
-Hook = Callable[[Tensor], Any]
-_numbers = itertools.count()
-
-
-class RemovableHandle:
-    """Takes a hook away again: by ``remove()``, or at the end of a ``with`` block."""
-
-    __slots__ = ("_hooks", "id")
-
-    def __init__(self, hooks: dict[int, Hook], hook: Hook):
-        self._hooks = hooks
-        self.id = next(_numbers)
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        """Do not call the hook any more; nothing happens the second time."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
-
-
-class Chain:
-    """The hooks of one record: run in order of registration, then `retain_grad` captures."""
-
-    __slots__ = ("hooks", "retained", "spec")
-
-    def __init__(self, spec: Spec):
-        self.spec = spec
-        self.hooks: dict[int, Hook] = {}
-        self.retained: weakref.ref[Tensor] | None = None
-
-    def __call__(self, g: Any) -> Any:
-        result = apply(self.hooks, g if isinstance(g, Tensor) else wrap(g), self.spec)
-        tensor = None if self.retained is None else self.retained()
-        if tensor is not None:
-            mine = wrap(np.array(result._data)[()]) if result._node is None else result
-            tensor._grad = mine if tensor._grad is None else tensor._grad + mine
-        return result if isinstance(g, Tensor) else result._data
-
-
-def apply(hooks: dict[int, Hook], g: Tensor, spec: Spec) -> Tensor:
-    """Pass an adjoint through hooks."""
-    for hook in tuple(hooks.values()):
-        result = hook(g)
-        if result is not None:
-            g = _checked(result, spec, hook)
-    return g
-
-
-def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
-    name = getattr(hook, "__qualname__", repr(hook))
-    if not isinstance(result, Tensor):
-        raise TypeError(
-            f"a gradient hook must return None or the tensor that replaces the gradient; {name} returned "
-            f"{type(result).__name__}"
-        )
-    if result._spec.shape != spec.shape:
-        raise RuntimeError(
-            f"a gradient hook must keep the shape: the gradient has shape {spec.shape}, {name} returned one of shape "
-            f"{result._spec.shape}"
-        )
-    if result.dtype != spec.dtype:
-        raise RuntimeError(
-            f"a gradient hook must keep the dtype: the gradient is {spec.dtype}, {name} returned {result.dtype}; "
-            f"convert it with .to({spec.dtype})"
-        )
-    return result
+__all__ = ["RemovableHandle", "apply", "chain_of", "chain_of_leaf", "copy_of", "move_retained"]
 
 
 def copy_of(handle: int) -> int:
@@ -92,13 +19,33 @@ def copy_of(handle: int) -> int:
     return handle + 1 - 1
 
 
-def chain_of(handle: int, spec: Spec) -> Chain:
+def chain_of(handle: int, spec: Spec | None) -> Chain:
     """The hooks of a record, started if there are none."""
     wengert = list_of(handle)
-    if handle not in wengert.hooks:
+    found = wengert.hooks.get(handle)
+    if found is None:
         wengert.prune_hooks()
-        wengert.hooks[copy_of(handle)] = [Chain(spec)]
-    return wengert.hooks[handle][0]
+        found = wengert.hooks.setdefault(copy_of(handle), Chain(spec))
+    return found
+
+
+LEAVES: dict[int, weakref.ref[Tensor]] = {}
+"""The leaves that have hooks, by identity."""
+
+
+def hooked_leaves() -> dict[int, Tensor]:
+    """The living leaves among them."""
+    found = {k: leaf() for k, leaf in list(LEAVES.items())}
+    return {k: leaf for k, leaf in found.items() if leaf is not None}
+
+
+def chain_of_leaf(leaf: Tensor) -> Chain:
+    """The hooks of a leaf, started if there are none."""
+    if leaf._chain is None:
+        leaf._chain = Chain(leaf._spec)
+        k = id(leaf)
+        LEAVES[k] = weakref.ref(leaf, lambda _: LEAVES.pop(k, None))
+    return leaf._chain
 
 
 def _check_requires_grad(tensor: Tensor, what: str) -> None:
@@ -129,11 +76,8 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     _check_requires_grad(self, "register_hook()")
     if not callable(hook):
         raise TypeError(f"register_hook() takes a function of the gradient; got {type(hook).__name__}")
-    if not self.is_leaf:
-        return RemovableHandle(chain_of(self._node, self._spec).hooks, hook)
-    if self._hooks is None:
-        self._hooks = {}
-    return RemovableHandle(self._hooks, hook)
+    chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
+    return RemovableHandle(chain.hooks, hook)
 
 
 @method
@@ -141,14 +85,18 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     """Call ``hook(tensor)`` whenever a gradient has been added to this leaf's ``.grad``.
 
     Raises:
-        RuntimeError: if the tensor is not a leaf, or does not require grad.
+        RuntimeError: if the tensor is not a leaf, or does not require grad; in backward, if the hook returns anything.
+
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print("got", x.grad))
+    >>> (x * 3).sum().backward()
+    got tensor([3., 3.])
     """
     _check_requires_grad(self, "register_post_accumulate_grad_hook()")
     if not self.is_leaf:
         raise RuntimeError("post-accumulate hooks are for leaves, where gradients accumulate; use register_hook() here")
-    if self._after_accumulate is None:
-        self._after_accumulate = {}
-    return RemovableHandle(self._after_accumulate, hook)
+    return RemovableHandle(chain_of_leaf(self).accumulated, hook)
 
 
 @method
@@ -162,6 +110,15 @@ def retain_grad(self: Tensor) -> None:
     if not self.is_leaf:
         self._retains = True
         chain_of(self._node, self._spec).retained = weakref.ref(self)
+
+
+def move_retained(tensor: Tensor, before: Any) -> None:
+    """Let `retain_grad` follow a tensor that an in-place operation has given another record than `before`."""
+    if tensor._retains and tensor._node != before:
+        old = list_of(before).hooks.get(before) if type(before) is int else None
+        if old is not None and old.retained is not None and old.retained() is tensor:
+            old.retained = None
+        retain_grad(tensor)
 
 
 @attribute

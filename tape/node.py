@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
-from .hooks import RemovableHandle, chain_of, copy_of, register_hook
+import numpy as np
+
+from .chain import Chain, RemovableHandle
+from .hooks import chain_of, chain_of_leaf, copy_of
 from .location import Location, locate
-from .propagate import arguments, op_of, released, released_error, spec_of_operand
-from .record import wrap
-from .row import CODE, LASTI, SPEC, ZV
+from .propagate import arguments, op_of, result_count, spec_of_operand
+from .record import OUTPUT, output, wrap
+from .row import CODE, LASTI, OP, PARAMS, SPEC, X
+from .saved import read, saved_names
+from .spec import Spec
 from .tensor import Tensor, attribute, settable
 from .version import owner
-from .wengert import row_of
+from .wengert import THREAD_SHIFT, current, list_of, row_of
 
-SAVED_NAMES = {"self": 0, "input": 0, "other": 1, "exponent": 1}
+BackwardHook = Callable[[tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
+RuleHook = Callable[[tuple[Tensor | None, ...], tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
+
+
+class Metadata(NamedTuple):
+    """What is known of one of a node's results."""
+
+    shape: tuple[int, ...]
+    dtype: Any
 
 
 class Node:
@@ -25,11 +38,10 @@ class Node:
     While a node is alive it is the only one of its record, and keeps the record alive.
     """
 
-    __slots__ = ("__weakref__", "_handle", "metadata")
+    __slots__ = ("__weakref__", "_handle")
 
     def __init__(self, handle: int):
         self._handle = handle
-        self.metadata: dict[Any, Any] = {}
 
     def name(self) -> str:
         """The name as PyTorch spells it, such as ``MulBackward0``."""
@@ -46,13 +58,47 @@ class Node:
         row = self._row()
         return locate(row[CODE], row[LASTI])
 
-    def register_prehook(self, hook: Callable[..., Any]) -> Any:
-        """Call ``hook(grad_outputs)`` before the node's rule runs; what it returns replaces them.
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """Whatever the user wants to note at this operation."""
+        return self._chain().metadata
 
+    def register_prehook(self, hook: BackwardHook) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before the rule of the operation runs.
+
+        It gets a tuple with a gradient, or None, for each result, and may return another one.
         Returns a handle whose ``remove()`` takes the hook away.
         """
-        chain = chain_of(self._handle, self._row()[SPEC])
-        return RemovableHandle(chain.hooks, lambda g: _only(hook((g,))))
+        return RemovableHandle(self._chain().before, hook)
+
+    def register_hook(self, hook: RuleHook) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` when the rule of the operation has run.
+
+        It gets tuples with a gradient, or None, for each operand and for each result, and may
+        return another tuple for the operands.  Returns a handle whose ``remove()`` takes the hook away.
+
+        >>> import tape
+        >>> x = tape.ones(2, requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 10, None))
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([30., 30.])
+        """
+        return RemovableHandle(self._chain().after, hook)
+
+    def _chain(self) -> Chain:
+        return chain_of(self._handle, self._row()[SPEC])
+
+    def _sequence_nr(self) -> int:
+        """A number that is greater for what was recorded later."""
+        return self._handle & ((1 << THREAD_SHIFT) - 1)
+
+    @property
+    def _input_metadata(self) -> tuple[Metadata, ...]:
+        """Shape and dtype of the gradients that come in: one for each result of the operation."""
+        specs = [spec_of_result(self._handle, i) for i in range(result_count(self._row()))]
+        return tuple([Metadata(spec.shape, spec.dtype) for spec in specs])
 
     def _row(self) -> list[Any]:
         return row_of(self._handle)
@@ -66,8 +112,9 @@ class Node:
         return arguments(row, op_of(row))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            return self._saved(name.removeprefix("_saved_"))
+        for prefix, raw in (("_saved_", False), ("_raw_saved_", True)):
+            if name.startswith(prefix) and not (self._context() and name.endswith("saved_tensors")):
+                return read(self, self._handle, name.removeprefix(prefix), raw)
         context = None if name.startswith("_") else self._context()
         if context is None:
             raise AttributeError(f"node {self.name()} has no attribute {name!r}")
@@ -77,24 +124,8 @@ class Node:
         """The ctx of a custom function, whose attributes are the node's too."""
         return self._arguments()[2].get("ctx")
 
-    def _saved(self, name: str) -> Any:
-        row = self._row()
-        op = op_of(row)
-        refs, values, params = arguments(row, op)
-        if name in params:
-            return params[name]
-        if name == "result" and row[ZV] is not None:
-            return wrap(row[ZV], self._handle)
-        names = SAVED_NAMES | {operand: i for i, operand in enumerate(op.operands)}
-        position = names.get(name, len(refs))
-        if position >= len(refs):
-            raise AttributeError(f"node {self.name()} has no attribute '_saved_{name}'")
-        if values[position] is None:
-            if released(row):
-                raise released_error(row)
-            return None  # no rule needs it
-        ref, value = refs[position], values[position]
-        return ref if isinstance(ref, Tensor) else value if isinstance(value, float) else wrap(value, ref)
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *saved_names(self._row())]
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -107,7 +138,6 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor):
         self.variable = variable
-        self.metadata = {}
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -116,8 +146,18 @@ class AccumulateGrad(Node):
     def _context(self) -> None:
         return None
 
-    def register_prehook(self, hook: Callable[..., Any]) -> Any:
-        return register_hook(self.variable, lambda g: _only(hook((g,))))
+    def _chain(self) -> Chain:
+        return chain_of_leaf(self.variable)
+
+    def _sequence_nr(self) -> int:
+        return (1 << 64) - 1
+
+    @property
+    def _input_metadata(self) -> tuple[Metadata, ...]:
+        return (Metadata(self.variable._spec.shape, self.variable.dtype),)
+
+    def __dir__(self) -> list[str]:
+        return list(object.__dir__(self))
 
 
 _nodes: WeakValueDictionary[int, Node] = WeakValueDictionary()
@@ -155,6 +195,66 @@ def edge_of(operand: Any) -> tuple[Node | None, int]:
     if operand is None:
         return None, 0
     return (accumulator(operand), 0) if isinstance(operand, Tensor) else node_of(operand)
+
+
+class GradientEdge(NamedTuple):
+    """A node, and which of its results is meant."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+def spec_of_result(handle: int, i: int) -> Spec:
+    """Shape and dtype of one result of a record."""
+    row = row_of(handle)
+    if row[SPEC] is not None:
+        return row[SPEC]
+    made = record_of_result(handle, i)
+    if made is not None:
+        return row_of(made)[SPEC]
+    op = op_of(row)
+    refs, _, params = arguments(row, op)
+    if op.name == "custom":
+        return params["ctx"]._outputs[i]
+    given = [np.zeros(spec.shape, spec.dtype) for spec in map(spec_of_operand, refs) if spec]
+    return wrap(op.forward(*given, **params)[i])._spec
+
+
+def record_of_result(handle: int, i: int) -> int | None:
+    """The record that stands for one result of a record with several, if it is still there."""
+    wengert = list_of(handle)
+    with wengert.still():
+        for position in range(wengert.locate(handle) + 1, len(wengert)):
+            row = wengert.row(position)
+            if row[OP] != OUTPUT.code or row[X] != handle:
+                return None
+            if row[PARAMS] == (i,):
+                return row[0]
+    return None
+
+
+def tensor_at(edge: GradientEdge) -> Tensor:
+    """A tensor that has its gradient at this edge; its value is not known, and reads as zero.
+
+    Raises:
+        TypeError: if this is no edge of our graph.
+    """
+    node, i = edge[:2]
+    if isinstance(node, AccumulateGrad):
+        return node.variable
+    if not isinstance(node, Node):
+        raise TypeError(f"a GradientEdge needs a node, such as tensor.grad_fn; got {type(node).__name__}")
+    handle: Any = node._handle
+    row = row_of(handle)
+    spec = spec_of_result(handle, i)
+    blank = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)[()]
+    if row[SPEC] is None:
+        known = record_of_result(handle, i)
+        if known is None:
+            return output(current(), handle, i, blank, row[CODE], row[LASTI])
+        handle = known
+    return wrap(blank, handle, spec)
 
 
 @attribute
@@ -208,7 +308,3 @@ def creator(self: Tensor) -> Node | None:
 def output_nr(self: Tensor) -> int:
     """Which result of its node this tensor is."""
     return 0 if self.is_leaf else node_of(self._node)[1]
-
-
-def _only(result: Any) -> Any:
-    return result[0] if isinstance(result, tuple) else result

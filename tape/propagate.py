@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from ops import REGISTRY, Op
 from ops.bundle import Bundle
-from ops.core import in_dtype
 from ops.core import OPS
+from ops.core import in_dtype
 
-from .dtypes import float32 as FLOAT32, is_narrow
-from .location import locate
+from .dtypes import float32, is_narrow
+from .location import locate, user_frame
+from .packing import Packed, opened
 from .record import CUSTOM, output, plan, wrap
 from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, YV, ZV, X, Y
 from .spec import Spec
 from .tensor import Tensor
 from .wengert import current, row_of
+
+
+CLONE = REGISTRY["clone"]
 
 
 def op_of(row: list[Any]) -> Op:
@@ -43,6 +50,24 @@ def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...],
         values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
     named = {} if params is None or number is not None else dict(zip(op.params, params))
     return refs, values, named
+
+
+def operand_count(row: list[Any]) -> int:
+    """Number of operands of a record."""
+    return len(arguments(row, op_of(row))[0])
+
+
+def result_count(row: list[Any]) -> int:
+    """Number of results of a record."""
+    op = op_of(row)
+    if op.outputs > 0:
+        return op.outputs
+    refs, _, params = arguments(row, op)
+    if op.name == "custom":
+        return len(getattr(params["ctx"], "_outputs", ()))
+    spec = spec_of_operand(refs[0])
+    assert spec is not None, "ops with several results take values"
+    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))
 
 
 def spec_of_operand(ref: Any) -> Spec | None:
@@ -95,6 +120,9 @@ def contributions(
     if lacking(op, refs, values, row):
         raise released_error(row)
     z = row[ZV]
+    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
+    if Packed in map(type, values) or type(z) is Packed or type(z) is tuple:
+        values, z = _opened(op, op.needs(positions), refs, values, z, record)
     if record:
         if op.joint is None or not {"xs", *op.operands}.isdisjoint(op.joint.names):
             values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
@@ -102,18 +130,17 @@ def contributions(
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
     dtype = row[SPEC] and row[SPEC].dtype
     if narrow := (row[SPEC] is None or row[SPEC].narrow) and op is not CUSTOM:
-        values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), FLOAT32
+        values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
     if op.kind == "elementwise":
         values = op.promoted(values, dtype)
     env = op.environment(values, z, params)
-    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
     bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
     for i in positions:
         spec = spec_of_operand(refs[i])
         if spec is None:
             yield i, refs[i], op.vjp(i, g, env, ())
             continue
-        dtype = FLOAT32 if narrow and spec.narrow else spec.dtype
+        dtype = float32 if narrow and spec.narrow else spec.dtype
         bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, dtype)
         if bar is not None:
             yield i, refs[i], bar if bar.dtype == spec.dtype else in_dtype(bar, spec.dtype)
@@ -129,7 +156,7 @@ def widened(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(widened, x))
     dtype = getattr(x, "dtype", None)
-    return REGISTRY["cast"](x, dtype=FLOAT32) if dtype is not None and is_narrow(dtype) else x
+    return REGISTRY["cast"](x, dtype=float32) if dtype is not None and is_narrow(dtype) else x
 
 
 def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:
@@ -137,9 +164,29 @@ def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:
     return tuple(output(current(), row[HANDLE], i, v, row[CODE], row[LASTI]) for i, v in enumerate(z))
 
 
+def _opened(
+    op: Op, needs: set[str], refs: tuple[Any, ...], values: tuple[Any, ...], z: Any, record: bool
+) -> tuple[tuple[Any, ...], Any]:
+    """The values of a record with those that the rules need got back from where hooks have put them."""
+    needed = ["xs" in needs] * len(values) if op.variadic else [name in needs for name in op.operands]
+    values = tuple([v.open() if n and type(v) is Packed else v for n, v in zip(needed, values)])
+    if record:  # what a hook gives back for a leaf is not the leaf
+        values = tuple([at_leaf(ref, v) if isinstance(ref, Tensor) and n else v for n, ref, v in zip(needed, refs, values)])
+    return values, opened(z) if "z" in needs else None
+
+
+def at_leaf(leaf: Tensor, value: Any) -> Tensor:
+    """A tensor of any value whose gradient is the leaf's."""
+    wengert = current()
+    handle = wengert.next()
+    where = wengert.where or user_frame(sys._getframe(1))
+    wengert.extend((handle, CLONE.code, leaf, None, None, None, None, None, leaf._spec, *where))
+    return wrap(value, handle, leaf._spec)
+
+
 def _rebuild(ref: Any, value: Any) -> Any:
     """An operand as a tensor with its place in the history."""
-    if value is None or ref is None:
+    if value is None or ref is None or isinstance(value, Tensor):
         return value
     return ref if isinstance(ref, Tensor) else wrap(value, ref)
 

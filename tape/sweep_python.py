@@ -8,11 +8,14 @@ and what runs where Python's objects cannot be read by address.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .chain import surrounded
+from .hooks import hooked_leaves
 from .propagate import check_not_released, contributions, key
 from .row import CODE, LASTI, X, Y, operands
 from .tensor import Tensor
@@ -55,8 +58,12 @@ def sweep(
     leaves: dict[int, Tensor],
     targets: Collection[int] | None,
     create_graph: bool,
+    early: Callable[[Tensor, list[Any]], Any] | None = None,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
-    """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited."""
+    """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited.
+
+    With `early`, a leaf that has hooks gets its adjoint there as soon as that is complete.
+    """
     rows = visit(wengert, roots, targets)
 
     def wanted(ref: Any) -> bool:
@@ -71,23 +78,54 @@ def sweep(
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     found: dict[int, Any] = {}
+    readers = last_readers(wengert, rows, wanted) if early else {}
     recorder, run_rules = current(), watched_rules(contributions)
+    leading = set(consumed)
     for handle, row in rows.items():
-        if handle not in adjoints:
-            continue
-        g = adjoints.pop(handle)
-        for hook in tuple(wengert.hooks.get(handle, ())):
-            g = hook(g)
-        if targets is not None and handle in targets:
-            found[handle] = g
-        recorder.where = row[CODE], row[LASTI]
-        with np.errstate(all="ignore"):
-            for _, ref, bar in run_rules(row, g, wanted, create_graph):
-                k = key(ref)
-                adjoints[k] = adjoints[k] + bar if k in adjoints else bar
-                if k < 0:
-                    leaves[k] = ref
+        if handle in adjoints:
+            g, chain = adjoints.pop(handle), wengert.hooks.get(handle)
+            recorder.where = None
+            if chain is not None:
+                g = chain.receive(g)
+            if targets is not None and handle in targets:
+                found[handle] = g
+            if handle not in leading:
+                continue
+            recorder.where = row[CODE], row[LASTI]
+            rule = partial(surrounded, chain, run_rules) if chain and chain.surrounds() else run_rules
+            with np.errstate(all="ignore"):
+                for _, ref, bar in rule(row, g, wanted, create_graph):
+                    k = key(ref)
+                    adjoints[k] = adjoints[k] + bar if k in adjoints else bar
+                    if k < 0:
+                        leaves[k] = ref
+        for leaf in readers.get(handle, ()):
+            k = key(leaf)
+            if early and k in adjoints:
+                recorder.where = None
+                early(leaf, [adjoints.pop(k)])
     return found | adjoints, list(runs(map(wengert.locate, consumed)))
+
+
+def last_readers(
+    wengert: WengertList, rows: dict[int, list[Any]], wanted: Callable[[Any], bool]
+) -> dict[int, list[Tensor]]:
+    """For the leaves that have hooks, the last row to contribute to each: by handle, the leaves.
+
+    Nothing where another list is reached, from which more may come.
+    """
+    last: dict[int, int] = {}
+    leaves = hooked_leaves()
+    for handle, row in rows.items():
+        for ref in operands(row[X], row[Y]):
+            if foreign(wengert, ref):
+                return {}
+            if isinstance(ref, Tensor) and id(ref) in leaves and wanted(ref):
+                last[id(ref)] = handle
+    found: dict[int, list[Tensor]] = {}
+    for k, handle in last.items():
+        found.setdefault(handle, []).append(leaves[k])
+    return found
 
 
 def foreign(wengert: WengertList, ref: Any) -> bool:

@@ -47,8 +47,7 @@ class Tensor(Operators):
     _spec: Spec
     _counted = False
     _grad: Tensor | None = None
-    _hooks: dict[int, Callable[..., Any]] | None = None
-    _after_accumulate: dict[int, Callable[..., Any]] | None = None
+    _chain: Any = None
     _retains = False
     _accumulator: Any = None
     _versions: list[int] | None = None

@@ -40,31 +40,34 @@ class WengertList:
 
     Attributes:
         rows: the flat list of fields.
-        extend: ``rows.extend``, bound once.
+        extend: ``rows.extend``, bound once; while hooks put saved values away, what does that first.
         next: gives the next handle.
         recording: whether gradients are on in this thread.
         where: code and offset that stand for the user's line while library code records, or None.
         limit: the handle at which the next scan for dead records is due.
-        busy: number of sweeps under way; rows are not moved or dropped meanwhile.
         shift: handle minus position, for the records appended since the last scan.
         entangled: whether objects in PARAMS may hold tensors, so that dropping a record may let others go.
-        hooks: by handle, what is called when a record's adjoint is complete.
+        hooks: by handle, what hangs on a record (`tape.chain.Chain`).
+        task: the backward that this thread is at work on, if any.
+        unpacked: why no hooks may put saved values away, or None where they may.
     """
 
     __slots__ = (
-        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_lock", "_released", "busy", "entangled", "extend",
-        "hooks", "limit", "next", "number", "recording", "rows", "shift", "where",
+        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_lock", "_released", "_sweeps", "entangled", "extend",
+        "hooks", "limit", "next", "number", "recording", "rows", "shift", "task", "unpacked", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
         self.number = number
         self.rows: list[Any] = []
-        self.extend = self.rows.extend
+        self.extend: Any = self.rows.extend
         self.next = itertools.count(number << THREAD_SHIFT).__next__
         self.recording = True
         self.where: tuple[CodeType, int] | None = None
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
-        self.busy = 0
+        self._sweeps: set[int] = set()
+        self.task: Any = None
+        self.unpacked: str | None = None
         self._lock = threading.RLock()
         self._released: list[Any] = []
         self.entangled = False
@@ -101,26 +104,32 @@ class WengertList:
         if self._bytes > self._bytes_limit:
             self.scan()
 
-    def enter(self) -> None:
+    @property
+    def busy(self) -> int:
+        """Number of sweeps under way; rows are not moved or dropped meanwhile."""
+        return len(self._sweeps)
+
+    def enter(self, sweep: object) -> None:
         """A sweep begins: no row moves and no value goes away before it leaves."""
         with self._lock:
-            self.busy += 1
+            self._sweeps.add(id(sweep))
 
-    def leave(self) -> None:
-        """A sweep has ended; the last one lets go of the values that were released meanwhile."""
+    def leave(self, sweep: object) -> None:
+        """A sweep has ended, if it had begun; the last one lets go of the values that were released meanwhile."""
         with self._lock:
-            self.busy -= 1
-            released, self._released = (self._released, []) if not self.busy else ([], self._released)
+            self._sweeps.discard(id(sweep))
+            released, self._released = (self._released, []) if not self._sweeps else ([], self._released)
         del released
 
     @contextmanager
     def still(self) -> Iterator[None]:
         """While this lasts, no row moves: positions stay valid, whichever thread asks."""
-        self.enter()
+        token = object()
         try:
+            self.enter(token)
             yield
         finally:
-            self.leave()
+            self.leave(token)
 
     def release(self, runs: Iterable[tuple[int, int]]) -> None:
         """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them.
@@ -131,7 +140,7 @@ class WengertList:
         for start, stop in runs:
             for field in (XV, YV, ZV):
                 column = slice(start * WIDTH + field, stop * WIDTH, WIDTH)
-                if self.busy > 1:
+                if len(self._sweeps) > 1:
                     self._released.append(rows[column])
                 rows[column] = [None] * (stop - start)
 
@@ -160,7 +169,7 @@ class WengertList:
         last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
         self.limit = last + ROWS_BETWEEN_SCANS
         self._bytes = 0
-        if self.busy or not n:
+        if self._sweeps or not n:
             return
         kept, held = self._drop_dead(last)
         before = n
@@ -255,6 +264,7 @@ def _orphan() -> WengertList | None:
         if id(orphan) not in threads:
             orphan.scan()
             if not orphan.rows and not orphan.busy:
-                orphan.recording, orphan.where, orphan.hooks = True, None, {}
+                orphan.recording, orphan.where, orphan.task, orphan.hooks = True, None, None, {}
+                orphan.extend, orphan.unpacked = orphan.rows.extend, None
                 return orphan
     return None

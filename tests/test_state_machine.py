@@ -275,8 +275,11 @@ class Programs(RuleBasedStateMachine):
             agree(a[k], b[k], coarse, size, 1e-4)
         assert [tuple(r) for r in visited_a] == visited_b
 
-    def run_backward(self, outputs, targets, retain, act):
-        """Run both worlds; `act` runs ours, and gives back adjoints to compare (or None)."""
+    def run_backward(self, outputs, targets, retain, act, into=False):
+        """Run both worlds; `act` runs ours, and gives back adjoints to compare (or None).
+
+        `into` says that gradients are added to the targets: as in PyTorch, they retain theirs from then on.
+        """
         gs = [
             np.linspace(1, 2, max(p.node.value.size, 1))[: p.node.value.size].reshape(p.node.value.shape)
             for p in outputs
@@ -294,6 +297,8 @@ class Programs(RuleBasedStateMachine):
         if wanted is not None and any(n.released for n in naive.leading(nodes, wanted)):
             return  # what was released may be for a side that is not asked for: either answer is right
         self.compare_sweeps(outputs, gs, targets)
+        for n in wanted if into else ():
+            n.retains = n.retains or bool(n.edges)
         bars = naive.backward(nodes, gs, wanted, retain)
         found = act([tape.tensor(g) for g in gs])
         if found is not None:
@@ -314,7 +319,7 @@ class Programs(RuleBasedStateMachine):
                 p.tensor._grad = p.node.grad = None
                 p.node.retains, p.tensor._retains = False, False
                 if p.tensor._node in self.list.hooks:
-                    self.list.hooks[p.tensor._node][0].retained = None
+                    self.list.hooks[p.tensor._node].retained = None
 
     @rule(k=WHICH, retain=st.booleans())
     def backward(self, k, retain):
@@ -353,7 +358,7 @@ class Programs(RuleBasedStateMachine):
         if any(t.node.edges for t in targets):
             self.retained = True
         self.run_backward(
-            [p], targets, retain, lambda gs: p.tensor.backward(gs[0], retain_graph=retain, inputs=tensors)
+            [p], targets, retain, lambda gs: p.tensor.backward(gs[0], retain_graph=retain, inputs=tensors), into=True
         )
 
     @precondition(lambda self: self.pairs)

@@ -305,11 +305,11 @@ def test_what_one_sweep_releases_lives_while_another_may_read_it():
     held, position = current(), current().locate(z._node)
     values = weakref.ref(held.row(position)[XV])
     del y
-    held.enter()
-    held.enter()
+    held.enter("one")
+    held.enter("another")
     held.release([(position, position + 1)])
     assert held.row(position)[XV] is None
-    held.leave()
+    held.leave("one")
     assert values() is not None
-    held.leave()
+    held.leave("another")
     assert values() is None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ops.bundle import Bundle
 
+from ..chain import Chain, surrounded
+from ..hooks import hooked_leaves
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
@@ -19,6 +23,7 @@ from .kernels import KERNELS
 from .lower import abandon, finish, lower
 from .mark import mark
 from .matrices import lower_product
+from .readers import last_readers
 from .slots import adopt, begin, find_leaf
 from .state import (
     ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, GO, KERNEL_TABLE, LEADS, LEAF,
@@ -29,14 +34,20 @@ from .sweep import STEP_BYTES, reverse_sweep
 from .workspace import IDLE, Workspace, address_of
 
 NO_FLAGS = np.zeros(0, dtype=np.int64)
+Early = Callable[[Tensor, list[Any]], Any]
 
 
 def sweep(
-    wengert: WengertList, roots: dict[int, Any], leaves: dict[int, Tensor], targets: dict[int, Any] | None
+    wengert: WengertList,
+    roots: dict[int, Any],
+    leaves: dict[int, Tensor],
+    targets: dict[int, Any] | None,
+    early: Early | None = None,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited.
 
-    `targets` gives by key what a row would hold for them: a handle or a leaf.
+    `targets` gives by key what a row would hold for them: a handle or a leaf.  With `early`, a leaf
+    that has hooks gets its adjoint there as soon as that is complete.
     """
     positions = {handle: wengert.locate(handle) for handle in roots}
     last = max(positions.values())
@@ -46,7 +57,7 @@ def sweep(
         work = Workspace()
     work.reset(last + 1)
     try:
-        run = Run(wengert, work, positions, leaves, targets)
+        run = Run(wengert, work, positions, leaves, targets, early)
         for handle, g in roots.items():
             run.start(handle, positions[handle], g)
         run.go()
@@ -65,6 +76,7 @@ class Run:
     Attributes:
         contributions: how the rules of a record are run that has no kernel.
         execute: how steps are run where somebody watches, or None.
+        readers: by position, the leaves that no record before it contributes to.
     """
 
     contributions = staticmethod(contributions)
@@ -77,11 +89,15 @@ class Run:
         roots: dict[int, int],
         leaves: dict[int, Tensor],
         targets: dict[int, Any] | None,
+        early: Early | None,
     ):
         self.wengert, self.work, self.leaves, self.targets = wengert, work, leaves, targets
         self.arrays: dict[int, Any] = {}
         self.leaf_slots: dict[int, int] = {}
         self.found: dict[int, Any] = {}
+        self.early = early
+        self.hooked = 0
+        self.readers: dict[int, list[Tensor]] = {}
         self.flags = NO_FLAGS
         self.last = max(roots.values())
         if WATCHERS:
@@ -91,7 +107,7 @@ class Run:
         self.provide(SPEC_TABLE, TABLE.rows)
         self.provide_kernels()
         begin(work.address, id(wengert.rows), wengert.shift, wengert.number, self.last)
-        if targets is not None or wengert.hooks:
+        if targets is not None or wengert.hooks or early:
             self.mark(roots, targets)
 
     def provide(self, word: int, table: np.ndarray) -> None:
@@ -117,14 +133,15 @@ class Run:
         self.flags = np.zeros(self.last + 1, dtype=np.int64)
         self.work.use_flags(self.flags)
         mine = [k for k in targets or () if wengert.owns(k) and self.within(k)]
-        for handle in (*mine, *filter(self.within, wengert.hooks)):
+        for handle in mine:
             self.flags[wengert.locate(handle)] |= STOPS
-        if targets is None:
+        self.flag_hooks()
+        if targets is None and not self.early:
             return
-        state[TARGETED] = 1
+        state[TARGETED] = targets is not None
         for handle in mine:
             self.flags[wengert.locate(handle)] |= LEADS
-        for ref in targets.values():
+        for ref in (targets or {}).values():
             if isinstance(ref, Tensor):
                 self.register(ref)
         for position in roots.values():
@@ -132,6 +149,21 @@ class Run:
         state[PENDING] = len(roots)
         mark(self.work.address)
         state[PENDING] = 0
+        if self.early:
+            self.readers = last_readers(self.work, hooked_leaves())
+            self.flags[list(self.readers)] |= STOPS
+
+    def flag_hooks(self) -> None:
+        """Flag the rows with hooks among those that are still to come."""
+        self.hooked = len(self.wengert.hooks)
+        if not self.flags.size:
+            self.flags = np.zeros(self.last + 1, dtype=np.int64)
+            self.work.use_flags(self.flags)
+        for handle, chain in list(self.wengert.hooks.items()):
+            if self.within(handle) and chain.stops():
+                position = self.wengert.locate(handle)
+                if position <= self.work.state[POSITION]:
+                    self.flags[position] |= STOPS
 
     def within(self, handle: int) -> bool:
         """Whether a record lies on the part of the list that this sweep can reach."""
@@ -234,31 +266,49 @@ class Run:
         position = int(state[POSITION])
         row = self.wengert.row(position)
         slot = int(work.row_slots[position]) - 1
+        chain = self.wengert.hooks.get(row[HANDLE]) if self.wengert.hooks else None
         if self.flags.size and self.flags[position] & STOPS:
+            self.call_hooks(chain, row, slot)
+            if len(self.wengert.hooks) != self.hooked:
+                self.flag_hooks()
             self.flags[position] &= ~STOPS
-            self.call_hooks(row, slot)
             if self.targets is not None and not any(map(self.wanted, operands(row[X], row[Y]))):
                 abandon(work.address)
                 self.run_steps()
-            return
+                return
+            if position not in self.readers and not (chain and chain.surrounds()):
+                return
         g = self.array(slot, row[SPEC])
+        rule = partial(surrounded, chain, self.contributions) if chain and chain.surrounds() else self.contributions
         given: set[int] = set()
         with np.errstate(all="ignore"):
-            for _, ref, bar in self.contributions(row, g if row[SPEC] is None else g[()], self.wanted, False):
+            for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.wanted, False):
                 self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
+        for leaf in self.readers.pop(position, ()):
+            self.deliver(leaf)
 
-    def call_hooks(self, row: list[Any], slot: int) -> None:
-        """Pass the adjoint of a record through its hooks, and keep it if it is a target."""
-        handle = row[HANDLE]
+    def deliver(self, leaf: Tensor) -> None:
+        """Hand over the adjoint of a leaf that nothing is added to any more."""
+        slot = self.leaf_slots.get(key(leaf))
+        if slot is not None and not self.work.slots[slot, FRESH]:
+            del self.leaf_slots[key(leaf)]
+            assert self.early is not None, "leaves are looked for only then"
+            self.early(leaf, [plain(self.arrays.pop(slot))])
+
+    def call_hooks(self, chain: Chain | None, row: list[Any], slot: int) -> None:
+        """Pass the adjoint of a record through its tensor's hooks, and keep it if it is a target."""
+        targeted = self.targets is not None and row[HANDLE] in self.targets
+        if row[SPEC] is None or not (chain or targeted):
+            return
         held = self.array(slot, row[SPEC])
         g = held.copy()[()]
-        for hook in tuple(self.wengert.hooks.get(handle, ())):
-            g = hook(g)
-        held[...] = g  # also where a hook has changed the tensor it was given
-        if self.targets is not None and handle in self.targets:
-            self.found[handle] = g
+        if chain:
+            g = chain.receive(g)
+            held[...] = g  # also where a hook has changed the tensor it was given
+        if targeted:
+            self.found[row[HANDLE]] = g
 
     def wanted(self, ref: Any) -> bool:
         if self.targets is None or ref is None:
@@ -293,8 +343,13 @@ class Run:
     def results(self) -> dict[int, Any]:
         """The adjoints that were asked for, by key."""
         slots = self.work.slots
-        reached = {k: self.arrays[slot][()] for k, slot in self.leaf_slots.items() if not slots[slot, FRESH]}
+        reached = {k: plain(self.arrays[slot]) for k, slot in self.leaf_slots.items() if not slots[slot, FRESH]}
         return self.found | reached
+
+
+def plain(array: np.ndarray) -> Any:
+    """An array as a tensor holds it: a NumPy scalar where it has no axes."""
+    return array if array.ndim else array[()]
 
 
 def own(bar: Any, given: set[int]) -> np.ndarray:

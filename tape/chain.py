@@ -1,0 +1,198 @@
+"""What hangs on a record or a leaf: its hooks, and the notes of its node.
+
+A sweep comes by a record in this order: the hooks of the tensor, `retain_grad`, the hooks before
+the rule, the rule, the hooks after it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ops.bundle import Bundle
+
+from .propagate import operand_count, result_count
+from .record import wrap
+from .spec import Spec
+from .tensor import Tensor
+
+Hook = Callable[..., Any]
+Hooks = dict[int, Hook]
+Adjoints = tuple[Tensor | None, ...]
+_numbers = itertools.count()
+
+
+class RemovableHandle:
+    """Takes a hook away again: by ``remove()``, or at the end of a ``with`` block."""
+
+    __slots__ = ("_hooks", "id")
+
+    def __init__(self, hooks: Hooks, hook: Hook):
+        if not callable(hook):
+            raise TypeError(f"a hook must be a function, or something else that can be called; got {hook!r}")
+        self._hooks = hooks
+        self.id = next(_numbers)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Do not call the hook any more; nothing happens the second time."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+class Chain:
+    """The hooks of one record or leaf.
+
+    Attributes:
+        spec: shape and dtype of the adjoint; None for an op with several results.
+        hooks: called with the adjoint of the tensor.
+        retained: the tensor whose ``.grad`` keeps what they leave of it.
+        before: hooks of the node, called with the adjoints of its results before its rule runs.
+        after: hooks of the node, called with those of its operands and of its results after.
+        accumulated: called with a leaf whose ``.grad`` has been added to.
+        metadata: what the user wrote down at the node.
+    """
+
+    __slots__ = ("__weakref__", "accumulated", "after", "before", "hooks", "metadata", "retained", "spec")
+
+    def __init__(self, spec: Spec | None):
+        self.spec = spec
+        self.hooks: Hooks = {}
+        self.retained: weakref.ref[Tensor] | None = None
+        self.before: Hooks = {}
+        self.after: Hooks = {}
+        self.accumulated: Hooks = {}
+        self.metadata: dict[Any, Any] = {}
+
+    def stops(self) -> bool:
+        """Whether a sweep has anything to do here."""
+        return bool(self.hooks or self.retained or self.before or self.after)
+
+    def surrounds(self) -> bool:
+        """Whether something runs just before or after the rule."""
+        return bool(self.before or self.after)
+
+    def receive(self, g: Any) -> Any:
+        """The adjoint after the hooks of the tensor, an array or a tensor as it came."""
+        result = apply(self.hooks, g if isinstance(g, Tensor) else wrap(g), self.spec) if self.hooks else g
+        tensor = None if self.retained is None else self.retained()
+        if tensor is not None:
+            retain(tensor, result)
+        return result if isinstance(g, Tensor) or not isinstance(result, Tensor) else result._data
+
+    def enter(self, gs: Adjoints) -> Adjoints:
+        """The adjoints of the results after the hooks before the rule."""
+        for hook in tuple(self.before.values()):
+            gs = _replaced(hook(gs), gs, hook)
+        return gs
+
+    def leave(self, bars: Adjoints, gs: Adjoints) -> Adjoints:
+        """The adjoints of the operands after the hooks after the rule."""
+        for hook in tuple(self.after.values()):
+            bars = _replaced(hook(bars, gs), bars, hook)
+        return bars
+
+
+def retain(tensor: Tensor, g: Any) -> None:
+    """Add an adjoint to the ``.grad`` of a tensor that is not a leaf."""
+    value = g._data if isinstance(g, Tensor) else g
+    mine = g if isinstance(g, Tensor) and g._node is not None else wrap(np.array(value)[()])
+    tensor._grad = mine if tensor._grad is None else tensor._grad + mine
+
+
+def surrounded(
+    chain: Chain,
+    contributions: Callable[..., Iterable[tuple[int, Any, Any]]],
+    row: list[Any],
+    g: Any,
+    wanted: Callable[[Any], bool],
+    record: bool,
+) -> Iterator[tuple[int, Any, Any]]:
+    """The contributions of a record whose node has hooks."""
+    gs = chain.enter(_parts(g, result_count(row)))
+    found: dict[int, tuple[Any, Any]] = {}
+    if any(part is not None for part in gs):
+        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), wanted, record)}
+    given = tuple([_tensor(found[i][1]) if i in found else None for i in range(operand_count(row))])
+    for i, bar in enumerate(chain.leave(given, gs)):
+        if bar is not None:
+            # A view, so that the sweep does not add to memory that a hook may have kept.
+            yield i, found[i][0], bar if record else np.asarray(bar._data)[...][()]
+
+
+def _tensor(g: Any) -> Any:
+    return g if isinstance(g, Tensor) else wrap(g)
+
+
+def _parts(g: Any, results: int) -> Adjoints:
+    """An adjoint as one tensor for each result of the op."""
+    if not isinstance(g, Bundle):
+        return (_tensor(g),)
+    return tuple([None if g[i] is None else _tensor(g[i]) for i in range(results)])
+
+
+def _whole(gs: Adjoints, g: Any, record: bool) -> Any:
+    """The tensors of `_parts` as the adjoint that a rule takes."""
+    plain = [part if record or part is None else part._data for part in gs]
+    return Bundle({i: part for i, part in enumerate(plain) if part is not None}) if isinstance(g, Bundle) else plain[0]
+
+
+def apply(hooks: Hooks, g: Tensor, spec: Spec | None) -> Tensor:
+    """Pass an adjoint through the hooks of a tensor."""
+    for hook in tuple(hooks.values()):
+        result = hook(g)
+        if result is not None:
+            assert spec is not None, "tensors have a shape"
+            g = _checked(result, spec, hook)
+    return g
+
+
+def _replaced(result: Any, gs: Adjoints, hook: Hook) -> Adjoints:
+    """What a hook of a node makes of adjoints."""
+    if result is None:
+        return gs
+    name = _name(hook)
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"a hook of a node must return None or a tuple of the tensors that replace the gradients; {name} returned "
+            f"a {type(result).__name__}"
+        )
+    if len(result) != len(gs):
+        raise RuntimeError(f"a hook of a node must keep the number of gradients, {len(gs)}; {name} returned {len(result)}")
+    for i, (g, mine) in enumerate(zip(gs, result)):
+        if mine is not None and g is None:
+            raise RuntimeError(f"gradient {i} is None, and {name} cannot replace it by a tensor; return None in its place")
+    return tuple([None if mine is None else _checked(mine, g._spec, hook) for g, mine in zip(gs, result)])  # type: ignore[union-attr]
+
+
+def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
+    name = _name(hook)
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"a gradient hook must return None or the tensor that replaces the gradient; {name} returned "
+            f"{type(result).__name__}"
+        )
+    if result._spec.shape != spec.shape:
+        raise RuntimeError(
+            f"a gradient hook must keep the shape: the gradient has shape {spec.shape}, {name} returned one of shape "
+            f"{result._spec.shape}"
+        )
+    if result.dtype != spec.dtype:
+        raise RuntimeError(
+            f"a gradient hook must keep the dtype: the gradient is {spec.dtype}, {name} returned {result.dtype}; "
+            f"convert it with .to({spec.dtype})"
+        )
+    return result
+
+
+def _name(hook: Hook) -> str:
+    return getattr(hook, "__qualname__", repr(hook))
