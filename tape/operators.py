@@ -23,6 +23,9 @@ from .spec import spec_of
 from .tensor import Tensor
 from .wengert import LISTS, current
 
+SHORT: list[tuple[Any, Op]] = []
+"""The closures made here, which evaluate their op by the ``forward`` that they hold."""
+
 
 def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
@@ -66,6 +69,7 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
             wengert.scan()
         return result
 
+    SHORT.append((apply, op))
     return apply
 
 
@@ -141,6 +145,7 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
             return NotImplemented
         return as_tensor(op(other, self) if reflected else op(self, other))
 
+    SHORT.append((apply, op))
     return apply
 
 
@@ -181,6 +186,7 @@ def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, flo
             wengert.scan()
         return result
 
+    SHORT.append((apply, op))
     return apply
 
 

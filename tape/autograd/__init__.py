@@ -14,8 +14,10 @@ from .variable import Variable
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for."""
-    if name in ("forward_ad", "functional"):
+    if name in ("forward_ad", "functional", "profiler"):
         return import_module(f".{name}", __name__)
+    if name == "_profiler_enabled":
+        return import_module(".profiler", __name__)._profiler_enabled
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
