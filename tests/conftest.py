@@ -9,6 +9,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["command_line", "gradcheck_damage"]  # fixtures of several test files
+
 # The first example pays for compiling kernels, so that no deadline would be met by luck alone.
 settings.register_profile("dev", max_examples=30, deadline=None)
 settings.register_profile(

@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from gradcheck_damage import damage  # noqa: F401  (a fixture)
 from samples import DIFFERENTIABLE, ELEMENTWISE, active, in_the_plane, samples
 
 import tape
@@ -92,7 +91,7 @@ FLAT = {op.name for op in ELEMENTWISE if op.name in ("sign", "floor", "ceil", "t
 @every_op
 @pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_damaged_rules_are_caught_and_named(op, mode, fast, damage):  # noqa: F811
+def test_damaged_rules_are_caught_and_named(op, mode, fast, damage):
     steep = steep_case(op)
     assert (steep is None) == (op.name in FLAT)
     if steep is None:

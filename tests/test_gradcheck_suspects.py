@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from gradcheck_damage import damage  # noqa: F401  (a fixture)
 
 import tape
 from ops import REGISTRY
@@ -90,7 +89,7 @@ def mapped(x):
 
 @pytest.mark.parametrize("outer", [nested, forward_inside, mapped])
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_ops_inside_of_transformations_are_named(outer, mode, damage):  # noqa: F811
+def test_ops_inside_of_transformations_are_named(outer, mode, damage):
     x = numbers(2, 3)
     assert check(outer, (x,), forward=True).ok
     damage[mode](REGISTRY["tanh"])
@@ -102,7 +101,7 @@ def test_ops_inside_of_transformations_are_named(outer, mode, damage):  # noqa: 
     assert named[0].where.line == line_of(outer, "tanh")
 
 
-def test_every_wrong_op_is_named_and_nothing_else(damage):  # noqa: F811
+def test_every_wrong_op_is_named_and_nothing_else(damage):
     damage["reverse"](REGISTRY["tanh"])
     damage["reverse"](REGISTRY["sin"])
 
@@ -122,7 +121,7 @@ def smooth(x):
 
 
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_second_order_names_the_op_of_the_function(damage, mode):  # noqa: F811
+def test_second_order_names_the_op_of_the_function(damage, mode):
     """Over reverse mode in either mode: the ops that compute the gradient are judged as well."""
     x = numbers(3)
     damage[mode](REGISTRY["exp"])
@@ -147,7 +146,7 @@ def test_a_hook_is_no_op_and_the_lines_are_given():
     assert {where.line for where in report.lines} == {line_of(func, "exp"), line_of(func, "sin")}
 
 
-def test_complex_ops_are_judged_too(damage):  # noqa: F811
+def test_complex_ops_are_judged_too(damage):
     damage["reverse"](REGISTRY["exp"])
     z = tape.tensor(np.array([0.3 + 0.2j, -1.0 + 0.5j]), requires_grad=True)
     report = check(lambda z: tape.sin(tape.exp(z)) * z.conj(), (z,), fast=True)

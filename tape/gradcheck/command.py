@@ -44,6 +44,7 @@ from .report import Report
 from .second import second_order
 from .show import Progress, show
 
+DTYPES = "float64", "float32", "complex128", "complex64"
 RIGHT, WRONG, UNUSABLE = 0, 1, 2
 INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it; click would make it 1, which says that a gradient is wrong
 POSITIVE, NOT_NEGATIVE = click.FloatRange(min=0, min_open=True), click.FloatRange(min=0)
@@ -51,7 +52,7 @@ POSITIVE, NOT_NEGATIVE = click.FloatRange(min=0, min_open=True), click.FloatRang
 EPILOG = """\b
 An input is a name and a value:
   w=(3,)          random normal numbers of that shape (see --seed)
-  b=0.5           a number
+  b=0.5           a number; 1+2j a complex one
   x=[1, 2.5]      an array; nested lists have rows
   t=0:1:11        11 numbers from 0 to 1, both included
   X=data.npz[X]   an array from a .npz; also x.npy, and
@@ -72,7 +73,10 @@ Example:
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An argument of the function.")
 @click.option("--wrt", metavar="NAME,…", help="Arguments to check. Default: every float --input not read from a file.")
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="2: second derivatives too.")
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Of the float inputs. Default: as given.")
+@click.option("--fast", is_flag=True, help="Compare along random directions, not element by element.")
+@click.option("--forward", is_flag=True, help="Check forward mode too.")
+@click.option("--batched", is_flag=True, help="Also check gradients of several adjoints at once, against one by one.")
+@click.option("--dtype", type=click.Choice(DTYPES), help="Of the float inputs. Default: as given.")
 @click.option("--eps", type=POSITIVE, help="Step of the difference. Default: per element.")
 @click.option("--atol", type=NOT_NEGATIVE, help="Absolute tolerance. Default: per element.")
 @click.option("--rtol", type=NOT_NEGATIVE, help="Relative tolerance. Default: 1e-6; 2e-5 in float32.")
@@ -113,8 +117,10 @@ def _prepare(target: str, options: dict[str, Any]) -> Plan:
     func, folder = load(target)
     gradient = options["gradient"]
     by_hand = None if gradient is None else pick(module_of(func), gradient, target.rpartition(":")[0])
-    if by_hand is not None and options["order"] == 2:
-        raise BadInput("--gradient and --order 2 exclude each other: a gradient by hand is checked once")
+    asked = {"--forward": options["forward"], "--batched": options["batched"], "--order 2": options["order"] == 2}
+    for name, on in asked.items():
+        if by_hand is not None and on:
+            raise BadInput(f"--gradient and {name} exclude each other: a gradient by hand is checked once, by itself")
     dtype = None if options["dtype"] is None else np.dtype(options["dtype"])
     reader = Reader(options["seed"], dtype, (Path.cwd(), folder))
     wrt = None if options["wrt"] is None else [name.strip() for name in options["wrt"].split(",")]
@@ -123,21 +129,19 @@ def _prepare(target: str, options: dict[str, Any]) -> Plan:
 
 def _run(chosen: Plan, options: dict[str, Any]) -> list[Report]:
     """First and, where asked, second order."""
-    tolerances = {name: options[name] for name in ("eps", "atol", "rtol")}
+    how = {name: options[name] for name in ("eps", "atol", "rtol", "fast", "forward", "batched", "seed")}
     wrt = [chosen.names.index(name) for name in chosen.wrt]
     with Progress() as progress:
         reports = [
             check(
                 chosen.func, chosen.values, wrt=wrt, names=chosen.names, gradient=chosen.gradient,
-                progress=progress, **tolerances,
+                progress=progress, batched_forward=how["forward"] and how["batched"], **how,
             )
         ]  # fmt: skip
         if options["order"] == 2:
             second = second_order(chosen.func, chosen.values, wrt, chosen.names, seed=options["seed"])
             reports.append(
-                check(
-                    second.func, second.arguments, wrt=second.wrt, names=second.names, progress=progress, **tolerances
-                )
+                check(second.func, second.arguments, wrt=second.wrt, names=second.names, progress=progress, **how)
             )
     return reports
 

@@ -5,7 +5,8 @@ value                       what the function gets
 ==========================  ==========================================================
 ``(3,)``, ``(2, 3)``, ``()``  random normal numbers of that shape, from ``--seed``
 ``0.5``, ``3``, ``true``    a number or a truth value
-``[1, 2.5]``                an array; nested lists have rows
+``1+2j``                    a complex number
+``[1, 2.5]``, ``[1j, 2]``   an array; nested lists have rows
 ``0:1:11``                  11 numbers evenly spaced from 0 to 1, both included
 ``x.npy``                   an array from a file
 ``data.npz[X]``             one array of an archive; the name may be left out if there is one
@@ -72,8 +73,12 @@ class Reader:
 
     def cast(self, value: Any) -> Any:
         """A float value in the dtype that was asked for; anything else as it is."""
-        floating = isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f"
-        return np.asarray(value, dtype=self.dtype)[()] if floating and self.dtype is not None else value
+        inexact = isinstance(value, (float, complex, np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "fc"
+        if not inexact or self.dtype is None:
+            return value
+        if np.iscomplexobj(value) and self.dtype.kind == "f":
+            raise BadInput(f"--dtype {self.dtype}: an input is complex; write complex128 or complex64")
+        return np.asarray(value, dtype=self.dtype)[()]
 
     def _literal(self, name: str, text: str) -> Any:
         spaced = RANGE.fullmatch(text)
@@ -87,15 +92,17 @@ class Reader:
             return self._random(name, text, value)
         if isinstance(value, list):
             return _array(name, text, value)
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if value is None or isinstance(value, (bool, int, float, complex, str)):
             return value
         raise BadInput(_unreadable(name, text))
 
     def _random(self, name: str, text: str, shape: tuple[Any, ...]) -> Any:
-        """Normal numbers that depend on the seed and the input's name alone."""
+        """Normal numbers, complex where that is asked for, that depend on the seed and the input's name alone."""
         if not all(type(n) is int and n >= 0 for n in shape):
             raise BadInput(f"{name}={text}: a shape is a tuple of lengths, such as (3,) or (2, 3); for values use [ ]")
-        return np.random.default_rng([self.seed, zlib.crc32(name.encode())]).standard_normal(shape)
+        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+        real = rng.standard_normal(shape)
+        return real + 1j * rng.standard_normal(shape) if self.dtype is not None and self.dtype.kind == "c" else real
 
     def _file(self, name: str, match: re.Match[str]) -> Any:
         path, kind, key = Path(match["path"]).expanduser(), match["kind"].lower(), match["key"]
@@ -118,7 +125,7 @@ def _array(name: str, text: str, value: list[Any]) -> np.ndarray:
         array = np.array(value)
     except ValueError:
         raise BadInput(f"{name}={text}: the rows of a list must have equal lengths") from None
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise BadInput(f"{name}={text}: a list holds numbers")
     return array
 
@@ -150,8 +157,8 @@ def _open(path: Path) -> Any:
 
 
 def _numeric(path: Path, array: np.ndarray) -> np.ndarray:
-    if array.dtype.kind not in "biuf":
-        raise BadInput(f"{path} holds {array.dtype}; an input holds real numbers")
+    if array.dtype.kind not in "biufc":
+        raise BadInput(f"{path} holds {array.dtype}; an input holds numbers")
     return array
 
 

@@ -33,7 +33,7 @@ class Plan:
         """The inputs as name, shape, dtype and whether they are checked."""
         rows = []
         for name, value in zip(self.names, self.values):
-            numeric = isinstance(value, (np.ndarray, np.generic, int, float))
+            numeric = isinstance(value, (np.ndarray, np.generic, int, float, complex))
             array = np.asarray(value) if numeric else None
             rows.append(
                 {
@@ -100,9 +100,9 @@ def _to_check(name: str, given: dict[str, Given], known: dict[str, inspect.Param
     value = given[name].value if name in given else known[name].default
     if value is inspect.Parameter.empty:
         raise BadInput(f"{title} needs a value for {name!r}: add --input '{name}=…'")
-    if isinstance(value, (int, float, np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "iuf":
+    if isinstance(value, (int, float, complex, np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "iufc":
         array = np.asarray(value)
-        return (array if array.dtype.kind == "f" else array.astype(np.float64))[()]
+        return (array if array.dtype.kind in "fc" else array.astype(np.float64))[()]
     raise BadInput(f"--wrt {name}: only numbers have a gradient; {name} is {type(value).__name__}")
 
 
@@ -119,4 +119,4 @@ def _accepted(gradient: Callable[..., Any], names: list[str]) -> list[str]:
 
 
 def _is_float(value: Any) -> bool:
-    return isinstance(value, (float, np.ndarray, np.floating)) and np.asarray(value).dtype.kind == "f"
+    return isinstance(value, (float, complex, np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "fc"

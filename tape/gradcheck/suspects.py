@@ -17,6 +17,7 @@ from ops import Op
 from ..location import Location, locate, user_frame
 from ..record import bind
 from ..tensor import Tensor
+from ..wengert import current
 from .judge import Application, judge, judge_second
 from .report import REVERSE, Suspect
 from .subject import Array, Subject
@@ -37,7 +38,8 @@ class Traced(Tensor):
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         traced = [x for x in operands if isinstance(x, Traced)]
         kind = type(traced[0])
-        kind.log.append(Application(op, tuple(operands), dict(params), user_frame(sys._getframe(1))))
+        where = current().where or user_frame(sys._getframe(1))
+        kind.log.append(Application(op, tuple(operands), dict(params), where))
         as_kind(Tensor, traced)
         try:
             z = bind(op, operands, params)
