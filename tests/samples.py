@@ -11,7 +11,7 @@ from ops import REGISTRY, Op
 from ops.bundle import Bundle
 from ops.core import in_dtype
 
-DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom")]
+DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom", "replay")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
 
 

@@ -27,10 +27,14 @@ from .emit import Emitter, NoLane
 from .platform import target
 
 CHUNK_ROWS = 400
-HEADER = 4
-FIRST, END, COUNT, WORKSPACE = range(HEADER)
-"""Words of a kernel's table; after them the addresses of its inputs, then of its outputs."""
+HEADER = 6
+FIRST, END, COUNT, WORKSPACE, FIRST_BLOCK, END_BLOCK = range(HEADER)
+"""Words of a kernel's table; after them the addresses of its inputs, then of its outputs.
 
+What a kernel goes through are blocks of COUNT elements; in each block it goes through the vectors from FIRST to END.
+"""
+
+INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
 SUMS = ("sum", "mean")
 F, B = 0, 1
 """Kinds of value in a kernel: a floating-point number, a truth value."""
@@ -38,10 +42,14 @@ F, B = 0, 1
 
 @dataclass(frozen=True)
 class Input:
-    """A value that a kernel reads: an element for each lane, or one number for all at an offset in elements."""
+    """A value that a kernel reads.
+
+    It has an element for ``every`` place, or the same elements in each block (``tile``), or one number for
+    each block (``repeat``), or is ``one`` number, at an offset in elements.
+    """
 
     kind: int
-    each: bool
+    lies: str
     offset: int = 0
     memory: int = 0
     """Which address of the table it is read from."""
@@ -268,7 +276,7 @@ class Writer:
         self.names = 0
         inline = " alwaysinline" if len(self.chunks) == 1 else " noinline"
         mask = f", {self.types[B]} %mask" if self.width > 1 else ""
-        head = f"define internal void @chunk{number}(i64 %table, i64 %at{mask}){inline} {{"
+        head = f"define internal void @chunk{number}(i64 %table, i64 %block, i64 %at, i64 %flat{mask}){inline} {{"
         for k in chunk.rows:
             op, operands = self.run.rows[k]
             write, count, declared = lines_of(op, self.run.bits, self.width)
@@ -315,22 +323,22 @@ class Writer:
             chunk.addresses[memory] = word
         return chunk.addresses[memory]
 
-    def pointer(self, chunk: _Chunk, memory: int, kind: int, each: bool, offset: int) -> str:
+    def pointer(self, chunk: _Chunk, memory: int, kind: int, lies: str, offset: int) -> str:
         """Where an input or output is: its element for the first lane, or its one number."""
         base, place, pointer = self.address(chunk, memory), self.name(), self.name()
         item = self.item if kind == F else 1
-        if each:
-            scaled = self.name()
-            chunk.lines.append(f"{scaled} = mul i64 %at, {item}\n{place} = add i64 {base}, {scaled}\n")
-        else:
+        if lies == "one":
             chunk.lines.append(f"{place} = add i64 {base}, {item * offset}\n")
+        else:
+            scaled = self.name()
+            chunk.lines.append(f"{scaled} = mul i64 {INDEX[lies]}, {item}\n{place} = add i64 {base}, {scaled}\n")
         chunk.lines.append(f"{pointer} = inttoptr i64 {place} to ptr\n")
         return pointer
 
     def load(self, chunk: _Chunk, x: Input) -> str:
-        pointer = self.pointer(chunk, x.memory, x.kind, x.each, x.offset)
+        pointer = self.pointer(chunk, x.memory, x.kind, x.lies, x.offset)
         element = self.real if x.kind == F else "i8"
-        each = x.each and self.width > 1
+        each = x.lies in ("every", "tile") and self.width > 1
         loaded = self.name()
         if each:
             vector = f"<{self.width} x {element}>"
@@ -391,7 +399,7 @@ class Writer:
             value, type_, suffix, align = byte, wide, f"v{self.width}i8", 1
         else:
             type_, suffix, align = self.types[F], f"v{self.width}f{self.run.bits}", self.item
-        pointer = self.pointer(chunk, output.memory, kind, output.how == "each", output.offset)
+        pointer = self.pointer(chunk, output.memory, kind, "every" if output.how == "each" else "one", output.offset)
         if self.width > 1:
             self.declare(f"declare void @llvm.masked.store.{suffix}.p0({type_}, ptr, i32, {self.types[B]})")
             chunk.lines.append(
@@ -419,15 +427,17 @@ class Writer:
         w, lanes = self.width, ", ".join(f"i64 {k}" for k in range(self.width))
         lines = ["define void @kernel(i64 %step) {", "entry:", "%t0 = add i64 %step, 8", "%t1 = inttoptr i64 %t0 to ptr",
                  "%table = load i64, ptr %t1", "%t2 = inttoptr i64 %table to ptr"]  # fmt: skip
-        words = {}
-        for word, name in ((FIRST, "first"), (END, "end"), (COUNT, "count"), (WORKSPACE, "workspace")):
+        words = {"first": FIRST, "end": END, "count": COUNT, "workspace": WORKSPACE, "opening": FIRST_BLOCK, "closing": END_BLOCK}
+        for name, word in words.items():
             lines += [f"%p{name} = getelementptr i64, ptr %t2, i64 {word}", f"%{name} = load i64, ptr %p{name}"]
-            words[name] = f"%{name}"
         for k, slot in self.accumulators.items():
             lines += [f"%z{k} = add i64 %workspace, {slot * self.slot_bytes}", f"%y{k} = inttoptr i64 %z{k} to ptr"]
             lines += [f"store {self.types[F]} {'zeroinitializer' if w > 1 else '0.0'}, ptr %y{k}"]
-        lines += ["%some = icmp slt i64 %first, %end", "br i1 %some, label %loop, label %done", "loop:",
-                  "%k = phi i64 [%first, %entry], [%next, %loop]", f"%at = mul i64 %k, {w}"]  # fmt: skip
+        lines += ["%full = icmp slt i64 %first, %end", "%blocks = icmp slt i64 %opening, %closing", "%some = and i1 %full, %blocks",
+                  "br i1 %some, label %outer, label %done", "outer:",
+                  "%block = phi i64 [%opening, %entry], [%nextblock, %after]", "%start = mul i64 %block, %count",
+                  "br label %loop", "loop:", "%k = phi i64 [%first, %outer], [%next, %loop]", f"%at = mul i64 %k, {w}",
+                  "%flat = add i64 %start, %at"]  # fmt: skip
         mask = ""
         if w > 1:
             lines += [f"%o1 = insertelement <{w} x i64> poison, i64 %at, i32 0",
@@ -437,9 +447,10 @@ class Writer:
                       f"%o5 = shufflevector <{w} x i64> %o4, <{w} x i64> poison, <{w} x i32> zeroinitializer",
                       f"%mask = icmp slt <{w} x i64> %o3, %o5"]  # fmt: skip
             mask = f", {self.types[B]} %mask"
-        lines += [f"call void @chunk{j}(i64 %table, i64 %at{mask})" for j in range(len(self.chunks))]
-        lines += ["%next = add i64 %k, 1", "%more = icmp slt i64 %next, %end", "br i1 %more, label %loop, label %done",
-                  "done:"]  # fmt: skip
+        lines += [f"call void @chunk{j}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})" for j in range(len(self.chunks))]
+        lines += ["%next = add i64 %k, 1", "%more = icmp slt i64 %next, %end", "br i1 %more, label %loop, label %after",
+                  "after:", "%nextblock = add i64 %block, 1", "%again = icmp slt i64 %nextblock, %closing",
+                  "br i1 %again, label %outer, label %done", "done:"]  # fmt: skip
         for k in self.accumulators:
             lines += self.total(k)
         return "\n".join([*lines, "ret void", "}"])
@@ -455,7 +466,7 @@ class Writer:
             self.declare(f"declare {self.real} @{name}({self.real}, {t})")
             lines += [f"{value} = call reassoc {self.real} @{name}({self.real} {zero}, {t} %a{k})"]
         if output.how == "mean":
-            lines += [f"%n{k} = sitofp i64 %count to {self.real}", f"%m{k} = fdiv {self.real} {value}, %n{k}"]
+            lines += [f"%q{k} = mul i64 %count, %closing", f"%n{k} = sitofp i64 %q{k} to {self.real}", f"%m{k} = fdiv {self.real} {value}, %n{k}"]
             value = f"%m{k}"
         word = HEADER + output.memory
         return [*lines, f"%c{k} = getelementptr i64, ptr %t2, i64 {word}", f"%d{k} = load i64, ptr %c{k}",

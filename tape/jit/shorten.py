@@ -30,12 +30,13 @@ def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
 
 
 @entry
-def merge(code, first, args, param, spec, number, left, right, kept, twice, place, table):  # type: ignore[no-untyped-def]
+def merge(code, first, args, param, spec, real, number, left, right, kept, twice, place, table):  # type: ignore[no-untyped-def]
     """Find for every record the earliest that is the same; ``place`` says which.
 
     Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
     by opcode, `left` and `right` are the numbers that leave the other operand as it is, `kept` tells
-    whether the op gives its operand back, `twice` whether applying it twice does.
+    whether the op gives its operand back (2: if that is real, which `real` tells by spec), `twice` whether
+    applying it twice does.
     """
     mask = np.uint64(table.size - 1)
     for k in range(code.size):
@@ -55,7 +56,7 @@ def merge(code, first, args, param, spec, number, left, right, kept, twice, plac
                 continue
         elif end - start == 1:
             x = args[start]
-            if kept[op] and spec[x] == spec[k]:
+            if spec[x] == spec[k] and (kept[op] == 1 or (kept[op] == 2 and real[spec[k]])):
                 place[k] = x
                 continue
             if twice[op] and code[x] == op and spec[args[first[x]]] == spec[k]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -47,7 +48,7 @@ class Group:
 
     Attributes:
         bits: 64 or 32.
-        size: elements of each result.
+        shape: shape of each result.
         rows: positions of the records that compute.
         outside: positions of the records that values come from.
         operands: three numbers of values for each of the rows, −1 for none.
@@ -55,11 +56,15 @@ class Group:
     """
 
     bits: int
-    size: int
+    shape: tuple[int, ...]
     rows: np.ndarray
     outside: np.ndarray
     operands: np.ndarray
     targets: list[Target]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -142,18 +147,18 @@ def _group(
     place[outside] = -1
     place[inner] = -1
     bits = 32 if family[rows[0]] & 1 else 64
-    return Group(bits, _size(listing, rows, role, g), inner, outside, operands, targets)
+    return Group(bits, _shape(listing, rows, role, g), inner, outside, operands, targets)
 
 
-def _size(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> int:
+def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tuple[int, ...]:
     k = int(rows[0])
     if role[k] != g.LANE:
         if role[k] == g.PACK:
-            return 1
+            return ()
         k = listing.operands(k)[0]
     spec = listing.spec_of(k)
     assert spec is not None
-    return spec.size
+    return spec.shape
 
 
 def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, Source | Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ..spec import Spec
+from ..spec import Spec, spec
 from .groups import Group, Source, sources_of
 from .listing import Listing, op_number
 
@@ -58,8 +59,26 @@ class Layout:
         numbers[sources + constants] = np.arange(given)
         self.numbers = numbers
         self.specs = [_spec(listing, k) for k in self.memories]
+        self.blocks, self.lies = self._lie()
         self.targets = [(t.row, _spec(listing, t.row)) for t in group.targets]
         self.truths = [_spec(listing, self.memories[m]).dtype.kind == "b" for m, _ in self.inputs]
+
+    def _lie(self) -> tuple[int, list[str]]:
+        """How many blocks the group goes through, and how each input lies in them.
+
+        A memory that cannot be told by blocks is broadcast before the kernel runs: its spec becomes the group's.
+        """
+        whole = self.group.shape
+        each = {m for m, offset in self.inputs if offset < 0}
+        masks = {m: axes_of(self.specs[m].shape, whole) for m in each if self.specs[m].shape != whole}
+        blocks = blocks_of(set(masks.values()), whole)
+        patterns = {}
+        for m, mask in masks.items():
+            patterns[m] = pattern(mask, blocks, whole)
+            if patterns[m] == "every":
+                self.specs[m] = spec(whole, self.specs[m].dtype)
+        lies = ["one" if offset >= 0 else patterns.get(m, "every") for m, offset in self.inputs]
+        return math.prod(whole[:blocks]) if "tile" in lies or "repeat" in lies else 1, lies
 
     @property
     def addresses(self) -> int:
@@ -81,8 +100,8 @@ def run_of(layout: Layout) -> Any:
     """What the compiler is told of a group."""
     fused, group = _jit("fused"), layout.group
     inputs = [
-        fused.Input(fused.B if truth else fused.F, offset < 0, max(offset, 0), memory)
-        for (memory, offset), truth in zip(layout.inputs, layout.truths)
+        fused.Input(fused.B if truth else fused.F, lies if group.size != 1 else "one", max(offset, 0), memory)
+        for (memory, offset), lies, truth in zip(layout.inputs, layout.lies, layout.truths)
     ]
     codes = layout.listing.code[group.rows].tolist()
     operands = layout.operands().reshape(-1, 3).tolist()
@@ -113,7 +132,8 @@ class Compiled:
         self.width = writer.width
         self.workspace_bytes = writer.workspace_bytes
         self.header = fused.HEADER
-        self.size = layout.group.size
+        self.blocks = layout.blocks
+        self.length = layout.group.size // max(self.blocks, 1)
         self.words = self.header + layout.addresses
         self.address = address
 
@@ -121,7 +141,7 @@ class Compiled:
         """A table to call the kernel with, but for the addresses, and what it works in."""
         workspace, start = aligned(self.workspace_bytes)
         table = np.zeros(self.words, dtype=np.int64)
-        table[: self.header] = 0, -(-self.size // self.width), self.size, start
+        table[: self.header] = 0, -(-self.length // self.width), self.length, start, 0, self.blocks
         return table, workspace
 
 
@@ -163,6 +183,31 @@ class Interpreted:
         table = np.zeros(self.words, dtype=np.int64)
         table[: self.header] = self.code.ctypes.data, values.ctypes.data
         return table, values
+
+
+def axes_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[bool, ...]:
+    """Which axes of the whole an array has, rather than being repeated along them."""
+    padded = (1,) * (len(whole) - len(shape)) + shape
+    return tuple(n == m and m != 1 for n, m in zip(padded, whole))
+
+
+def blocks_of(masks: set[tuple[bool, ...]], whole: tuple[int, ...]) -> int:
+    """How many leading axes count the blocks: as many as let the most arrays be told by blocks."""
+    if not masks:
+        return 0
+    return max(range(len(whole) + 1), key=lambda k: sum(pattern(m, k, whole) != "every" for m in masks))
+
+
+def pattern(mask: tuple[bool, ...], blocks: int, whole: tuple[int, ...]) -> str:
+    """How an array that has those axes lies in blocks; ``every`` if it has to be broadcast first."""
+    axes = [(has, n) for has, n in zip(mask, whole) if n != 1]
+    skipped = sum(n == 1 for n in whole[:blocks])
+    outer, inner = axes[: blocks - skipped], axes[blocks - skipped :]
+    if all(has for has, _ in inner) and not any(has for has, _ in outer):
+        return "tile"
+    if all(has for has, _ in outer) and not any(has for has, _ in inner):
+        return "repeat"
+    return "every"
 
 
 def aligned(nbytes: int) -> tuple[np.ndarray, int]:

@@ -77,13 +77,15 @@ def merge(listing: Listing) -> Listing:
     n = len(listing)
     left, right, kept, twice = _facts(len(REGISTRY))
     number = np.full(n, np.nan)
+    real = np.array([s.dtype.kind != "c" for s in listing.specs])
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         number[k] = as_number(listing.constant(k))
     args, place = listing.args.copy(), np.empty(n, dtype=np.int64)
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
-        listing.code, listing.first, args, listing.param, listing.spec, number, left, right, kept, twice, place, table
-    )
+        listing.code, listing.first, args, listing.param, listing.spec, real, number, left, right, kept, twice, place,
+        table,
+    )  # fmt: skip
     return replace(listing, args=args).with_rows(place == np.arange(n), place)
 
 
@@ -101,7 +103,7 @@ def _facts(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     left = np.array([op.neutral.get(0, math.nan) for op in ops])
     right = np.array([op.neutral.get(1, math.nan) for op in ops])
     gives_back = importlib.import_module("tape.jit.fused").gives_back
-    kept = np.array([op.motion == "same" or gives_back(op) for op in ops])
+    kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
     return left, right, kept, np.array([op.involution for op in ops])
 
 
