@@ -10,7 +10,9 @@ import ops
 from ops.batching import LanesDiffer
 
 from ..batch import Batch, active, batched, lanes_of
+from ..dual import zeros
 from ..tensor import Tensor
+from .grad_mode import no_grad
 
 if TYPE_CHECKING:
     from .call import Call
@@ -42,6 +44,7 @@ def apply_mapped(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[bo
             "True in the class if its forward and backward are made of tensor operations, or give it a static method "
             "vmap(info, in_dims, *args)."
         )
+    call.ctx = Pushing(call)
     return _by_own(call, level, xs, flags) if own else _by_mapping(call, level, xs, flags)
 
 
@@ -95,7 +98,8 @@ def _by_mapping(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[boo
     root = root_of(call.function)
     made = type(root)(
         call.function.__name__, (root,),
-        {name: staticmethod(getattr(mapping, name)) for name in ("forward", "backward", "jvp")},
+        {name: staticmethod(getattr(mapping, name)) for name in ("forward", "backward", "jvp")}
+        | {"generate_vmap_rule": True},
     )  # fmt: skip
     with left(level):
         results = made.apply(*xs)  # type: ignore[attr-defined]
@@ -130,6 +134,38 @@ class Kept:
         self.materialize = bool(value)
 
 
+class Pushing:
+    """The rule of forward mode for a call that was mapped: the function's own jvp, on batched tensors."""
+
+    def __init__(self, call: Call):
+        self.call = call
+
+    def jvp(self, xs: Sequence[Any], z: Sequence[Any], x_dots: Sequence[Any]) -> tuple[Any, ...]:
+        call, kept = self.call, Kept()
+        function, args = call.function, call.arguments(xs)
+        if function._is_separate():
+            rest = iter(z)
+            results = tuple([next(rest) if call.is_tensor(x) else x for x in call.results])
+            function.setup_context(kept, args, results if call.is_tuple else results[0])
+        else:
+            self.kept_by_forward(kept, args, z)
+        if kept.for_forward is not None:
+            kept.saved_tensors = kept.for_forward
+        moving = iter([zeros(x) if t is None and kept.materialize else t for x, t in zip(xs, x_dots)])
+        found = function._jvp()(kept, *[next(moving) if call.is_tensor(x) else None for x in call.args])
+        return found if isinstance(found, tuple) else (found,)
+
+    def kept_by_forward(self, kept: Kept, args: tuple[Any, ...], z: Sequence[Any]) -> None:
+        """What a forward that takes the ctx keeps; its results as those that are given, with their history."""
+        with no_grad():
+            again = self.call.function._forward()(kept, *args)
+        again = [x for x in (again if isinstance(again, tuple) else (again,)) if isinstance(x, Tensor)]
+        given = {id(x): x_given for x, x_given in zip(again, z)}
+        kept.saved_tensors = tuple([given.get(id(x), x) for x in kept.saved_tensors])
+        if kept.for_forward is not None:
+            kept.for_forward = tuple([given.get(id(x), x) for x in kept.for_forward])
+
+
 class Mapping:
     """Forward, backward and jvp of a function, mapped over the lanes of its arguments."""
 
@@ -138,9 +174,11 @@ class Mapping:
         self.level = Batch(level.n, level.randomness)
         self.kept = Kept()
         self.saved_with_lanes: list[bool] = []
+        self.shapes: list[tuple[int, ...]] = []
 
     def forward(self, ctx: Any, *xs: Any) -> tuple[Tensor, ...]:
         function, kept = self.call.function, self.kept
+        self.shapes = [x._spec.shape[1:] if b else x._spec.shape for x, b in zip(xs, self.flags)]
         needs = iter(ctx.needs_input_grad)
         args = self.call.arguments(xs)
         kept.needs_input_grad = tuple([isinstance(x, Tensor) and next(needs) for x in args])  # type: ignore[attr-defined]
@@ -175,8 +213,7 @@ class Mapping:
             grads = [None if g is None else batched(g, self.level) for g in gs]
             bars = self.call.function._backward()(self.kept, *grads)
             bars = bars if isinstance(bars, tuple) else (bars,)
-            specs = [ctx._inputs[k] for k in range(len(self.flags))]
-            return tuple([self.bar(bars[i], b, s) for i, b, s in zip(positions, self.flags, specs)])
+            return tuple([self.bar(bars[i], b, shape) for i, b, shape in zip(positions, self.flags, self.shapes)])
 
     def jvp(self, ctx: Any, *x_dots: Any) -> tuple[Any, ...]:
         rest = iter(self.layered(x_dots))
@@ -200,11 +237,10 @@ class Mapping:
         below, has_lanes = self.level.parts(z)
         return below if has_lanes else self.level.full(below)
 
-    def bar(self, bar: Any, has_lanes: bool, spec: Any) -> Any:
+    def bar(self, bar: Any, has_lanes: bool, shape: tuple[int, ...]) -> Any:
         """The adjoint of an input: one for each lane, or the sum over them of an input that all lanes share."""
         if bar is None:
             return None
-        shape = spec.shape[1:] if has_lanes else spec.shape
         if bar._spec.shape != shape:
             bar = ops.sum_to(bar, shape=shape)
         below = self.full(bar)
