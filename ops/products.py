@@ -190,4 +190,4 @@ def _matrix_power(a: Any, n: int) -> Any:
     return power
 
 
-matrix_power = composite("matrix_power", _matrix_power)
+matrix_power = composite("matrix_power", _matrix_power, numpy=(np.linalg.matrix_power,))

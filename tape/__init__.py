@@ -16,6 +16,7 @@ from . import (
     attributes,
     autograd as autograd,
     casting,
+    chance,
     choosing,
     complex_parts,
     dtypes,
@@ -25,6 +26,7 @@ from . import (
     node,
     numpy_bridge,
     protocol,
+    sets,
     shaping,
 )
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
@@ -50,8 +52,8 @@ from .creation import (
 from .device import contiguous_format, device, preserve_format
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
-from .limits import finfo, iinfo
 from .legacy import CONSTRUCTORS
+from .limits import finfo, iinfo
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
 from .size import Size
@@ -60,7 +62,7 @@ from .tensor import Tensor
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
-    if name in ("fft", "func"):
+    if name in ("fft", "func", "linalg", "testing"):
         return import_module(f".{name}", __name__)
     if name == "bfloat16":
         return dtypes.bfloat16()
@@ -74,10 +76,10 @@ for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in
     for _name, _value in _names.items():
         globals().setdefault(_name, _value)
 __all__ = [
-    "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "e", "empty", "empty_like", "enable_grad", "eye",
-    "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo", "inf", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "is_grad_enabled", "linspace", "logspace", "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones",
-    "ones_like", "pi", "printoptions", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS,
-    *CONSTRUCTORS, *dtypes.NAMES,
+    "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "contiguous_format", "device", "e", "empty",
+    "empty_like", "enable_grad", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo",
+    "inf", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "linspace", "logspace",
+    "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones", "ones_like", "pi", "preserve_format", "printoptions",
+    "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "set_default_dtype", "set_grad_enabled",
+    "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from .creation import array_of
 from .device import check_device, check_layout, is_device
 from .dtypes import check_dtype
 from .leaf import materialise
-from .tensor import Tensor, method
+from .tensor import Tensor, attribute, method
 
 
 @method
@@ -145,6 +145,18 @@ def element_size(self: Tensor) -> int:
     return int(self.dtype.itemsize)
 
 
+@attribute
+def itemsize(self: Tensor) -> int:
+    """Bytes of one element."""
+    return element_size(self)
+
+
+@attribute
+def nbytes(self: Tensor) -> int:
+    """Bytes of all elements."""
+    return self._spec.size * element_size(self)
+
+
 @method
 def data_ptr(self: Tensor) -> int:
     """Address of the first element."""
@@ -155,6 +167,24 @@ def data_ptr(self: Tensor) -> int:
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
     return dtypes.kind_of(input.dtype) == "f"
+
+
+@adaptor
+def is_signed(input: Tensor) -> bool:
+    """Whether the elements may be negative."""
+    return input.dtype.kind in "ifcV"
+
+
+@adaptor
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input._spec.shape == other._spec.shape
+
+
+@adaptor
+def is_nonzero(input: Tensor) -> bool:
+    """The truth of a tensor of one element."""
+    return builtins.bool(input)
 
 
 @adaptor

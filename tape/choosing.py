@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, **named: Any
 
 
 @adaptor
-def gather(input: Tensor, dim: int, index: Any) -> Tensor:
-    """``z[i][j] = x[index[i][j]][j]`` for ``dim`` 0, and likewise along other dimensions."""
+def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
+    """``z[i][j] = x[index[i][j]][j]`` for ``dim`` 0, and likewise along other dimensions.
+
+    The gradient is dense, also where ``sparse_grad`` is asked for.
+    """
     return ops.gather(input, index, axis=axis_of(input, dim))
 
 
@@ -185,13 +189,30 @@ _spread("var", "Variance")
 _spread("std", "Standard deviation")
 
 
-def numpy_names() -> Iterator[tuple[str, Op]]:
-    """The names by which NumPy calls the functions that ops answer for."""
+def _with_mean(name: str, what: str) -> None:
+    """``var_mean`` and ``std_mean``."""
+
+    def both(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **named: Any) -> Any:
+        axis = None if isinstance(dim, bool) else dim
+        spread = FUNCTIONS[name](input, dim, unbiased, keepdim, **named)
+        return spread, FUNCTIONS["mean"](input, dim=axis, keepdim=keepdim)
+
+    both.__name__ = both.__qualname__ = f"{name}_mean"
+    both.__doc__ = f"{what} and mean, as a pair; the arguments are those of `{name}`."
+    function_only(both)
+
+
+_with_mean("var", "Variance")
+_with_mean("std", "Standard deviation")
+
+
+def numpy_names(room: ModuleType) -> Iterator[tuple[str, Op]]:
+    """The names by which a room of NumPy's calls the functions that ops answer for."""
     answers = {id(function): op for op in REGISTRY.values() for function in op.numpy}
-    return ((name, answers[id(value)]) for name, value in vars(np).items() if id(value) in answers)
+    return ((name, answers[id(value)]) for name, value in vars(room).items() if id(value) in answers)
 
 
-for _name, _op in numpy_names():
+for _name, _op in numpy_names(np):
     if _name not in FUNCTIONS and _op.name in FUNCTIONS:
         function_only(FUNCTIONS[_op.name], _name)
         if is_method(_op) and not hasattr(Tensor, _name):

@@ -69,7 +69,6 @@ randn, randn_like = map(
 
 
 @drawing
-
 def randint(
     low: int, high: int | None = None, size: Any = (), *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,

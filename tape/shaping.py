@@ -7,9 +7,11 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 import ops
 
-from .calls import adaptor, also, axis_of, derived, sizes_of
+from .calls import adaptor, also, axis_of, derived, function_only, sizes_of
 from .dtypes import check_dtype
 from .size import Size
 from .tensor import Tensor, attribute, method
@@ -219,9 +221,51 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 
 @adaptor
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` into parts of the given lengths."""
+    return split(input, list(split_sizes), dim)
+
+
+@adaptor
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` parts of equal length along one axis."""
     return split(input, max(1, -(-input._spec.shape[axis_of(input, dim)] // chunks)), dim)
+
+
+@adaptor
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One axis cut into several, of which one length may be −1."""
+    shape, axis = input._spec.shape, axis_of(input, dim)
+    inner = sizes_of((sizes,))
+    known = math.prod(n for n in inner if n != -1)
+    inner = tuple(shape[axis] // (known or 1) if n == -1 else n for n in inner)
+    if math.prod(inner) != shape[axis]:
+        raise RuntimeError(f"unflatten() cannot cut dimension {dim}, of length {shape[axis]}, into {tuple(sizes)}")
+    return reshape(input, (*shape[:axis], *inner, *shape[axis + 1 :]))
+
+
+@function_only
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Views of tensors in the shape that they have together."""
+    shape = broadcast_shapes(*(t._spec.shape for t in tensors))
+    return tuple(expand(t, shape) for t in tensors)
+
+
+@function_only
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that shapes have together.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+
+    >>> import tape
+    >>> tape.broadcast_shapes((2, 1), (3,))
+    Size([2, 3])
+    """
+    try:
+        return Size(np.broadcast_shapes(*map(tuple, shapes)))
+    except ValueError:
+        raise RuntimeError(f"shapes {', '.join(map(str, map(tuple, shapes)))} do not broadcast together") from None
 
 
 @adaptor

@@ -58,3 +58,64 @@ def test_a_gradient_that_is_zero_everywhere_depends_on_nothing(name):
     (bar,) = tape.autograd.grad(getattr(x, name)(), x, g, create_graph=True)
     assert not bar.requires_grad
     np.testing.assert_array_equal(bar.numpy(), [0, 0])
+
+
+def test_decorating_a_class_warns():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @tape.no_grad()
+        class Maker:
+            def __init__(self):
+                self.recording = tape.is_grad_enabled()
+
+            def method(self):
+                return tape.is_grad_enabled()
+
+    assert not Maker().recording
+    assert Maker().method()
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_spread_and_mean(name):
+    both, alone = getattr(tape, f"{name}_mean"), getattr(tape, name)
+    for args, kwargs in [((), {}), ((0,), {}), ((1, False), {}), ((), {"dim": (0, 1), "keepdim": True})]:
+        spread, mean = both(X, *args, **kwargs)
+        assert tape.equal(spread, alone(X, *args, **kwargs))
+        assert mean.shape == spread.shape
+    assert tape.equal(both(X, 0)[1], X.mean(0))
+
+
+def test_cuts_of_one_axis():
+    a, b = X.split_with_sizes([1, 2], 1)
+    assert (a.shape, b.shape) == ((2, 1), (2, 2))
+    assert X.unflatten(1, (3, -1)).shape == (2, 3, 1)
+    with pytest.raises(RuntimeError, match=r"cannot cut dimension 1, of length 3, into \(2, 2\)"):
+        X.unflatten(1, (2, 2))
+
+
+def test_shapes_together():
+    a, b = tape.broadcast_tensors(tape.ones(2, 1, requires_grad=True), tape.ones(3))
+    assert a.shape == b.shape == (2, 3) == tape.broadcast_shapes((2, 1), (3,))
+    a.sum().backward()
+    with pytest.raises(RuntimeError, match=r"shapes \(2,\), \(3,\) do not broadcast"):
+        tape.broadcast_shapes((2,), (3,))
+
+
+def test_questions():
+    assert X.is_signed()
+    assert not tape.ones(1, dtype=tape.uint8).is_signed()
+    assert (X.itemsize, X.nbytes) == (8, 48)
+    assert X.is_same_size(X + 1)
+    assert not X.is_same_size(X.T)
+    assert tape.is_nonzero(tape.tensor([2.0]))
+    with pytest.raises(RuntimeError, match=r"one element|ambiguous"):
+        tape.is_nonzero(X)
+
+
+def test_linalg_has_the_defaults_of_numpy_and_torch():
+    a = np.random.default_rng(0).random((3, 4))
+    for ours, theirs in zip(tape.linalg.svd(tape.tensor(a)), np.linalg.svd(a)):
+        assert ours.shape == theirs.shape
+    assert tape.linalg.norm(tape.tensor(a), dim=1).shape == (3,)
+    assert tape.linalg.matrix_power(tape.eye(2) * 2, 3)[0, 0] == 8
+    assert set(tape.linalg.__all__) >= {"solve", "inv", "det", "eigh", "qr", "cholesky", "matmul", "matrix_norm"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -116,6 +117,13 @@ class set_grad_enabled(_Switch):
 
 def decorate(function: Any, mode: bool) -> Any:
     """A function, generator, coroutine or asynchronous generator whose body runs in a mode."""
+    if inspect.isclass(function):
+        warnings.warn(
+            f"Decorating classes is deprecated, and turns {function.__name__} into a function whose instances are made in "
+            "that mode; its methods run as ever.\nDecorate __init__, or the methods that are meant.",
+            FutureWarning,
+            stacklevel=3,
+        )
     if inspect.isasyncgenfunction(function):
         return functools.wraps(function)(lambda *args, **kwargs: _async_generator(function(*args, **kwargs), mode))
     if inspect.iscoroutinefunction(function):

@@ -1,0 +1,71 @@
+"""The different elements of a tensor, and where elements belong among sorted bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .calls import adaptor, axis_of, function_only
+from .creation import array_of
+from .record import wrap
+from .tensor import Tensor
+
+
+@adaptor
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The different elements, or the different entries along one dimension, in ascending order.
+
+    With ``return_inverse`` also the place of each element among them, with ``return_counts`` how often each
+    is there.  They are sorted whatever ``sorted`` says, and have no gradient.
+
+    >>> import tape
+    >>> tape.tensor([2, 1, 2]).unique(return_counts=True)
+    (tensor([1, 2]), tensor([1, 2]))
+    """
+    axis = None if dim is None else axis_of(input, dim)
+    values, inverse, counts = np.unique(input._data, return_inverse=True, return_counts=True, axis=axis)
+    shape = input._spec.shape if dim is None else (-1,)
+    return _chosen(values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+@adaptor
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements, or the entries along one dimension, without those that equal the one before.
+
+    >>> import tape
+    >>> tape.unique_consecutive(tape.tensor([2, 2, 1, 2]))
+    tensor([2, 1, 2])
+    """
+    array = np.ravel(input._data) if dim is None else np.moveaxis(np.asarray(input._data), axis_of(input, dim), 0)
+    rows = array.reshape(len(array), -1)
+    new = np.ones(len(array), np.bool_)
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    inverse = np.cumsum(new) - 1
+    values = array[new] if dim is None else np.moveaxis(array[new], 0, axis_of(input, dim))
+    shape = input._spec.shape if dim is None else (-1,)
+    return _chosen(values, inverse.reshape(shape), np.bincount(inverse), return_inverse, return_counts)
+
+
+def _chosen(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
+    """What was asked for, alone or in a tuple."""
+    found = [values, *([inverse] if with_inverse else []), *([counts] if with_counts else [])]
+    made = tuple(wrap(np.ascontiguousarray(x)) for x in found)
+    return made if len(made) > 1 else made[0]
+
+
+@function_only
+def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Tensor:
+    """For each element the number of boundaries, which ascend, below it; with ``right``, also those equal to it.
+
+    >>> import tape
+    >>> tape.bucketize(tape.tensor([3, 6]), tape.tensor([1, 3, 5]))
+    tensor([1, 3])
+    """
+    side = "right" if right else "left"
+    return wrap(np.searchsorted(array_of(boundaries), array_of(input), side=side)[()])
