@@ -30,7 +30,14 @@ from . import (
     shaping,
 )
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from .autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .creation import (
     arange,
     as_tensor,
@@ -52,8 +59,8 @@ from .creation import (
 from .device import contiguous_format, device, preserve_format
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
-from .legacy import CONSTRUCTORS
 from .limits import finfo, iinfo
+from .legacy import CONSTRUCTORS
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
 from .size import Size
@@ -78,8 +85,9 @@ for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "contiguous_format", "device", "e", "empty",
     "empty_like", "enable_grad", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo",
-    "inf", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "linspace", "logspace",
-    "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones", "ones_like", "pi", "preserve_format", "printoptions",
-    "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "tensor", "zeros", "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
+    "inf", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
+    "is_inference_mode_enabled", "linspace", "logspace", "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones",
+    "ones_like", "pi", "preserve_format", "printoptions", "rand", "rand_like", "randint", "randn", "randn_like",
+    "randperm", "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "zeros", "zeros_like",
+    *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .inference import alike
 from .leaf import materialise, requires_grad_
 from .record import wrap
 from .tensor import Narrow, Tensor, attribute, method, settable
@@ -64,7 +65,7 @@ def data(self: Tensor) -> Tensor:
     """
     shared = wrap(materialise(self))
     shared._versions = [0]
-    return shared
+    return alike(shared, self)
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
@@ -101,7 +102,7 @@ def detach(self: Tensor) -> Tensor:
     """
     shared = wrap(materialise(self))
     share_count(self, shared)
-    return shared
+    return alike(shared, self)
 
 
 @method
@@ -132,4 +133,6 @@ def _is_view(self: Tensor) -> bool:
 @attribute
 def _version(self: Tensor) -> int:
     """Number of in-place changes of this memory, through this tensor, its views or detached twins."""
+    if self._inference:
+        raise RuntimeError("Inference tensors do not track version counter: nothing saves them, so nothing checks it")
     return count(self)

@@ -19,6 +19,7 @@ from .changes import check_unchanged
 from .engine import differentiate, node_of
 from .hooks import retain_grad
 from .leaf import materialise
+from .node import GradientEdge, Place, tensor_at
 from .propagate import key
 from .record import wrap
 from .tensor import Tensor, method
@@ -26,7 +27,7 @@ from .untraced import untraced
 from .wengert import current
 
 Tuple = tuple[Tensor, ...]
-Tensors = Tensor | Sequence[Tensor]
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
 @method
@@ -121,7 +122,7 @@ def grad(
         warnings.warn("only_inputs=False does nothing any more: only inputs get gradients", FutureWarning, stacklevel=2)
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs, so it needs allow_unused=True or None")
-    tensors = tuple(inputs.values()) if isinstance(inputs, dict) else _sequence(inputs)
+    tensors = _sequence(inputs.values() if isinstance(inputs, dict) else inputs)
     _check_inputs(tensors, "grad()")
     outs = _sequence(outputs)
     weights = _gradients(grad_outputs, outs)
@@ -187,7 +188,8 @@ def _run(
     gradients = _fit_all(outputs, weights, create)
     check_unchanged(outputs, targets)
     for t in targets or ():
-        retain_grad(t)
+        if type(t) is not Place:
+            retain_grad(t)
     retain = create if retain is None else retain
     differentiate(outputs, gradients, targets, _receive, retain_graph=retain, create_graph=create)
 
@@ -286,7 +288,10 @@ def _legacy(old: str, old_value: Any, new: str, new_value: Any) -> Any:
 
 
 def _sequence(tensors: Any) -> tuple[Tensor, ...]:
-    found = tuple(tensors) if isinstance(tensors, Iterable) and not isinstance(tensors, Tensor) else (tensors,)
+    one = isinstance(tensors, (Tensor, GradientEdge)) or not isinstance(tensors, Iterable)
+    found = (tensors,) if one else tuple(tensors)
+    if any(isinstance(t, GradientEdge) for t in found):
+        found = tuple([tensor_at(t) if isinstance(t, GradientEdge) else t for t in found])
     for t in found:
         if not isinstance(t, Tensor):
             raise TypeError(f"a tensor or a sequence of tensors is required; got {type(t).__name__}")

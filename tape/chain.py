@@ -163,15 +163,26 @@ def _replaced(result: Any, gs: Adjoints, hook: Hook) -> Adjoints:
     name = _name(hook)
     if not isinstance(result, tuple):
         raise TypeError(
-            f"a hook of a node must return None or a tuple of the tensors that replace the gradients; {name} returned "
-            f"a {type(result).__name__}"
+            f"expected tuple, but hook returned '{type(result).__name__}': {name}, a hook of a node, must return None or "
+            "a tuple of the tensors that replace the gradients"
         )
     if len(result) != len(gs):
-        raise RuntimeError(f"a hook of a node must keep the number of gradients, {len(gs)}; {name} returned {len(result)}")
-    for i, (g, mine) in enumerate(zip(gs, result)):
-        if mine is not None and g is None:
-            raise RuntimeError(f"gradient {i} is None, and {name} cannot replace it by a tensor; return None in its place")
-    return tuple([None if mine is None else _checked(mine, g._spec, hook) for g, mine in zip(gs, result)])  # type: ignore[union-attr]
+        raise RuntimeError(
+            f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected {len(gs)}): one "
+            "for each gradient"
+        )
+    return tuple([_replacement(mine, g, i, hook) for i, (g, mine) in enumerate(zip(gs, result))])
+
+
+def _replacement(mine: Any, g: Tensor | None, i: int, hook: Hook) -> Tensor | None:
+    if mine is None:
+        return None
+    if g is None:
+        raise RuntimeError(
+            f"can't replace a None gradient with a non-None value: gradient {i} of hook '{_name(hook)}' is None, so "
+            "return None in its place"
+        )
+    return _checked(mine, g._spec, hook)
 
 
 def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
@@ -183,13 +194,13 @@ def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
         )
     if result._spec.shape != spec.shape:
         raise RuntimeError(
-            f"a gradient hook must keep the shape: the gradient has shape {spec.shape}, {name} returned one of shape "
-            f"{result._spec.shape}"
+            f"hook '{name}' has changed the size of value: a gradient hook must keep the shape; the gradient has shape "
+            f"{spec.shape}, what it returned {result._spec.shape}"
         )
     if result.dtype != spec.dtype:
         raise RuntimeError(
-            f"a gradient hook must keep the dtype: the gradient is {spec.dtype}, {name} returned {result.dtype}; "
-            f"convert it with .to({spec.dtype})"
+            f"hook '{name}' has changed the type of value: a gradient hook must keep the dtype; the gradient is "
+            f"{spec.dtype}, what it returned {result.dtype}; convert it with .to({spec.dtype})"
         )
     return result
 

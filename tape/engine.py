@@ -31,7 +31,7 @@ class Task:
         callbacks: what to call when it is done.
     """
 
-    __slots__ = ("callbacks", "number", "roots", "wanted")
+    __slots__ = ("__weakref__", "callbacks", "number", "roots", "wanted")
 
     def __init__(self, roots: tuple[int, ...], wanted: dict[int, Any] | None):
         self.number = _numbers()

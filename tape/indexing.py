@@ -9,10 +9,11 @@ import numpy as np
 
 import ops
 
+from .inference import alike
 from .record import LARGE, getframe, new, wrap
 from .spec import spec, spec_of
 from .tensor import Tensor, method
-from .wengert import LISTS, current
+from .wengert import EVER_INFERRED, LISTS, current
 
 SELECT = ops.select.code
 NUMBER = spec((), np.dtype(np.float64))
@@ -59,7 +60,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     except KeyError:
         wengert = current()
     if ref is None or not wengert.recording:
-        return wrap(value)
+        return alike(wrap(value), self) if EVER_INFERRED else wrap(value)
     if ref is True:
         ref = self
     if index < 0:

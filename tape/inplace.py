@@ -12,7 +12,9 @@ from ops import REGISTRY
 from . import choosing  # noqa: F401  (its functions take the places of derived ones)
 from .creation import array_of
 from .functions import FUNCTIONS, is_method
+from .guard import GUARDS, before_change
 from .indexing import plain_index
+from .inference import check_changeable
 from .leaf import materialise
 from .tensor import Tensor, method
 from .version import increment
@@ -27,6 +29,8 @@ def check(tensor: Tensor, operation: str, *operands: Any) -> bool:
     for x in operands:
         if type(x) is not Tensor and isinstance(x, Tensor) and hasattr(x, "__adopt__") and x.__adopt__(tensor):
             return True
+    if tensor._inference:
+        check_changeable(tensor, operation)
     if not tensor.is_leaf:
         raise RuntimeError(
             f"{operation} cannot change this tensor in place: it has a history ({tensor.grad_fn.name()}, recorded at "
@@ -74,12 +78,14 @@ def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
 
 
 def check_writeable(array: np.ndarray, operation: str) -> None:
-    """Raise where NumPy would refuse to write."""
+    """Raise where NumPy would refuse to write; saved values that are guarded are copied first."""
     if not array.flags.writeable:
         raise RuntimeError(
             f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
             "from_numpy(), or of an expanded tensor.\nUse .clone() for a copy."
         )
+    if GUARDS:
+        before_change(array)
 
 
 def _inplace(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:

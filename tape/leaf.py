@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from .device import check_device
 from .record import wrap
 from .spec import spec_of
 from .tensor import Tensor, attribute, method, settable
+from .wengert import INFERRING
 
 
 def leaf(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -31,6 +33,10 @@ def require(tensor: Tensor) -> None:
         raise RuntimeError(
             f"only tensors of floating point or complex dtype can require gradients; this one is {tensor.dtype}.\n"
             "Write its numbers as floats (1.0 instead of 1), pass dtype=tape.float64, or convert it with .double()."
+        )
+    if tensor._inference and get_ident() not in INFERRING:
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\nUse a clone() of it."
         )
     tensor._node = True
 

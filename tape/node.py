@@ -234,8 +234,14 @@ def record_of_result(handle: int, i: int) -> int | None:
     return None
 
 
+class Place(Tensor):
+    """A place in the history, given by an edge: a tensor of zeros, because the value is not known."""
+
+    __slots__ = ()
+
+
 def tensor_at(edge: GradientEdge) -> Tensor:
-    """A tensor that has its gradient at this edge; its value is not known, and reads as zero.
+    """The leaf at an edge, or a `Place`.
 
     Raises:
         TypeError: if this is no edge of our graph.
@@ -251,10 +257,10 @@ def tensor_at(edge: GradientEdge) -> Tensor:
     blank = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)[()]
     if row[SPEC] is None:
         known = record_of_result(handle, i)
-        if known is None:
-            return output(current(), handle, i, blank, row[CODE], row[LASTI])
-        handle = known
-    return wrap(blank, handle, spec)
+        handle = output(current(), handle, i, blank, row[CODE], row[LASTI])._node if known is None else known
+    place: Place = object.__new__(Place)
+    place._data, place._node, place._spec = blank, handle, spec
+    return place
 
 
 @attribute

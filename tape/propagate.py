@@ -171,7 +171,8 @@ def _opened(
     needed = ["xs" in needs] * len(values) if op.variadic else [name in needs for name in op.operands]
     values = tuple([v.open() if n and type(v) is Packed else v for n, v in zip(needed, values)])
     if record:  # what a hook gives back for a leaf is not the leaf
-        values = tuple([at_leaf(ref, v) if isinstance(ref, Tensor) and n else v for n, ref, v in zip(needed, refs, values)])
+        ours = [n and isinstance(ref, Tensor) for n, ref in zip(needed, refs)]
+        values = tuple([at_leaf(ref, v) if mine else v for mine, ref, v in zip(ours, refs, values)])
     return values, opened(z) if "z" in needs else None
 
 

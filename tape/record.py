@@ -17,10 +17,11 @@ from ops import REGISTRY, Op
 
 from .errors import check_real, misfit
 from .evaluate import forward_of
+from .inference import check_savable, mark, settle
 from .location import user_frame
 from .spec import Spec, spec_of
 from .tensor import Narrow, Tensor
-from .wengert import WengertList, current
+from .wengert import EVER_INFERRED, INFERRING, WengertList, current
 
 LARGE = 1 << 16
 new = object.__new__
@@ -35,6 +36,8 @@ def wrap(value: Any, node: Any = None, spec: Spec | None = None) -> Tensor:
     tensor._data = value
     tensor._node = node
     tensor._spec = spec
+    if INFERRING:
+        mark(tensor)
     return tensor
 
 
@@ -146,8 +149,13 @@ def bind(
         wanted = wanted_operands(op, tuple([ref is not None for ref in refs]))
         if wanted:
             refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
+            if EVER_INFERRED:
+                check_savable(op, operands, wanted)
             return append(wengert, op, refs, values, z, spec, params, wanted)
-    return wrap(z, None, spec) if spec else tuple(map(wrap, z))
+    if not spec:
+        return tuple(map(wrap, z))
+    made = wrap(z, None, spec)
+    return settle(op, operands, params, made) if EVER_INFERRED else made
 
 
 @cache

@@ -59,12 +59,12 @@ class SavedTensor:
             RuntimeError: if the value was released, or is put away already.
         """
         if not (callable(pack) and callable(unpack)):
-            raise TypeError("register_hooks(): incompatible function arguments; it takes two functions, pack and unpack")
+            raise TypeError("register_hooks(): incompatible function arguments; it takes two functions: pack, unpack")
         value = self._value()
         if value is None:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor after it has been freed: a backward without retain_graph=True "
-                "has released it"
+                "Calling register_hooks on a saved tensor after it has been freed: a backward without "
+                "retain_graph=True has released it"
             )
         if type(value) is Packed:
             raise RuntimeError(
@@ -110,7 +110,7 @@ def read(node: Any, handle: int, name: str, raw: bool) -> Any:
         if value is None or isinstance(value, float):
             raise AttributeError(f"node {node.name()} keeps no tensor for '_raw_saved_{name}'")
         return SavedTensor(node, handle, place, i if type(row[place]) is tuple else None)
-    if value is None or isinstance(value, (int, float)) and not isinstance(value, np.generic):
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
         return value
     ref: Any = handle if i is None else refs[i]
     if isinstance(ref, Tensor):

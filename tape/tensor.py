@@ -49,6 +49,7 @@ class Tensor(Operators):
     _grad: Tensor | None = None
     _chain: Any = None
     _retains = False
+    _inference = False
     _accumulator: Any = None
     _versions: list[int] | None = None
 

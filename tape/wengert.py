@@ -206,6 +206,12 @@ class WengertList:
 LISTS: dict[int, WengertList] = {}
 """The list of each living thread, by thread identifier."""
 
+INFERRING: dict[int, bool] = {}
+"""The threads that are in inference mode, and whether gradients would be on without it."""
+
+EVER_INFERRED: list[bool] = []
+"""Not empty when a thread has ever been, so that there may be tensors which were made so."""
+
 _by_number: dict[int, WengertList] = {}
 _starting = threading.RLock()
 _thread = threading.local()
@@ -252,6 +258,7 @@ def _start() -> WengertList:
 def _end(ident: int, ended: WengertList) -> None:
     if LISTS.get(ident) is ended:
         del LISTS[ident]
+        INFERRING.pop(ident, None)
 
 
 def _orphan() -> WengertList | None:

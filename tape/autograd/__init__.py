@@ -7,7 +7,14 @@ from ..backward import backward_all as backward, grad
 from . import anomaly_mode, function, grad_mode, graph, variable
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
@@ -23,6 +30,6 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "function", "grad",
-    "grad_mode", "gradcheck", "gradgradcheck", "graph", "is_grad_enabled", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled", "variable",
+    "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Switching recording off and on: ``no_grad``, ``enable_grad``, ``set_grad_enabled``.
+"""Switching recording off and on: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``.
 
 Each works as a context and as a decorator, with or without parentheses, of functions, generators,
 coroutines and asynchronous generators.  The switch belongs to the thread, and goes back when the
@@ -7,27 +7,44 @@ block is left, by an exception too.
 
 from __future__ import annotations
 
-import functools
-import inspect
-import types
-import warnings
-from collections.abc import Callable, Generator
+from _thread import get_ident
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
-from ..wengert import current
+from ..wengert import EVER_INFERRED, INFERRING, current
+from .decorating import decorate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled",
+]  # fmt: skip
 
 
 def is_grad_enabled() -> bool:
-    """Whether this thread records operations.
+    """Whether this thread records operations, or would outside `inference_mode`.
 
     >>> is_grad_enabled()
     True
     """
-    return current().recording
+    switched = INFERRING.get(get_ident())
+    return current().recording if switched is None else switched
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in `inference_mode`."""
+    return get_ident() in INFERRING
+
+
+def _switch(mode: bool) -> None:
+    """Recording on or off; in inference mode nothing is recorded, but what is set is remembered."""
+    ident = get_ident()
+    if INFERRING and ident in INFERRING:
+        INFERRING[ident] = mode
+    else:
+        current().recording = mode
 
 
 class _Switch:
@@ -40,16 +57,15 @@ class _Switch:
         self._before: list[bool] = []
 
     def __enter__(self) -> None:
-        wengert = current()
-        self._before.append(wengert.recording)
-        wengert.recording = self.mode
+        self._before.append(is_grad_enabled())
+        _switch(self.mode)
 
     def __exit__(self, *_: Any) -> None:
-        current().recording = self._before.pop()
+        _switch(self._before.pop())
 
     def __call__(self, function: F) -> F:
         """Decorate a function: its body runs in this mode."""
-        return decorate(function, self.mode)
+        return decorate(function, partial(_Switch, self.mode))
 
 
 class _FixedSwitch(_Switch):
@@ -59,7 +75,7 @@ class _FixedSwitch(_Switch):
     fixed: bool
 
     def __new__(cls, function: Any = None) -> Any:
-        return object.__new__(cls) if function is None else decorate(function, cls.fixed)
+        return object.__new__(cls) if function is None else decorate(function, partial(_Switch, cls.fixed))
 
     def __init__(self) -> None:
         super().__init__(self.fixed)
@@ -89,6 +105,9 @@ class enable_grad(_FixedSwitch):
 class set_grad_enabled(_Switch):
     """Recording on or off: from now on as a call, for a while as a context or decorator.
 
+    Raises:
+        TypeError: if the mode is not a bool.
+
     >>> import tape
     >>> with tape.set_grad_enabled(False):
     ...     tape.is_grad_enabled()
@@ -98,97 +117,80 @@ class set_grad_enabled(_Switch):
     __slots__ = ()
 
     def __init__(self, mode: bool):
-        super().__init__(bool(mode))
-        wengert = current()
-        self._before.append(wengert.recording)
-        wengert.recording = self.mode
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled() takes True or False, which must be bool; got {mode!r}")
+        super().__init__(mode)
+        self._before.append(is_grad_enabled())
+        _switch(mode)
 
     def __enter__(self) -> None:
         """The call has switched already."""
-        current().recording = self.mode
+        _switch(self.mode)
 
     def __call__(self, function: F) -> F:
-        current().recording = self._before.pop()
-        return decorate(function, self.mode)
+        _switch(self._before.pop())
+        return decorate(function, partial(_Switch, self.mode))
 
     def __repr__(self) -> str:
-        return f"set_grad_enabled({self.mode})"
+        return f"{__name__}.set_grad_enabled(mode={self.mode})"
 
 
-def decorate(function: Any, mode: bool) -> Any:
-    """A function, generator, coroutine or asynchronous generator whose body runs in a mode."""
-    if inspect.isclass(function):
-        warnings.warn(
-            f"Decorating classes is deprecated, and turns {function.__name__} into a function whose instances are made in "
-            "that mode; its methods run as ever.\nDecorate __init__, or the methods that are meant.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    if inspect.isasyncgenfunction(function):
-        return functools.wraps(function)(lambda *args, **kwargs: _async_generator(function(*args, **kwargs), mode))
-    if inspect.iscoroutinefunction(function):
-        return functools.wraps(function)(_coroutine(function, mode))
-    if inspect.isgeneratorfunction(function):
-        return functools.wraps(function)(_generator(function, mode))
+class inference_mode:
+    """Nothing is recorded within, not under `enable_grad` either, and what is made there stays out of every history.
 
-    @functools.wraps(function)
-    def within(*args: Any, **kwargs: Any) -> Any:
-        with _Switch(mode):
-            return function(*args, **kwargs)
+    A tensor made within (``x.is_inference()``) cannot be changed in place outside, and no operation
+    outside can save it for backward; a ``clone()`` of it can.  It takes part in operations that
+    need not save it, as a constant.  ``inference_mode(False)`` leaves the mode, with gradients on.
 
-    return within
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> with tape.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
+    """
 
+    __slots__ = ("_before", "mode")
 
-def _coroutine(function: Any, mode: bool) -> Callable[..., Any]:
-    async def within(*args: Any, **kwargs: Any) -> Any:
-        return await _awaited(function(*args, **kwargs), mode)
+    def __new__(cls, mode: Any = True) -> Any:
+        return object.__new__(cls) if isinstance(mode, bool) else decorate(mode, cls)
 
-    return within
+    def __init__(self, mode: bool = True):
+        self.mode = mode
+        self._before: list[tuple[bool, bool | None]] = []
 
+    def __enter__(self) -> None:
+        self._before.append((current().recording, INFERRING.get(get_ident())))
+        _set_inference(not self.mode, False if self.mode else None)
 
-def _generator(function: Any, mode: bool) -> Callable[..., Any]:
-    def within(*args: Any, **kwargs: Any) -> Any:
-        return (yield from _steps(function(*args, **kwargs), mode))
+    def __exit__(self, *_: Any) -> None:
+        _set_inference(*self._before.pop())
 
-    return within
+    def __call__(self, function: F) -> F:
+        """Decorate a function: its body runs in this mode."""
+        return decorate(function, partial(inference_mode, self.mode))
 
 
-def _steps(generator: Any, mode: bool) -> Generator[Any, Any, Any]:
-    """Drive a generator or coroutine, each step of it in a mode; the caller runs in the caller's own."""
-    send, argument = generator.send, None
-    while True:
-        try:
-            with _Switch(mode):
-                item = send(argument)
-        except StopIteration as stop:
-            return stop.value
-        try:
-            send, argument = generator.send, (yield item)
-        except GeneratorExit:
-            with _Switch(mode):
-                generator.close()
-            raise
-        except BaseException as error:
-            send, argument = generator.throw, error
+def _set_inference(recording: bool, switched: bool | None) -> None:
+    ident, wengert = get_ident(), current()
+    if switched is None:
+        INFERRING.pop(ident, None)
+    else:
+        EVER_INFERRED[:] = [True]
+        INFERRING[ident] = switched
+    wengert.recording = recording
 
 
-@types.coroutine
-def _awaited(awaitable: Any, mode: bool) -> Generator[Any, Any, Any]:
-    return (yield from _steps(awaitable, mode))
+class set_multithreading_enabled:
+    """Taken so that programs which ask for it run: a backward here is swept by the thread that calls it."""
 
+    __slots__ = ("mode",)
 
-async def _async_generator(generator: Any, mode: bool) -> Any:
-    step: Any = generator.asend
-    arguments: tuple[Any, ...] = (None,)
-    while True:
-        try:
-            item = await _awaited(step(*arguments).__await__(), mode)
-        except StopAsyncIteration:
-            return
-        try:
-            step, arguments = generator.asend, ((yield item),)
-        except GeneratorExit:
-            await _awaited(generator.aclose().__await__(), mode)
-            raise
-        except BaseException as error:
-            step, arguments = generator.athrow, (error,)
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        """Nothing changes."""
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing has changed."""

@@ -1,34 +1,45 @@
-"""The history as a graph: nodes and edges."""
+"""The history as a graph: nodes, edges, and what can be hung on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ..engine import node_of
-from ..node import AccumulateGrad, Node, edge_of
+from ..node import AccumulateGrad, GradientEdge, Node, edge_of
 from ..tensor import Tensor
 from ..version import increment
+from .multi_grad import register_multi_grad_hook
+from .saved_tensors import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 
-__all__ = ["AccumulateGrad", "GradientEdge", "Node", "get_gradient_edge", "increment_version"]
-
-
-class GradientEdge(NamedTuple):
-    """A node, and which of its results is meant."""
-
-    node: Node
-    output_nr: int
+__all__ = [
+    "AccumulateGrad", "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where in the graph a tensor's gradient is computed.
+    """Where in the graph a tensor's gradient is computed; `grad` and `backward` take it in the tensor's place.
 
     Raises:
         RuntimeError: if the tensor does not require grad.
+
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> edge = get_gradient_edge(x * 3)
+    >>> tape.autograd.grad(edge, x, grad_outputs=tape.ones(2))
+    (tensor([3., 3.]),)
     """
     node, number = edge_of(node_of(tensor))
     if node is None:
-        raise RuntimeError("this tensor does not require grad, so it is not part of any graph")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require gradients.\nCreate it with "
+            "requires_grad=True, or compute it from tensors that require grad."
+        )
     return GradientEdge(node, number)
 
 

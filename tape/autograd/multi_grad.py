@@ -1,0 +1,139 @@
+"""``register_multi_grad_hook``: one function for the gradients of several tensors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..chain import RemovableHandle
+from ..engine import Task, node_of
+from ..propagate import key
+from ..row import X, Y, operands
+from ..sweep_python import visit
+from ..tensor import Tensor
+from ..wengert import current, list_of
+
+__all__ = ["register_multi_grad_hook"]
+
+
+class MultiHandle:
+    """Takes several hooks away again, by ``remove()`` or at the end of a ``with`` block."""
+
+    __slots__ = ("handles",)
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Do not call the hook any more."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> MultiHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> MultiHandle:
+    """Call ``fn`` in every backward that computes gradients of these tensors.
+
+    With mode ``"all"``, when the last of those gradients is there: ``fn(grads)``, with None for the
+    tensors that this backward does not reach.  With ``"any"``, at the first: ``fn(grad)``.
+    What ``fn`` returns is not used.  Returns a handle whose ``remove()`` takes the hook away.
+
+    Raises:
+        ValueError: for another mode.
+        RuntimeError: in mode ``"all"``, if one of the tensors does not require grad.
+
+    >>> import tape
+    >>> x, y = tape.ones(2, requires_grad=True), tape.ones(2, requires_grad=True)
+    >>> handle = register_multi_grad_hook((x, y), lambda grads: print(grads))
+    >>> (x * 2).sum().backward()
+    [tensor([2., 2.]), None]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode!r}")
+    if not callable(fn):
+        raise TypeError(f"register_multi_grad_hook() takes a function of the gradients; got {type(fn).__name__}")
+    gather = Gather(tensors, fn) if mode == "all" else First(fn)
+    wanted = [t.requires_grad or mode == "all" for t in tensors]
+    return MultiHandle(tuple([t.register_hook(gather.hook(i)) for i, t in enumerate(tensors) if wanted[i]]))
+
+
+class First:
+    """Calls a function with the first gradient that comes in a backward."""
+
+    def __init__(self, fn: Callable[[Tensor], Any]):
+        self.fn = fn
+        self.last = -1
+        self.lock = threading.Lock()
+
+    def hook(self, i: int) -> Callable[[Tensor], None]:
+        return self.receive
+
+    def receive(self, g: Tensor) -> None:
+        number = _task().number
+        with self.lock:
+            called, self.last = self.last == number, number
+        if not called:
+            self.fn(g)
+
+
+class Gather:
+    """Calls a function with all gradients that come in a backward, when the last is there."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], Any]):
+        self.fn = fn
+        self.keys = [None if t._node is None else key(node_of(t)) + 0 for t in tensors]
+        self.parts: WeakKeyDictionary[Task, list[Any]] = WeakKeyDictionary()
+        self.lock = threading.Lock()
+
+    def hook(self, i: int) -> Callable[[Tensor], None]:
+        def receive(g: Tensor) -> None:
+            task = _task()
+            with self.lock:
+                if task not in self.parts:
+                    reached = reach(task)
+                    self.parts[task] = [sum(k in reached for k in self.keys), [None] * len(self.keys)]
+                part = self.parts[task]
+                part[0] -= 1
+                missing, grads = part
+                grads[i] = g
+            if not missing:
+                del self.parts[task]
+                self.fn(grads)
+
+        return receive
+
+
+def _task() -> Task:
+    task: Task | None = current().task
+    assert task is not None, "gradients come in a backward"
+    return task
+
+
+def reach(task: Task) -> set[int]:
+    """The keys of all tensors whose gradients a backward computes."""
+    targets = task.wanted
+    found = set(task.roots)
+    queue = [k for k in task.roots if k >= 0]
+    while queue:
+        wengert = list_of(queue[-1])
+        roots = [k for k in queue if wengert.owns(k)]
+        queue = [k for k in queue if not wengert.owns(k)]
+        with wengert.still():
+            rows = visit(wengert, roots, targets)
+        for row in rows.values():
+            for ref in operands(row[X], row[Y]):
+                if ref is None:
+                    continue
+                k = key(ref)
+                if k >= 0 and not wengert.owns(ref) and k not in found:
+                    queue.append(k)
+                if targets is None or k in rows or k in targets:
+                    found.add(k)
+    return found

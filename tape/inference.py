@@ -1,0 +1,87 @@
+"""Tensors made in inference mode: outside of it they are constants that nothing may save or change."""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+
+from .tensor import Tensor, method
+from .wengert import INFERRING
+
+
+class InferenceTensor(Tensor):
+    """A tensor made in inference mode; a class of its own, so that the short ways of recording need not look for it."""
+
+    __slots__ = ()
+    _inference = True
+
+
+def mark(tensor: Tensor) -> None:
+    """Note of a tensor just made whether that was in inference mode; a view is what its base is (`alike`)."""
+    if get_ident() in INFERRING:
+        value = tensor._data
+        if not isinstance(value, np.ndarray) or value.base is None:
+            _set(tensor, True)
+
+
+def alike(view: Tensor, base: Tensor) -> Tensor:
+    """A view of a tensor, as made in inference mode if that was."""
+    if view._inference != base._inference:
+        _set(view, base._inference)
+    return view
+
+
+def _set(tensor: Tensor, flag: bool) -> None:
+    kind = type(tensor)
+    if kind is Tensor or kind is InferenceTensor:
+        tensor.__class__ = InferenceTensor if flag else Tensor
+    else:
+        tensor._inference = flag
+
+
+def settle(op: Op, operands: Sequence[Any], params: dict[str, Any], made: Tensor) -> Tensor:
+    """The result of an operation that was not recorded, as made in inference mode if it was."""
+    if op.is_view(params) and isinstance(operands[0], Tensor):
+        return alike(made, operands[0])
+    if get_ident() in INFERRING:
+        _set(made, True)
+    return made
+
+
+def check_savable(op: Op, operands: Sequence[Any], wanted: Sequence[int]) -> None:
+    """Raise if a record would save the value of an operand that was made in inference mode.
+
+    Raises:
+        RuntimeError: saying so.
+    """
+    needs = op.needs(wanted)
+    for i, x in enumerate(operands):
+        if isinstance(x, Tensor) and x._inference and ("xs" if op.variadic else op.operands[i]) in needs:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward: one was made in inference_mode(), and the gradient of "
+                f"{op.name} needs its value.\nUse a clone() of it, or make it under no_grad() instead."
+            )
+
+
+def check_changeable(tensor: Tensor, operation: str) -> None:
+    """Raise if a tensor was made in inference mode, which has been left.
+
+    Raises:
+        RuntimeError: saying so.
+    """
+    if tensor._inference and get_ident() not in INFERRING:
+        raise RuntimeError(
+            f"{operation}: Inplace update to inference tensor outside InferenceMode is not allowed.\nChange a clone() "
+            "of it, or change it within `with tape.inference_mode():`."
+        )
+
+
+@method
+def is_inference(self: Tensor) -> bool:
+    """Whether this tensor was made in `inference_mode`."""
+    return self._inference
