@@ -152,7 +152,7 @@ def _run(
             _check_tangents(subject, point, options, report)
     if report.wrong and not by_hand:
         report.faults += lost(report.detached, report)
-        report.suspects, report.lines = find_suspects(subject, point, modes)
+        report.suspects, report.lines = find_suspects(*comparing.wide, modes)
 
 
 def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> bool:
