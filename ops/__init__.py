@@ -21,17 +21,19 @@ from . import (
     index,
     joining,
     linalg,
-    lookup,
     norms,
     numpy_functions,
     parts,
+    places,
     products,
     queries,
     reduction,
     selection,
     shape,
     special,
+    spectral,
     spectrum,
+    systems,
 )
 from .core import REGISTRY, Op, composite, plain
 from .operators import Operators, install, methods

@@ -18,7 +18,7 @@ EVERY = slice(None)
 
 
 class Slot:
-    """The place of an operand in the form of an index (see `ops.lookup`)."""
+    """The place of an operand in the form of an index (see `ops.places`)."""
 
     __slots__ = ()
 

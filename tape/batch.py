@@ -207,7 +207,7 @@ def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:
 
 
 def form_of(index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-    """The form of an index (see `ops.lookup`), and its arrays; masks without lanes as the numbers they mean."""
+    """The form of an index (see `ops.places`), and its arrays; masks without lanes as the numbers they mean."""
     form: list[Any] = []
     arrays: list[Any] = []
     for part in map(live, index):
@@ -251,7 +251,7 @@ class Batched(Layer):
         return spec(below.shape[1:], below.dtype) if self._level.alive else below
 
     @property
-    def _data(self) -> Any:  # type: ignore[override]
+    def _data(self) -> Any:
         if not self._level.alive:
             return self._primal._data
         raise hidden("This function reads the numbers of a tensor")

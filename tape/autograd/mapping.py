@@ -71,7 +71,7 @@ def _by_own(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[bool]) 
     dims = iter([0 if b else None for b in flags])
     in_dims = tuple([next(dims) if call.is_tensor(arg) else None for arg in call.args])
     with left(level):
-        returned = call.function.vmap(VmapInfo(level.n, level.randomness), in_dims, *call.arguments(xs))  # type: ignore[attr-defined]
+        returned = call.function.vmap(VmapInfo(level.n, level.randomness), in_dims, *call.arguments(xs))
     if not (isinstance(returned, tuple) and len(returned) == 2):
         raise RuntimeError(
             f"{name}.vmap must return two things, (output, out_dims), where out_dims has an entry for each output; it "
