@@ -64,11 +64,13 @@ def on_fresh_stack(wengert: WengertList, function: Callable[[], Any]) -> Any:
 def _wait(done: Any, stack: list[threading.Thread]) -> None:
     """Wait until a thread is done; an interrupt is for the one that is working, and comes back from there.
 
-    Not by ``Thread.join``, which takes a thread for ended once it was interrupted itself.
+    Not by ``Thread.join``, which takes a thread for ended once it was interrupted itself; and looking up now
+    and then, because an interrupt does not end the wait everywhere.
     """
     while True:
         try:
-            done.acquire()
+            while not done.acquire(timeout=0.1):
+                pass
             return
         except BaseException as error:
             ident = ctypes.c_ulong(stack[-1].ident or 0)
