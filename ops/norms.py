@@ -10,12 +10,12 @@ from .arithmetic import chain_mul
 from .batching import along
 from .comparison import eq, logical_and, ne
 from .core import ADJOINT, composite, general, ready
-from .decomposition import svdvals
 from .extremes import amax, amin
 from .parts import dot_part
 from .reduction import Axis, kept, normal_axes, sum
 from .selection import abs, sgn, where
 from .shape import cases_of, permute, reshape
+from .spectral import svdvals
 
 
 def _vector_norm(x: Any, *, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> Any:

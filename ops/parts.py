@@ -42,7 +42,7 @@ conj = linear(
 )
 
 
-def mH(x: Any) -> Any:  # noqa: N802  (the name that NumPy and PyTorch give it)
+def mH(x: Any) -> Any:
     """The conjugate transposes of a stack of matrices."""
     return mT(conjugate(x))
 

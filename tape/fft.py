@@ -41,11 +41,11 @@ def _frequencies(name: str, make: Any, what: str) -> Any:
 fftfreq = _frequencies("fftfreq", np.fft.fftfreq, "`fft` of")
 rfftfreq = _frequencies("rfftfreq", np.fft.rfftfreq, "`rfft` of")
 
-__all__ = ["fftfreq", "rfftfreq"]  # noqa: PLE0604
+__all__ = ["fftfreq", "rfftfreq"]
 for _op in REGISTRY.values():
     if _op.kind == "composite" and _op.name.startswith(TRANSFORMS):
         _function = public(_op)
         _function.__name__ = _function.__qualname__ = _op.name.removeprefix(TRANSFORMS)
         _function.__module__ = __name__
         globals()[_function.__name__] = _function
-        __all__ += [_function.__name__]
+        __all__ += [_function.__name__]  # noqa: PLE0604

@@ -1,13 +1,207 @@
-"""Linear algebra under NumPy's and PyTorch's name for it: ``tape.linalg.svd``, with the defaults that they share."""
+"""Linear algebra under the names of `torch.linalg`: stacks of real or complex matrices in the last two axes.
+
+>>> import tape
+>>> A = tape.tensor([[2.0, 0.0], [0.0, 3.0]], requires_grad=True)
+>>> tape.linalg.eigvalsh(A)
+tensor([2., 3.], grad_fn=<LinalgEighBackward0>)
+>>> tape.linalg.slogdet(A).logabsdet.backward()
+>>> A.grad
+tensor([[0.5000, 0.0000],
+        [0.0000, 0.3333]])
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
+
+import ops
 
 from .choosing import numpy_names
-from .functions import FUNCTIONS
+from .creation import array_of
+from .dtypes import check_dtype
+from .functions import FUNCTIONS, tensors
+from .record import as_tensor, wrap
+from .tensor import Tensor
 
-FROM_NUMPY = {name: FUNCTIONS[op.name] for name, op in numpy_names(np.linalg)}
-"""The functions of `numpy.linalg` that ops answer for."""
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "lstsq", "lu", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
+    "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
+    "vector_norm",
+]  # fmt: skip
 
-LinAlgError = np.linalg.LinAlgError
-globals().update(FROM_NUMPY)
-__all__ = ["LinAlgError", *FROM_NUMPY]  # noqa: PLE0604
+det, eigvals, eigvalsh, inv = (FUNCTIONS[name] for name in ("det", "eigvals", "eigvalsh", "inv"))
+cross, matmul, matrix_exp, multi_dot = (FUNCTIONS[name] for name in ("cross", "matmul", "matrix_exp", "multi_dot"))
+svdvals, solve_triangular, vecdot = (FUNCTIONS[name] for name in ("svdvals", "solve_triangular", "vecdot"))
+
+Slogdet = namedtuple("Slogdet", ("sign", "logabsdet"))
+Eig = namedtuple("Eig", ("eigenvalues", "eigenvectors"))
+Svd = namedtuple("Svd", ("U", "S", "Vh"))
+Qr = namedtuple("Qr", ("Q", "R"))
+Lu = namedtuple("Lu", ("P", "L", "U"))
+Lstsq = namedtuple("Lstsq", ("solution", "residuals", "rank", "singular_values"))
+
+
+def slogdet(A: Tensor) -> Slogdet:
+    """Sign of the determinant, and logarithm of its absolute value."""
+    return Slogdet(*tensors(ops.slogdet(A)))
+
+
+def eig(A: Tensor) -> Eig:
+    """Eigenvalues and eigenvectors, complex whatever the matrices are."""
+    return Eig(*tensors(ops.eig(A)))
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> Eig:
+    """Eigenvalues, ascending, and orthonormal eigenvectors of symmetric or Hermitian matrices."""
+    return Eig(*tensors(ops.eigh(A, UPLO=UPLO)))
+
+
+def svd(A: Tensor, full_matrices: bool = True) -> Svd:
+    """A = U diag(S) Vᴴ, with S in descending order.
+
+    With ``full_matrices`` U and Vᴴ are square; the vectors beyond those of S have no gradient.
+    """
+    return Svd(*tensors(ops.svd(A, full_matrices=full_matrices)))
+
+
+def qr(A: Tensor, mode: str = "reduced") -> Qr:
+    """A = Q R with orthonormal columns in Q and R upper triangular; in the mode "r" Q is empty.
+
+    Raises:
+        ValueError: on the mode "complete" of matrices with more rows than columns, which has no derivative.
+    """
+    if mode == "complete" and A.shape[-2] > A.shape[-1]:
+        raise ValueError("qr has a derivative in the modes 'reduced' and 'r'; 'complete' needs a wide or square A")
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"qr takes mode='reduced', 'complete' or 'r'; got {mode!r}")
+    q, r = tensors(ops.qr(A))
+    return Qr(wrap(np.empty(0, q.dtype)) if mode == "r" else q, r)
+
+
+def lu(A: Tensor, *, pivot: bool = True) -> Lu:
+    """A = P L U with rows exchanged by P, L lower triangular with ones on its diagonal, and U upper triangular."""
+    if not pivot:
+        raise RuntimeError("lu() exchanges rows, without which elimination is unstable; leave out pivot=False")
+    return Lu(*tensors(ops.lu.forward(A)))
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular L with A = L Lᴴ, or with ``upper`` the U with A = Uᴴ U."""
+    return as_tensor(ops.numpy_cholesky.forward(A, upper=upper))
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The X with A X = B, or X A = B where not ``left``; B is one vector, a stack of vectors, or matrices."""
+    if not left:
+        return solve(A.mT, B.mT).mT
+    vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    if vectors and B.ndim > 1:
+        return as_tensor(ops.solve(A, B.unsqueeze(-1))).squeeze(-1)
+    return as_tensor(ops.solve(A, B))
+
+
+def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """Pseudo-inverse (Moore and Penrose): singular values below max(atol, rtol max(S)) count as 0."""
+    if atol is not None:
+        largest = np.linalg.svdvals(array_of(A)).max(axis=-1, initial=0.0)
+        share = np.divide(atol, largest, out=np.zeros_like(largest), where=largest > 0)
+        rtol = np.maximum(share, 0.0 if rtol is None else rtol)
+    return as_tensor(ops.pinv(A, rcond=rtol, hermitian=hermitian))
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
+    """The X of least |A X − B|, for matrices of full rank: ``solution``, ``residuals``, ``rank``, ``singular_values``.
+
+    The gradient flows through the solution and the residuals (the squares of |A X − B|, where A has more
+    rows than columns).
+    """
+    rank = matrix_rank(A, rtol=rcond)
+    x = matmul(pinv(A, rtol=rcond), B)
+    tall = A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all())
+    residuals = (matmul(A, x) - B).abs().square().sum(dim=-2) if tall else wrap(np.empty(0, A.dtype))
+    return Lstsq(x, residuals, rank, wrap(np.linalg.svdvals(array_of(A))))
+
+
+def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """Number of singular values above max(atol, rtol max(S))."""
+    x = array_of(A)
+    s = np.abs(np.linalg.eigvalsh(x)) if hermitian else np.linalg.svdvals(x)
+    share = (0.0 if atol is not None else max(x.shape[-2:]) * np.finfo(s.dtype).eps) if rtol is None else rtol
+    limit = np.maximum(atol or 0.0, share * s.max(axis=-1, initial=0.0))
+    return wrap(np.asarray((s > limit[..., None]).sum(axis=-1))[()])
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The n-th power of square matrices; of the inverse for n < 0."""
+    return as_tensor(ops.matrix_power.forward(A if n >= 0 else inv(A), abs(n)))
+
+
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of a vector or of matrices: of all elements where neither ``ord`` nor ``dim`` is given."""
+    A = A if dtype is None else A.to(check_dtype(dtype))
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim)
+    dim = tuple(range(A.ndim)) if dim is None else dim
+    if isinstance(dim, int) or len(dim) == 1:
+        return vector_norm(A, ord, dim, keepdim)
+    return matrix_norm(A, ord, dim, keepdim)
+
+
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """(Σ |x|^ord)^(1/ord) over some dimensions, or over all elements."""
+    x = x if dtype is None else x.to(check_dtype(dtype))
+    axis = tuple(dim) if isinstance(dim, list) else dim
+    return as_tensor(ops.vector_norm(x, ord=ord, axis=axis, keepdims=keepdim))
+
+
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:  # fmt: skip
+    """Norms of the matrices in two dimensions: 'fro', 'nuc', ±1, ±2 or ±inf."""
+    A = A if dtype is None else A.to(check_dtype(dtype))
+    return as_tensor(ops.matrix_norm.forward(A, ord, tuple(dim), keepdim))
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """Condition number: |A| |A⁻¹| in the norm p, or the quotient of extreme singular values."""
+    if p in (None, 2, -2):
+        s = svdvals(A)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices."""
+    return as_tensor(ops.diagonal(A, offset=offset, axis1=dim1, axis2=dim2))
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of A as a map from its last axes to its first ``ind``."""
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    size = int(np.prod(rows, dtype=int))
+    return inv(A.reshape(size, -1)).reshape(*columns, *rows)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    shape = tuple(A.shape[B.ndim :])
+    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(shape)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Matrices of powers: row i has 1, xᵢ, xᵢ², … along a new last axis of length N (that of x where None)."""
+    powers = np.arange(x.shape[-1] if N is None else N)
+    return x.unsqueeze(-1) ** powers.astype(x.dtype)
+
+
+for _name, _op in numpy_names(np.linalg):
+    if _name not in globals():
+        globals()[_name] = FUNCTIONS[_op.name]
+        __all__ += [_name]  # noqa: PLE0604

@@ -15,7 +15,10 @@ ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 MANY = ["fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"]
 TWO = ["fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"]
 OPTIONS = {
-    **{name: [{}, {"n": 3}, {"n": 8, "dim": 1}, {"dim": 0, "norm": "ortho"}, {"norm": "forward", "n": 7}] for name in ONE},
+    **{
+        name: [{}, {"n": 3}, {"n": 8, "dim": 1}, {"dim": 0, "norm": "ortho"}, {"norm": "forward", "n": 7}]
+        for name in ONE
+    },
     **{name: [{}, {"s": (2, 6)}, {"dim": (0, 2), "norm": "ortho"}, {"s": (4, 3), "dim": (2, 0)}] for name in MANY},
     **{name: [{}, {"s": (2, 6), "norm": "forward"}, {"dim": (0, 1), "norm": "backward"}] for name in TWO},
 }
