@@ -73,7 +73,7 @@ class Run:
 
     Attributes:
         bits: 64 or 32.
-        many: whether it runs over many elements rather than one.
+        size: over how many elements it runs.
         inputs, constants: what the first values are.
         rows: ops with the numbers of their operands.
         outputs: what is written.
@@ -81,12 +81,11 @@ class Run:
     """
 
     bits: int
-    many: bool
+    size: int
     inputs: Sequence[Input]
     constants: Sequence[float | bool]
     rows: Sequence[tuple[Op, tuple[int, ...]]]
     outputs: Sequence[Output]
-    addresses: int
 
 
 @cache
@@ -209,7 +208,7 @@ class Writer:
 
     def __init__(self, run: Run, width: int | None = None):
         if width is None:
-            width = target().lanes(run.bits) if run.many else 1
+            width = target().lanes(run.bits) if run.size != 1 else 1
         self.run, self.width = run, width
         self.real = "double" if run.bits == 64 else "float"
         self.item = run.bits // 8
@@ -331,7 +330,11 @@ class Writer:
             chunk.lines.append(f"{place} = add i64 {base}, {item * offset}\n")
         else:
             scaled = self.name()
-            chunk.lines.append(f"{scaled} = mul i64 {INDEX[lies]}, {item}\n{place} = add i64 {base}, {scaled}\n")
+            start = base
+            if offset:
+                start = self.name()
+                chunk.lines.append(f"{start} = add i64 {base}, {item * offset}\n")
+            chunk.lines.append(f"{scaled} = mul i64 {INDEX[lies]}, {item}\n{place} = add i64 {start}, {scaled}\n")
         chunk.lines.append(f"{pointer} = inttoptr i64 {place} to ptr\n")
         return pointer
 
@@ -466,7 +469,7 @@ class Writer:
             self.declare(f"declare {self.real} @{name}({self.real}, {t})")
             lines += [f"{value} = call reassoc {self.real} @{name}({self.real} {zero}, {t} %a{k})"]
         if output.how == "mean":
-            lines += [f"%q{k} = mul i64 %count, %closing", f"%n{k} = sitofp i64 %q{k} to {self.real}", f"%m{k} = fdiv {self.real} {value}, %n{k}"]
+            lines += [f"%m{k} = fdiv {self.real} {value}, {hexadecimal(float(self.run.size), self.run.bits)}"]
             value = f"%m{k}"
         word = HEADER + output.memory
         return [*lines, f"%c{k} = getelementptr i64, ptr %t2, i64 {word}", f"%d{k} = load i64, ptr %c{k}",

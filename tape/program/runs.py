@@ -12,7 +12,7 @@ from ops import REGISTRY
 
 from ..evaluate import forward_of
 from ..spec import Spec, spec
-from .kernels import KERNEL
+from .frames import KERNEL
 from .listing import Listing, listing_of, op_number
 from .rules import rules
 from .trace import CONSTANT, NUMBERS, Block, Trace
