@@ -27,6 +27,13 @@ class finfo:
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
+    tiny: float
+
     def __init__(self, type: Any = None):
         dtype = check_dtype(type) or get_default_dtype()
         if kind_of(dtype) not in "fc":

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import tape
-from tape.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from tape.autograd.gradcheck import (
+    GradcheckError,
+    get_analytical_jacobian,
+    get_numerical_jacobian,
+    gradcheck,
+    gradgradcheck,
+)
 from tape.gradcheck import Unfit, check
 
 
@@ -130,3 +136,45 @@ def test_the_names_of_pytorch():
     assert tape.autograd.gradgradcheck is gradgradcheck
     assert tape.autograd.gradcheck.GradcheckError is GradcheckError
     assert issubclass(GradcheckError, RuntimeError)
+
+
+# Jacobians under PyTorch's old names.
+
+
+def outer(xs):
+    return tape.outer(*xs), xs[0] * 2
+
+
+def test_numerical_jacobians():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0, 5.0])
+    with pytest.warns(FutureWarning, match="`get_numerical_jacobian` was part of PyTorch's private API"):
+        by_x, by_y = get_numerical_jacobian(outer, (x, y), eps=1e-6)
+    np.testing.assert_allclose(by_x, np.kron(np.eye(2), [3.0, 4.0, 5.0]), atol=1e-8)
+    np.testing.assert_allclose(by_y, np.kron([1.0, 2.0], np.eye(3)), atol=1e-8)
+    with pytest.warns(FutureWarning):
+        (alone,) = get_numerical_jacobian(outer, (x, y), target=y, eps=1e-6)
+    np.testing.assert_array_equal(alone, by_y)
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="Expected grad_out to be"):
+        get_numerical_jacobian(outer, (x, y), grad_out=2.0)
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="real inputs"):
+        get_numerical_jacobian(lambda xs: xs[0] * 1j, x)
+
+
+def test_analytical_jacobians():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0, 5.0])
+    with pytest.warns(FutureWarning, match="`get_analytical_jacobian` was part of PyTorch's private API"):
+        (by_x, by_y), *facts = get_analytical_jacobian((x, y), outer((x, y))[0])
+    np.testing.assert_array_equal(by_x, np.kron(np.eye(2), [3.0, 4.0, 5.0]))
+    np.testing.assert_array_equal(by_y, np.kron([1.0, 2.0], np.eye(3)))
+    assert facts == [True, True, True]
+    rng = np.random.default_rng(0)
+    z = x * 2
+    z.register_hook(lambda g: g * rng.random())
+    with pytest.warns(FutureWarning):
+        assert get_analytical_jacobian((x, y), z)[1:] == (False, True, True)
+    with pytest.warns(FutureWarning):
+        assert get_analytical_jacobian((x, y), z, nondet_tol=3.0)[1]
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="Expected grad_out to be"):
+        get_analytical_jacobian((x,), z, grad_out=2.0)
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="expects a real output"):
+        get_analytical_jacobian((x,), z * 1j)

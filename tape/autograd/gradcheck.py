@@ -13,11 +13,12 @@ import numpy as np
 
 from ..gradcheck.check import check
 from ..gradcheck.errors import GradcheckError
+from ..gradcheck.jacobians import get_analytical_jacobian, get_numerical_jacobian
 from ..gradcheck.second import second_order
 from ..gradcheck.subject import has_history, title_of
 from ..tensor import Tensor
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 
 Inputs = Tensor | Sequence[Any]
 
