@@ -69,12 +69,14 @@ from .tensor import Tensor
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
-    if name in ("fft", "func", "linalg", "testing"):
+    if name in ("fft", "func", "linalg", "testing", "utils"):
         return import_module(f".{name}", __name__)
     if name == "bfloat16":
         return dtypes.bfloat16()
     if name == "vmap":
         return import_module(".func", __name__).vmap
+    if name == "checkpoint":
+        return import_module(".utils.checkpoint", __name__).checkpoint
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from .changes import check_unchanged
 from .engine import differentiate, node_of
 from .hooks import retain_grad
 from .leaf import materialise
+from .locks import new_lock
 from .node import GradientEdge, Place, tensor_at
 from .propagate import key
 from .record import wrap
@@ -229,7 +229,7 @@ def _pass_through(chain: Chain, leaf: Tensor, box: list[Any]) -> None:
     chain.leave((), kept)
 
 
-_adding = threading.RLock()
+_adding = new_lock()
 """Held while a gradient is added, because leaves are shared between threads."""
 
 

@@ -17,12 +17,14 @@ class Guarded:
 
     Attributes:
         value: the value as it was when it was saved.
+        copied: whether its memory was changed since, so that this is a copy.
     """
 
-    __slots__ = ("__weakref__", "value")
+    __slots__ = ("__weakref__", "copied", "value")
 
     def __init__(self, value: Any):
         self.value = value
+        self.copied = False
 
 
 class Guards:
@@ -73,7 +75,7 @@ class Guards:
         for reference in tuple(self._by_memory.pop(id(owner(array)), ())):
             guarded = reference()
             if guarded is not None:
-                guarded.value = guarded.value.copy()
+                guarded.value, guarded.copied = guarded.value.copy(), True
 
     def clear(self) -> None:
         """Forget everything, so that no backward through what was recorded is possible any more."""

@@ -21,10 +21,11 @@ from .wengert import WengertList, current
 
 
 class Pair(NamedTuple):
-    """What puts a value away, and what gets it back."""
+    """What puts a value away, and what gets it back; `note` sees each row first, also those of inner pairs."""
 
     pack: Callable[[Tensor], Any]
     unpack: Callable[[Any], Tensor]
+    note: Callable[[Sequence[Any]], None] | None = None
 
 
 class Packed:
@@ -123,6 +124,9 @@ class _Packing:
 
     def __call__(self, row: Sequence[Any]) -> None:
         pair, rows = self.pairs[-1], self.wengert.rows
+        for outer in self.pairs:
+            if outer.note:
+                outer.note(row)
         values = packed(row[XV], row[X], pair), packed(row[YV], row[Y], pair), packed(row[ZV], None, pair)
         row = (*row[:XV], *values, *row[ZV + 1 :])
         if rows and rows[-WIDTH + HANDLE] > row[HANDLE]:
@@ -163,6 +167,11 @@ def pop() -> None:
     packing.pairs.pop()
     if not packing.pairs:
         wengert.extend = wengert.rows.extend
+
+
+def innermost(wengert: WengertList) -> Pair | None:
+    """The pair that is used now, if there is one."""
+    return wengert.extend.pairs[-1] if is_packing(wengert) else None
 
 
 def is_packing(wengert: WengertList) -> bool:

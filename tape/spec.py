@@ -7,12 +7,12 @@ A spec's `index` is its row in `TABLE`, where the jitted passes read its size an
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import numpy as np
 
 from .dtypes import is_narrow, kind_of
+from .locks import new_lock
 from .tensor import Narrow, Tensor
 
 FLOAT64, FLOAT32, OTHER = 0, 1, 2
@@ -50,7 +50,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.rows = np.zeros((64, 2), dtype=np.int64)
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.interned: dict[tuple[tuple[int, ...], np.dtype[Any]], Spec] = {}
 
     def add(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:

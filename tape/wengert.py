@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from . import liveness
+from .locks import in_child, new_lock
 from .row import HANDLE, WIDTH, XV, YV, ZV
 
 THREAD_SHIFT = 40
@@ -68,7 +69,7 @@ class WengertList:
         self._sweeps: set[int] = set()
         self.task: Any = None
         self.unpacked: str | None = None
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._released: list[Any] = []
         self.entangled = False
         self.hooks: dict[int, Any] = {}
@@ -213,7 +214,7 @@ EVER_INFERRED: list[bool] = []
 """Not empty when a thread has ever been, so that there may be tensors which were made so."""
 
 _by_number: dict[int, WengertList] = {}
-_starting = threading.RLock()
+_starting = new_lock()
 _thread = threading.local()
 
 
@@ -253,6 +254,19 @@ def _start() -> WengertList:
     _thread.owner = owner = _Owner()
     weakref.finalize(owner, _end, ident, made).atexit = False
     return made
+
+
+@in_child
+def _forget_other_threads() -> None:
+    """In a forked process: the other threads are gone, and with them the sweeps that they were at work on."""
+    ident = get_ident()
+    mine = LISTS.get(ident)
+    for other in set(LISTS) - {ident}:
+        del LISTS[other]
+        INFERRING.pop(other, None)
+    for wengert in _by_number.values():
+        if mine is None or mine.task is None:
+            wengert._sweeps.clear()
 
 
 def _end(ident: int, ended: WengertList) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..chain import RemovableHandle
 from ..engine import Task, node_of
+from ..locks import new_lock
 from ..propagate import key
 from ..row import X, Y, operands
 from ..sweep_python import visit
@@ -70,7 +70,7 @@ class First:
     def __init__(self, fn: Callable[[Tensor], Any]):
         self.fn = fn
         self.last = -1
-        self.lock = threading.Lock()
+        self.lock = new_lock()
 
     def hook(self, i: int) -> Callable[[Tensor], None]:
         return self.receive
@@ -90,7 +90,7 @@ class Gather:
         self.fn = fn
         self.keys = [None if t._node is None else key(node_of(t)) + 0 for t in tensors]
         self.parts: WeakKeyDictionary[Task, list[Any]] = WeakKeyDictionary()
-        self.lock = threading.Lock()
+        self.lock = new_lock()
 
     def hook(self, i: int) -> Callable[[Tensor], None]:
         def receive(g: Tensor) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import threading
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -13,6 +12,7 @@ from ops import REGISTRY, Op, Symbol
 from ops.core import OPS
 from ops.own import CHANGES
 
+from ..locks import new_lock
 from . import objectcache
 from .emit import NoLane
 from .lanes import kernel_module, vjp_formula
@@ -63,7 +63,7 @@ class Kernels:
         self._rules: list[Any] = []
         self._engines: dict[int, Any] = {}
         self._retired: list[Any] = []
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     def update(self) -> None:
         """Take in ops that were declared since."""

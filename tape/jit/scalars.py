@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +16,14 @@ from numba import types
 from numba.core.ccallback import CFunc
 from numba.core.errors import NumbaError
 
+from ..locks import new_lock
+
 TYPES = {64: types.float64, 32: types.float32}
 RETURNS = re.compile(r"^\s*ret i32 (\S+)", re.MULTILINE)
 
 _numbers = itertools.count()
 _known: dict[tuple[Callable[..., Any], int], tuple[str | None, Any]] = {}
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def scalar_name(code: Callable[..., Any], bits: int, operands: int) -> str | None:
