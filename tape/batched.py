@@ -99,8 +99,24 @@ def _register_hook(self: Batched, hook: Callable[[Tensor], Any]) -> Any:
     return register_hook(self._primal, below)
 
 
+def _stride(self: Batched, dim: int | None) -> Any:
+    steps = self._primal.stride()[1:] if self._level.alive else self._primal.stride()
+    return steps if dim is None else steps[dim]
+
+
+def _of_below(name: str) -> property:
+    """What a batched tensor says of its memory is what the tensor below says."""
+    return property(lambda self: getattr(self._primal, name))
+
+
+def _contiguous(self: Batched) -> Tensor:
+    return batched(self._primal.contiguous(), self._level)
+
+
+for _name in ("_version", "_is_view", "is_contiguous", "is_inference", "data_ptr", "grad_fn"):
+    setattr(Batched, _name, _of_below(_name))
 for _name, _change in {
-    "detach": _detach, "detach_": _detach_, "data": property(_data), "requires_grad_": _requires_grad_,
+    "contiguous": _contiguous, "stride": lambda self, dim=None: _stride(self, dim), "detach": _detach, "detach_": _detach_, "data": property(_data), "requires_grad_": _requires_grad_,
     "backward": _backward, "register_hook": _register_hook,
 }.items():  # fmt: skip
     setattr(Batched, _name, _change)

@@ -14,7 +14,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from ..dual import Direction, Dual, make, parts
+from ..batch import Batch, Batched
+from ..dual import Direction, make, parts
 from ..level import innermost, live
 from ..tensor import Tensor
 
@@ -113,13 +114,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "make_dual() needs a level to take the derivative at, and none is entered.\n"
             "Call it under `with tape.autograd.forward_ad.dual_level():`."
         )
-    if parts(tangent, current)[1] is not None:
+    if _parts(tangent, current)[1] is not None:
         raise RuntimeError(
             "the tangent has a forward gradient at the same level; pass unpack_dual(tangent).primal, or nest with "
             "tape.func.jvp for second derivatives"
         )
-    primal, moves = parts(tensor, current)
-    if moves is not None:
+    if _parts(tensor, current)[1] is not None:
         raise RuntimeError(
             "the tensor has a forward gradient at the same level already; pass unpack_dual(tensor).primal to give it "
             "another one"
@@ -134,13 +134,30 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"a tangent must have the dtype of its tensor: the tensor is {tensor.dtype}, the tangent {tangent.dtype}; "
             f"convert it with .to({tensor.dtype})"
         )
+    return _paired(tensor, tangent, current)
+
+
+def _paired(primal: Tensor, tangent: Tensor, level: Direction) -> Tensor:
+    """A dual at a level; of tensors that `vmap` maps at an inner one, in each of the lanes."""
     inner = innermost((primal, tangent))
-    if inner is not None and inner.depth > current.depth:
+    if isinstance(inner, Batch) and inner.depth > level.depth:
+        below = [x if has_lanes else inner.full(x) for x, has_lanes in map(inner.parts, (primal, tangent))]
+        return inner.layer(_paired(*below, level))
+    if inner is not None and inner.depth > level.depth:
         raise RuntimeError(
             "make_dual() cannot use an outer dual level within a transformation of tape.func that was entered later.\n"
             "Enter the dual level inside of the function, or use tape.func.jvp."
         )
-    return make(primal, tangent, current)
+    return make(live(primal), tangent, level)
+
+
+def _parts(x: Tensor, level: Direction) -> tuple[Any, Any]:
+    """Value and tangent at a level, also below the lanes of inner ones."""
+    x = live(x)
+    if isinstance(x, Batched) and x._level.depth > level.depth:
+        value, tangent = _parts(x._primal, level)
+        return x._level.layer(value), None if tangent is None else x._level.layer(tangent)
+    return parts(x, level)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -148,10 +165,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     current = _level(level)
     if current is None:
         return UnpackedDualTensor(live(tensor), None)
-    found = live(tensor)
-    if isinstance(found, Dual) and found._level.depth > current.depth:
-        return UnpackedDualTensor(found, None)
-    return UnpackedDualTensor(*parts(found, current))
+    return UnpackedDualTensor(*_parts(tensor, current))
 
 
 def _level(number: int | None) -> Direction | None:
