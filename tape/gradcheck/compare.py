@@ -106,7 +106,7 @@ def precision_of(dtype: np.dtype[Any]) -> float:
 
 def precisions(axes: Sequence[Axis]) -> Array:
     """The precision of each number of some axes."""
-    return np.array([precision_of(axis.dtype) for axis in axes for _ in range(axis.size)])
+    return np.repeat([precision_of(axis.dtype) for axis in axes], [axis.size for axis in axes])
 
 
 @dataclass(frozen=True)

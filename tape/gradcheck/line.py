@@ -53,11 +53,9 @@ class Element(Line):
 
     def __init__(self, grid: Grid, k: int, e: int):
         self.grid, self.subject, self.point, self.k, self.e = grid, grid.subject, grid.point, k, e
-        numbers = components(self.point[k])
+        numbers, self.scale = grid.numbers(k)
         self.x = real_dtype(self.point[k].dtype).type(numbers[e])
         self.size = sum(axis.size for axis in grid.outputs)
-        size = np.max(np.abs(numbers))
-        self.scale = float(size) if np.isfinite(size) and size > 0 else 1.0
 
     def moved(self, value: object, dtype: np.dtype[Any] | None = None) -> list[Array]:
         point = list(self.point)
@@ -91,6 +89,15 @@ class Grid:
         self.subject, self.point = subject, list(point)
         self.outputs: list[Axis] = subject.output_axes
         self.inputs: list[Axis] = subject.input_axes(point)
+        self._numbers: dict[int, tuple[Array, float]] = {}
+
+    def numbers(self, k: int) -> tuple[Array, float]:
+        """The numbers of one input, and the size of the largest of them."""
+        if k not in self._numbers:
+            numbers = components(self.point[k])
+            size = np.max(np.abs(numbers))
+            self._numbers[k] = numbers, float(size) if np.isfinite(size) and size > 0 else 1.0
+        return self._numbers[k]
 
     def line(self, k: int, e: int) -> Line:
         """The outputs along element e of input k."""
