@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import ops
 
 from ..dual import Direction, parts
 from ..func.call import Call, Tensors, detached, ones, tuple_of
-from ..func.seeds import blocks_along, rows_of
+from ..func.seeds import blocks_along, no_block, rows_of
 from ..history import requires_grad
-from ..record import wrap
 from ..tensor import Tensor
 from ..wengert import current
 from .grad_mode import set_grad_enabled
@@ -124,7 +121,8 @@ def jacobian(
 ) -> Any:  # fmt: skip
     """The Jacobian of a function: ``J[i][j]`` has the shape of output i followed by that of input j.
 
-    A single input, or output, that is no tuple has no index.
+    A single input, or output, that is no tuple has no index.  With complex numbers the entries are what
+    `tape.func.jacrev` says: ∂z/∂x of a complex output, and the gradient of a real one.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of tensors.
@@ -166,7 +164,8 @@ def hessian(
     """The second derivatives of a scalar function: ``H[i][j]`` has the shape of input i followed by that of input j.
 
     Arguments and errors are those of `jacobian`, which is taken of the gradient by
-    ``outer_jacobian_strategy``.
+    ``outer_jacobian_strategy``.  Of complex inputs it is ∂(∇f)/∂x = 2 ∂²f/∂x∂x̄; what ∇f depends on x̄ shows in
+    `hvp`, and in the Hessian of the function of `tape.view_as_real`.
 
     >>> import tape
     >>> hessian(lambda x: (x**3).sum(), tape.tensor([1.0, 2.0]))
@@ -197,11 +196,10 @@ def _rowwise(call: Call, vectorize: bool) -> list[list[Tensor]]:
 
 
 def _block(call: Call, rows: Tensor | None, z: Tensor, x: Tensor) -> Tensor:
-    shape = (*z._spec.shape, *x._spec.shape)
     if rows is None:
-        return wrap(np.zeros(shape, x.dtype)[()])
+        return no_block(z, x)
     with set_grad_enabled(call.create):
-        return ops.reshape(rows, shape=shape)
+        return ops.reshape(rows, shape=(*z._spec.shape, *x._spec.shape))
 
 
 def _check_rows(call: Call, i: int, rows: Sequence[Tensor | None]) -> None:

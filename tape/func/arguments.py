@@ -136,16 +136,6 @@ def split_aux(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
     return result
 
 
-def refuse_complex(name: str, tensors: list[Tensor], what: str) -> None:
-    """Raise RuntimeError if a tensor is complex."""
-    for i, x in enumerate(tensors):
-        if x.dtype.kind == "c":
-            raise RuntimeError(
-                f"{name} needs real {what}; number {i} is {x.dtype}. Differentiate real and imaginary parts apart, "
-                "by way of tape.view_as_real."
-            )
-
-
 def named_after(function: Callable[..., Any], transformed: Callable[..., Any], prefix: str) -> Callable[..., Any]:
     """A transformed function with a name of its own, and the original's documentation."""
     name = getattr(function, "__name__", type(function).__name__)

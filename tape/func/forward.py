@@ -18,7 +18,6 @@ from .arguments import (
     matching,
     named_after,
     outputs_in,
-    refuse_complex,
     replaced,
     split_aux,
     tensors_in,
@@ -92,7 +91,6 @@ def jacfwd(
         wrt = chosen(argnums, args)
         structure = structure_of(wrt)
         xs = inexact(tensors_in(wrt, "jacfwd(): the arguments that are differentiated"), "jacfwd()")
-        refuse_complex("jacfwd()", xs, "arguments")
         seen: list[Any] = []
 
         def call(moving: Sequence[Tensor], direction: Direction | None) -> list[Tensor]:
@@ -100,9 +98,7 @@ def jacfwd(
             output, aux = split_aux(result, has_aux, "jacfwd()")
             still = aux if direction is None else transform(lambda x: parts(x, direction)[0], aux)
             seen[:] = [structure_of(output), still]
-            outputs = inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
-            refuse_complex("jacfwd()", outputs, "results")
-            return outputs
+            return inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
 
         blocks = blocks_along(call, xs, chunk_size, randomness)
         made, aux = seen

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 import ops
 
 from ..autograd.grad_mode import set_grad_enabled
-from ..record import wrap
 from ..tensor import Tensor
 from ..wengert import current
 from .arguments import (
@@ -21,13 +18,12 @@ from .arguments import (
     matching,
     named_after,
     outputs_in,
-    refuse_complex,
     replaced,
     split_aux,
     tensors_in,
 )
 from .inner import Inner
-from .seeds import rows_of
+from .seeds import no_block, rows_of
 from .tree import build, structure_of, transform
 
 
@@ -153,6 +149,9 @@ def jacrev(
     The Jacobian has the structure of the output with, in the place of each tensor, the structure of
     the chosen arguments; each entry has the shape of the output followed by that of the argument.
 
+    Complex numbers, which PyTorch refuses: a real output has its gradient ∂z/∂a + i ∂z/∂b with respect to x = a + ib;
+    a complex one ∂z/∂x = ½ (∂z/∂a − i ∂z/∂b), the derivative of a holomorphic function, or dz/dx for a real x.
+
     Args:
         func: takes and returns tensors, or tuples, lists and dicts of tensors.
         argnums: position of the argument to differentiate, or a tuple of positions.
@@ -170,8 +169,6 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         called = _Called(func, args, kwargs, argnums, has_aux, "jacrev()")
         outputs = inexact(outputs_in(called.output, "jacrev()"), "jacrev()")
-        refuse_complex("jacrev()", called.inner.targets, "arguments")
-        refuse_complex("jacrev()", outputs, "results")
         create = current().recording and called.inner.is_seen_outside(*outputs)
         found = [build(called.structure, _rows(called, z, create, chunk_size)) for z in outputs]
         blocks = build(structure_of(called.output), found)
@@ -185,7 +182,7 @@ def _rows(called: _Called, z: Tensor, create: bool, chunk_size: int | None) -> l
     shape = z._spec.shape
     found = rows_of(called.inner, z, create, chunk_size)
     return [
-        wrap(np.zeros((*shape, *t._spec.shape), t.dtype)) if g is None
+        no_block(z, t) if g is None
         else called.inner.outside(ops.reshape(g, shape=(*shape, *t._spec.shape)))
         for t, g in zip(called.inner.targets, found)
     ]  # fmt: skip
