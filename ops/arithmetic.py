@@ -54,10 +54,10 @@ mul = elementwise(
 )
 
 div = elementwise(
-    "div", operator.truediv, lambda y: 1.0 / y, lambda y, z: -z / y,
+    "div", operator.truediv, lambda y: 1.0 / y, lambda x, y: -(x / y) / y,
     numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC,
     neutral={1: 1.0}, domain=(REAL, NONZERO),
-    doc="Quotient, elementwise: z = x / y.",
+    doc="Quotient, elementwise: z = x / y.  The result is not kept for the gradient, so that it may be changed in place.",
 )
 
 neg = elementwise(

@@ -80,7 +80,9 @@ def randint(
     if isinstance(high, (tuple, list)):
         high, size = None, high
     low, high = (0, low) if high is None else (low, high)
-    return leaf(generator().integers(low, high, tuple(size), dtype=check_dtype(dtype) or int64), requires_grad, device)
+    wanted = check_dtype(dtype) or int64
+    drawn = np.asarray(generator().integers(low, high, tuple(size), dtype=wanted if wanted.kind in "iub" else int64))
+    return leaf(drawn.astype(wanted, copy=False)[()], requires_grad, device)
 
 
 @drawing

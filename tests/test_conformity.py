@@ -119,3 +119,10 @@ def test_linalg_has_the_defaults_of_numpy_and_torch():
     assert tape.linalg.norm(tape.tensor(a), dim=1).shape == (3,)
     assert tape.linalg.matrix_power(tape.eye(2) * 2, 3)[0, 0] == 8
     assert set(tape.linalg.__all__) >= {"solve", "inv", "det", "eigh", "qr", "cholesky", "matmul", "matrix_norm"}
+
+
+def test_integers_of_any_dtype():
+    for dtype in (tape.float32, tape.uint8, tape.int32):
+        drawn = tape.randint(5, (100,), dtype=dtype)
+        assert drawn.dtype == dtype
+        assert set(drawn.tolist()) == {0, 1, 2, 3, 4}

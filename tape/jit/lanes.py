@@ -153,4 +153,6 @@ def vjp_formula(op: Op, side: int) -> Any:
     env |= {"z": Symbol("z"), "g": Symbol("g")}
     rule = op.rule(side)
     assert rule is not None
+    if rule.is_zero:
+        return 0.0
     return REGISTRY["chain_mul"](env["g"], rule(env)) if rule.is_partial else rule(env)
