@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
+from tape.autograd import forward_ad, functional
+from tape.batch import active
 from tape.func import vmap
 
 X = tape.arange(6.0).reshape(3, 2)
@@ -231,3 +234,56 @@ def test_hooks_see_the_lanes():
     assert_array_equal(x.grad, 80 * X)
     assert seen == [(2,)]
     assert_array_equal(vmap(tape.func.grad(f))(X), 80 * X)
+
+
+def test_duals_by_hand():
+    """The level outside, the duals made in each lane or around the whole batch."""
+    cosine = np.cos(X)
+    with forward_ad.dual_level():
+        moving = forward_ad.make_dual(X, X * 2)
+        assert_allclose(forward_ad.unpack_dual(vmap(tape.sin)(moving)).tangent, cosine * 2 * X)
+
+        def push(x, v):
+            z, z_dot = forward_ad.unpack_dual(forward_ad.make_dual(x, v).sin())
+            assert z.shape == z_dot.shape == (2,)
+            return z_dot
+
+        assert_allclose(vmap(push)(X, X), cosine * X)
+        assert_allclose(vmap(push, in_dims=(None, 0))(X[1], tape.eye(2)), np.diag(cosine[1]))
+        assert vmap(lambda x: (x, forward_ad.unpack_dual(x).tangent), out_dims=(0, None))(X)[1] is None
+        with pytest.raises(RuntimeError, match="at the same level already"):
+            vmap(lambda x: forward_ad.make_dual(forward_ad.make_dual(x, x), x))(X)
+
+
+def test_functional_within():
+    f = lambda x: (x**3).sum()  # noqa: E731
+    assert_allclose(vmap(lambda x: functional.jacobian(f, x))(X), 3 * X**2)
+    assert_allclose(vmap(lambda x: functional.hvp(f, x, x)[1])(X), 6 * X**2)
+    assert_allclose(vmap(lambda x: functional.hessian(f, x))(X)[2], np.diag(6 * X[2]))
+    assert_allclose(vmap(lambda x: functional.vjp(lambda w: w * x, X[0], x)[1])(X), X * X)
+
+
+def test_the_state_of_a_batched_tensor():
+    def look(x):
+        assert (x.is_leaf, x.requires_grad, x.grad, x.is_contiguous(), x.contiguous().shape) == (True, True, None, True, (2,))
+        assert (x.stride(), x._version, (x * 2).grad_fn.name()) == ((1,), 0, "MulBackward0")
+        return x.detach()
+
+    assert not vmap(look)(X.clone().requires_grad_()).requires_grad
+
+
+def test_threads_do_not_see_each_others_maps():
+    def work(k):
+        return vmap(tape.func.grad(lambda x: (x**k).sum()))(X), active()
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, (found, batches) in zip(range(1, 20), pool.map(work, range(1, 20))):
+            assert_allclose(found, k * X ** (k - 1))
+            assert batches == []
+
+
+def test_an_exception_leaves_the_map():
+    with pytest.raises(ZeroDivisionError):
+        vmap(lambda x: vmap(lambda y: 1 / 0)(x))(X)
+    assert active() == []
+    assert tape.randn(2).shape == (2,)

@@ -10,7 +10,6 @@ import ops
 from ops.batching import LanesDiffer
 
 from ..batch import Batch, active, batched, lanes_of
-from ..dual import zeros
 from ..tensor import Tensor
 from .grad_mode import no_grad
 
@@ -151,7 +150,7 @@ class Pushing:
             self.kept_by_forward(kept, args, z)
         if kept.for_forward is not None:
             kept.saved_tensors = kept.for_forward
-        moving = iter([zeros(x) if t is None and kept.materialize else t for x, t in zip(xs, x_dots)])
+        moving = iter([ops.zeros_like(x) if t is None and kept.materialize else t for x, t in zip(xs, x_dots)])
         found = function._jvp()(kept, *[next(moving) if call.is_tensor(x) else None for x in call.args])
         return found if isinstance(found, tuple) else (found,)
 
