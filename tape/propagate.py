@@ -115,6 +115,20 @@ def contributions(
     row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
 ) -> Iterable[tuple[int, Any, Any]]:
     """What a record adds to the adjoints of its operands: position, operand and contribution."""
+    return _by_its_ctx(row, g, wanted) if row[OP] == CUSTOM.code else _by_its_rules(row, g, wanted, record)
+
+
+def _by_its_ctx(row: list[Any], g: Any, wanted: Callable[[Any], bool]) -> list[tuple[int, Any, Any]]:
+    """The contributions of a custom function, whose ctx knows everything but the row."""
+    refs = row[X]
+    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
+    bars = row[PARAMS][0].vjp(g, positions, row) if positions else ()
+    return [(i, refs[i], bars[i]) for i in positions if bars[i] is not None]
+
+
+def _by_its_rules(
+    row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
+) -> Iterable[tuple[int, Any, Any]]:
     op = op_of(row)
     refs, values, params = arguments(row, op)
     if lacking(op, refs, values, row):
@@ -129,7 +143,7 @@ def contributions(
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
     dtype = row[SPEC] and row[SPEC].dtype
-    if narrow := (row[SPEC] is None or row[SPEC].narrow) and op is not CUSTOM:
+    if narrow := row[SPEC] is None or row[SPEC].narrow:
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
     if op.kind == "elementwise":
         values = op.promoted(values, dtype)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..hooks import copy_of
+from ..packing import Packed
+from ..propagate import at_leaf
 from ..record import output, wrap
 from ..row import CODE, HANDLE, LASTI, SPEC, XV, X
 from ..spec import Spec
@@ -38,7 +40,9 @@ PLAIN = (int, float, str, bool, type(None), np.ndarray)
 class Keeper:
     """The saved tensors of one application, and those among its attributes that have a history."""
 
-    __slots__ = ("__dict__", "_forward", "_handle", "_kept", "_outputs", "_present", "_saved", "_values")
+    __slots__ = (
+        "__dict__", "_forward", "_handle", "_kept", "_outputs", "_present", "_present_row", "_saved", "_values",
+    )  # fmt: skip
 
     _function: type[Function]
     _outputs: tuple[Spec | None, ...]
@@ -50,6 +54,7 @@ class Keeper:
         self._values: tuple[Any, ...] | None = None
         self._kept: dict[str, tuple[Any, Saved]] | None = None
         self._present: tuple[Any, Any] | None = None
+        self._present_row: Row | None = None
 
     def __getattr__(self, name: str) -> Any:
         kept = self._kept.get(name) if self._kept and not name.startswith("__") else None
@@ -99,8 +104,8 @@ class Keeper:
         return not all(map(_is_plain, self.__dict__.values())) if self.__dict__ else False
 
     def _row(self) -> Row | None:
-        if self._handle is None:
-            return None
+        if self._handle is None or self._present_row is not None:
+            return self._present_row
         try:
             return row_of(self._handle)
         except RuntimeError:
@@ -130,7 +135,11 @@ class Keeper:
             return self._present[kind][tensor]
         ref = row[X][tensor] if row is not None and kind == INPUT else None
         found = ref if isinstance(ref, Tensor) else tensor if isinstance(tensor, Tensor) else None
-        if (count_of(value) if found is None else count(found)) != version:
+        if type(value) is Packed:  # what a hook gives back for a leaf is not the leaf
+            value = value.open()
+            recording = found is not None and current().recording
+            found, version = (at_leaf(found, value) if recording else None), None
+        if version is not None and (count_of(value) if found is None else count(found)) != version:
             raise RuntimeError(
                 f"a tensor of shape {value.shape} that {self._title} saved was changed in place since, so its backward "
                 "would compute with other numbers.\nCall backward() before the change, or change a copy: x.clone()."

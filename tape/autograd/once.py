@@ -55,7 +55,7 @@ class Once:
     def name(self) -> str:
         return "Error"
 
-    def vjp(self, g: Any, wanted: tuple[int, ...]) -> list[Any]:
+    def vjp(self, g: Any, wanted: tuple[int, ...], row: Any = None) -> list[Any]:
         raise RuntimeError(
             f"trying to differentiate twice a function that is marked once_differentiable: {self.title}.\nWrite its "
             "backward in tensor operations and take the mark away, or do not differentiate its gradient."

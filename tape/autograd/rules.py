@@ -9,6 +9,7 @@ import numpy as np
 
 import ops
 from ops.bundle import Bundle
+from ops.core import in_dtype
 
 from ..node import node_of
 from ..record import wrap
@@ -17,6 +18,7 @@ from ..spec import Spec
 from ..tensor import Tensor
 from ..wengert import WengertList, current
 from .context import FunctionCtx
+from .keeping import Row
 
 
 OF_THE_NODE = frozenset({"metadata", "next_functions", "register_hook", "register_prehook"})
@@ -36,28 +38,28 @@ class BackwardCFunction(FunctionCtx):
         row = self._row() if name in OF_THE_NODE else None
         return super().__getattr__(name) if row is None else getattr(node_of(row[HANDLE])[0], name)
 
-    def vjp(self, g: Any, wanted: tuple[int, ...]) -> list[Any]:
+    def vjp(self, g: Any, wanted: tuple[int, ...], row: Row | None = None) -> list[Any]:
         """The user's backward: an adjoint, or None, for each tensor among the inputs.
 
-        `g` is the adjoint of the only output, or a `Bundle` of those of several.
+        `g` is the adjoint of the only output, or a `Bundle` of those of several; `row` is the record's, if at hand.
         """
         inputs, positions = self._inputs, self._positions
-        useful = [positions[k] for k in wanted]
+        useful = wanted if len(positions) == len(inputs) else tuple([positions[k] for k in wanted])
         self.needs_input_grad = tuple([i in useful for i in range(len(inputs))])
         backward = self._function._backward()
         parts = g if type(g) is Bundle else (g,)
         grads = [self._gradient(spec, parts[i]) for i, spec in enumerate(self._outputs)]
         wengert = current()
-        recording, where = wengert.recording, wengert.where
-        wengert.where = None  # the user's own lines are what is recorded now
+        recording, where, outer = wengert.recording, wengert.where, self._present_row
+        wengert.where, self._present_row = None, row  # the user's own lines are what is recorded now
         try:
             result = backward(self, *grads)
         finally:
-            wengert.recording, wengert.where = recording, where
+            wengert.recording, wengert.where, self._present_row = recording, where, outer
         bars = self._checked(result)
         made = [_fit(bars[i], inputs[i], i, self._title) if i in useful else None for i in positions]
-        # Without recording a view, so that nobody takes memory that the user may still hold for his own.
-        return made if recording else [_shown(bar._data) if type(bar) is Tensor else bar for bar in made]
+        # Without recording a copy, because the sweep takes it for its own and the user may still hold the memory.
+        return made if recording else [bar._data.copy() if type(bar) is Tensor else bar for bar in made]
 
     def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
         """The gradient of one output, in memory of its own."""
@@ -71,8 +73,10 @@ class BackwardCFunction(FunctionCtx):
 
     def _checked(self, result: Any) -> tuple[Any, ...]:
         """What backward returned, one item for each input."""
-        bars = result if isinstance(result, tuple) else tuple(result) if isinstance(result, list) else (result,)
         n = len(self._inputs)
+        if n == 1 and isinstance(result, Tensor) and self._inputs[0] is not None:
+            return (result,)
+        bars = result if isinstance(result, tuple) else tuple(result) if isinstance(result, list) else (result,)
         if len(bars) < n or any([bar is not None for bar in bars[n:]]):
             raise RuntimeError(
                 f"{self._title}.backward must return one gradient for each of the {n} inputs of forward; it returned "
@@ -143,12 +147,8 @@ class UserCode:
         self.wengert.recording, self.wengert.where = self.recording, self.where
 
 
-def _shown(value: Any) -> Any:
-    return value.view() if isinstance(value, np.ndarray) else value
-
-
 def _fit(bar: Any, spec: Any, i: int, title: str) -> Any:
-    """A gradient in its input's shape: summed over the axes along which the input would be expanded."""
+    """A gradient in its input's shape and dtype: summed over the axes along which the input would be expanded."""
     if bar is None or bar._spec is spec:
         return bar
     if bar._spec.shape != spec.shape:
@@ -162,6 +162,4 @@ def _fit(bar: Any, spec: Any, i: int, title: str) -> Any:
                 f"input {i} has shape {spec.shape}, its gradient {bar._spec.shape}"
             )
         bar = ops.sum_to(bar, shape=spec.shape)
-    if bar.dtype.kind != "c" or spec.dtype.kind == "c":
-        return bar
-    return wrap(np.real(bar._data)) if bar._node is None else bar.real
+    return in_dtype(bar, spec.dtype)

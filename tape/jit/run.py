@@ -205,20 +205,20 @@ class Run:
 
     def run_steps(self) -> None:
         """Run the chunk, then drop the arrays whose slots were given back."""
-        state, slots = self.work.state, self.work.slots
-        if state[COUNT]:
+        words, slots = self.work.words, self.work.slots
+        count, slot = words[COUNT], words[DROPPED]
+        if count:
             if self.execute is None:
-                reverse_sweep(int(state[STEPS]), int(state[COUNT]))
+                reverse_sweep(words[STEPS], count)
             else:
-                self.execute(0, int(state[COUNT]))
-            state[COUNT] = 0
-        slot = int(state[DROPPED])
+                self.execute(0, count)
+            words[COUNT] = 0
         while slot >= 0:
-            following = int(slots[slot, NEXT])
+            following = slots.item(slot, NEXT)
             del self.arrays[slot]
-            slots[slot, NEXT], state[FREE_SLOT] = state[FREE_SLOT], slot
+            slots[slot, NEXT], words[FREE_SLOT] = words[FREE_SLOT], slot
             slot = following
-        state[DROPPED] = -1
+        words[DROPPED] = -1
 
     def execute_plainly(self, first: int, count: int) -> None:
         """Run so many steps from one on."""
@@ -242,7 +242,7 @@ class Run:
     def adopt(self, ref: Any, position: int, array: Any, fresh: int = 0) -> None:
         """A slot around an array (or a bundle), which is ours from now on."""
         work = self.work
-        if work.state[SLOTS] + 1 > len(work.slots):
+        if work.words[SLOTS] + 1 > len(work.slots):
             work.grow_slots()
         kind = OTHER if isinstance(array, Bundle) else KINDS.get(array.dtype, OTHER)
         if position < 0:
@@ -262,10 +262,10 @@ class Run:
 
     def stop(self) -> None:
         """Let Python propagate the record at POSITION: its hooks first, then its rule."""
-        state, work = self.work.state, self.work
-        position = int(state[POSITION])
+        work = self.work
+        position = work.words[POSITION]
         row = self.wengert.row(position)
-        slot = int(work.row_slots[position]) - 1
+        slot = work.row_slots.item(position) - 1
         chain = self.wengert.hooks.get(row[HANDLE]) if self.wengert.hooks else None
         if self.flags.size and self.flags[position] & STOPS:
             self.call_hooks(chain, row, slot)
@@ -314,7 +314,7 @@ class Run:
         if self.targets is None or ref is None:
             return ref is not None
         if self.wengert.owns(ref):
-            return bool(self.flags[self.wengert.locate(ref)] & LEADS)
+            return self.flags.item(self.wengert.locate(ref)) & LEADS != 0
         return type(ref) is int or key(ref) in self.targets
 
     def deposit(self, ref: Any, bar: Any, given: set[int]) -> None:
@@ -323,7 +323,7 @@ class Run:
         if isinstance(bar, Bundle):
             bar = bar.copy()  # its parts may lie in memory that the sweep is about to use again
         position = self.wengert.locate(ref) if self.wengert.owns(ref) else -1
-        slot = int(work.row_slots[position]) - 1 if position >= 0 else int(find_leaf(work.address, id(ref)))
+        slot = work.row_slots.item(position) - 1 if position >= 0 else find_leaf(work.address, id(ref))
         if slot < 0:
             self.adopt(ref, position, bar if isinstance(bar, Bundle) else own(bar, given))
         elif isinstance(bar, Bundle):

@@ -46,7 +46,7 @@ class Workspace:
     were handed out stay good until the sweep ends, so a further arena is added, none is moved.
 
     Attributes:
-        state: the words that the jitted code shares; `address` is where they are.
+        state: the words that the jitted code shares; `address` is where they are, and `words` gives them as ints.
         clean: the state as a sweep finds it; `reset` copies it over the last one's.
         tables: the tables of others whose addresses the state holds, by word.
         row_slots: for every row its slot plus one, all 0 between sweeps.
@@ -55,6 +55,7 @@ class Workspace:
     def __init__(self) -> None:
         ALL.append(self)
         self.state = constant_state()
+        self.words = memoryview(self.state)
         self.clean = self.state.copy()
         self.address = address_of(self.state)
         self.steps = np.zeros((CHUNK, STEP_WORDS), dtype=np.int64)
