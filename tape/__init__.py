@@ -10,7 +10,7 @@ tensor([2., 4.])
 
 from importlib import import_module
 from math import e, inf, nan, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import (
     attributes,
@@ -66,11 +66,18 @@ from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_
 from .size import Size
 from .tensor import Tensor
 
+if TYPE_CHECKING:
+    from .program import Program, compile, load, record  # noqa: A004
+
+globals().pop("record", None)  # the room of that name; users mean the function
+
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
     if name in ("fft", "func", "linalg", "testing", "utils"):
         return import_module(f".{name}", __name__)
+    if name in ("Program", "compile", "load", "record"):
+        return getattr(import_module(".program", __name__), name)
     if name == "bfloat16":
         return dtypes.bfloat16()
     if name == "vmap":
