@@ -274,10 +274,10 @@ class Applied:
         return self.op(*values)
 
 
-def _end(name: str, x: str) -> Callable[[], Any]:
+def _end(name: str, x: str) -> Callable[[Any], Any]:
     """The partials of a partial that is scalar code."""
 
-    def end() -> Any:
+    def end(g: Any) -> Any:
         raise RuntimeError(
             f"the partial of {name} with respect to {x} is compiled scalar code, which has no derivative of its own, "
             f"so {name} can be differentiated once only.\nGive that partial as a formula, or as an op with partials: "

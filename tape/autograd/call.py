@@ -192,10 +192,7 @@ def append_row(wengert: WengertList, refs: tuple[Any, ...], values: Any, ctx: An
 
 
 def _among(x: Any, tensors: Sequence[Any]) -> bool:
-    for y in tensors:
-        if x is y:
-            return True
-    return False
+    return any(x is y for y in tensors)
 
 
 def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any]) -> Tensor:

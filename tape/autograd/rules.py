@@ -20,7 +20,6 @@ from ..wengert import WengertList, current
 from .context import FunctionCtx
 from .keeping import Row
 
-
 OF_THE_NODE = frozenset({"metadata", "next_functions", "register_hook", "register_prehook"})
 
 
