@@ -10,8 +10,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 from ops.bundle import Bundle
-from ops.core import OPS
-from ops.core import in_dtype
+from ops.core import OPS, in_dtype
 
 from .dtypes import float32, is_narrow
 from .location import locate, user_frame
@@ -21,7 +20,6 @@ from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, YV, ZV, X, Y
 from .spec import Spec
 from .tensor import Tensor
 from .wengert import current, row_of
-
 
 CLONE = REGISTRY["clone"]
 
