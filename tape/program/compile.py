@@ -56,9 +56,9 @@ class CompiledFunction:
         programs: what was recorded so far.
     """
 
-    def __init__(self, function: Callable[..., Any], tier: str, most_paths: int):
+    def __init__(self, function: Callable[..., Any], tier: str, threads: int | None, most_paths: int):
         functools.update_wrapper(self, function)
-        self.function, self.tier, self.most_paths = function, tier, most_paths
+        self.function, self.tier, self.threads, self.most_paths = function, tier, threads, most_paths
         self._paths: dict[Any, Paths] = {}
 
     @property
@@ -82,7 +82,7 @@ class CompiledFunction:
         if paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
             paths = self._paths.setdefault(call.key, Paths())
-        if paths.eager or any(isinstance(x, (Traced, Layer)) for x in call.given):
+        if paths.eager or any([isinstance(x, (Traced, Layer)) for x in call.given]):
             return self._eager(args, kwargs, call)
         last, missed = None, None
         path = paths.first
@@ -108,7 +108,7 @@ class CompiledFunction:
         except Untraceable as reason:
             self._give_up(paths, str(reason))
             return self._eager(args, kwargs, call)
-        path = Path(Program(listing, results, call.key, self.tier))
+        path = Path(Program(listing, results, call, self.tier, self.threads))
         paths.count += 1
         if last is None:
             paths.first = path
@@ -136,9 +136,23 @@ class CompiledFunction:
 
 
 def compile(  # noqa: A001
-    function: Callable[..., Any] | None = None, *, tier: str = "optimised", most_paths: int = MOST_PATHS
+    function: Callable[..., Any] | None = None,
+    *,
+    tier: str = "optimised",
+    threads: int | None = None,
+    most_paths: int = MOST_PATHS,
 ) -> Any:
     """A function that is recorded when it is first called with arguments of some shapes, and replayed after.
+
+    Whenever the function looks at a value (``if x > 0``, ``float(x)``, ``x.numpy()``), every replay verifies
+    that the value is the same, and another path through the function is recorded where it is not.
+
+    Args:
+        function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.  Arrays in
+            give arrays out; tensors in give tensors out, which can be differentiated to any order.
+        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can.
+        threads: how many threads share large work; by default as many as there are processors.
+        most_paths: how many paths are kept; a function that takes more runs as it is, with a warning.
 
     >>> import numpy as np, tape
     >>> @tape.compile
@@ -148,5 +162,5 @@ def compile(  # noqa: A001
     8.1548
     """
     if function is None:
-        return lambda f: compile(f, tier=tier, most_paths=most_paths)
-    return CompiledFunction(function, tier, most_paths)
+        return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths)
+    return CompiledFunction(function, tier, threads, most_paths)
