@@ -56,7 +56,7 @@ class CompiledFunction:
         programs: what was recorded so far.
     """
 
-    def __init__(self, function: Callable[..., Any], tier: str, threads: int | None, most_paths: int):
+    def __init__(self, function: Callable[..., Any], tier: str | None, threads: int | None, most_paths: int):
         functools.update_wrapper(self, function)
         self.function, self.tier, self.threads, self.most_paths = function, tier, threads, most_paths
         self._paths: dict[Any, Paths] = {}
@@ -138,7 +138,7 @@ class CompiledFunction:
 def compile(  # noqa: A001
     function: Callable[..., Any] | None = None,
     *,
-    tier: str = "optimised",
+    tier: str | None = None,
     threads: int | None = None,
     most_paths: int = MOST_PATHS,
 ) -> Any:
@@ -150,7 +150,8 @@ def compile(  # noqa: A001
     Args:
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.  Arrays in
             give arrays out; tensors in give tensors out, which can be differentiated to any order.
-        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can.
+        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
+            the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.
         most_paths: how many paths are kept; a function that takes more runs as it is, with a warning.
 

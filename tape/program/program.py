@@ -61,7 +61,7 @@ class Program:
     """
 
     def __init__(
-        self, recorded: Listing, results: Results | None, call: Call | None = None, tier: str = "optimised",
+        self, recorded: Listing, results: Results | None, call: Call | None = None, tier: str | None = None,
         threads: int | None = None,
     ):  # fmt: skip
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
@@ -171,7 +171,7 @@ def unboxed(z: Any) -> Any:
 
 
 def record(
-    function: Callable[..., Any], *args: Any, tier: str = "optimised", threads: int | None = None, **kwargs: Any
+    function: Callable[..., Any], *args: Any, tier: str | None = None, threads: int | None = None, **kwargs: Any
 ) -> Program:
     """Record one call of a function as a `Program`.
 
@@ -179,7 +179,8 @@ def record(
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.
         args, kwargs: an example of its arguments.  Arrays, tensors and floats may have other values in a
             replay; everything else, and the shapes and dtypes, are those of the example.
-        tier: ``"interpret"``, ``"quick"`` or ``"optimised"``.
+        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
+            the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.
 
     Raises:
