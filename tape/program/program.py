@@ -37,10 +37,15 @@ class GuardMissed(RuntimeError):
     def __init__(self, index: int, guard: Guard, value: Any):
         self.index, self.guard, self.value = index, guard, value
         super().__init__(
-            f"the recorded list holds only while {guard.what} gives {guard.seen!r}, and for these inputs it gives "
-            f"{value!r}.\n  asked at {guard.location}\n"
+            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it gives "
+            f"{shown(value)}.\n  asked at {guard.location}\n"
             "Call the function through tape.compile, which records each path that is taken, or choose with tape.where()."
         )
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    return repr(value.item() if np.size(value) == 1 else value)
 
 
 class Program:
