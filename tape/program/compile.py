@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from ..func.tree import transform
 from ..level import Layer
 from ..record import wrap
 from ..tensor import Tensor
+from .listing import Listing
 from .program import GuardMissed, Program
 from .recording import record_call
 from .signature import Call, take_apart
+from .surroundings import Surroundings
 from .trace import Untraceable, same
 from .traced import Traced
 
 MOST_PATHS = 32
+MOST_SIGNATURES = 256
 
 
 class Paths:
@@ -27,11 +31,11 @@ class Paths:
     A guard that misses leads on to the program that was recorded for the value that it met.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fixed_floats: bool = False) -> None:
         self.first: Path | None = None
         self.count = 0
         self.missed = 0
-        self.fixed_floats = False
+        self.fixed_floats = fixed_floats
         self.eager = False
 
 
@@ -56,10 +60,11 @@ class CompiledFunction:
         programs: what was recorded so far.
     """
 
-    def __init__(self, function: Callable[..., Any], tier: str, most_paths: int):
+    def __init__(self, function: Callable[..., Any], tier: str | None, threads: int | None, most_paths: int):
         functools.update_wrapper(self, function)
-        self.function, self.tier, self.most_paths = function, tier, most_paths
+        self.function, self.tier, self.threads, self.most_paths = function, tier, threads, most_paths
         self._paths: dict[Any, Paths] = {}
+        self._surroundings: Surroundings | None = None
 
     @property
     def programs(self) -> list[Program]:
@@ -75,14 +80,18 @@ class CompiledFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._surroundings is None or not self._surroundings.unchanged():
+            self._surroundings, self._paths = Surroundings(self.function), {}
         call = take_apart(args, kwargs)
         paths = self._paths.get(call.key)
         if paths is None:
+            while len(self._paths) >= MOST_SIGNATURES:
+                self._paths.pop(next(iter(self._paths)), None)
             paths = self._paths[call.key] = Paths()
         if paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
-            paths = self._paths.setdefault(call.key, Paths())
-        if paths.eager or any(isinstance(x, (Traced, Layer)) for x in call.given):
+            paths = self._paths.setdefault(call.key, Paths(fixed_floats=True))
+        if paths.eager or any([isinstance(x, (Traced, Layer)) for x in call.given]):
             return self._eager(args, kwargs, call)
         last, missed = None, None
         path = paths.first
@@ -91,6 +100,8 @@ class CompiledFunction:
                 return path.program.run(call.given)
             except GuardMissed as miss:
                 last, missed, path = path, miss, path.branch(miss)
+            except Exception:  # the function itself says what is wrong, if anything is
+                return self._eager(args, kwargs, call)
         return self._record(args, kwargs, call, paths, last, missed)
 
     def _record(self, args: Any, kwargs: Any, call: Call, paths: Paths, last: Any, missed: Any) -> Any:
@@ -108,7 +119,10 @@ class CompiledFunction:
         except Untraceable as reason:
             self._give_up(paths, str(reason))
             return self._eager(args, kwargs, call)
-        path = Path(Program(listing, results, call.key, self.tier))
+        if not paths.fixed_floats and float in kinds_of(call) and narrower(listing):
+            paths.fixed_floats = True
+            return self(*args, **kwargs)
+        path = Path(Program(listing, results, call, self.tier, self.threads))
         paths.count += 1
         if last is None:
             paths.first = path
@@ -128,17 +142,40 @@ class CompiledFunction:
         """Call the function itself; arrays in give arrays out."""
         if any(isinstance(x, Tensor) for x in call.given) or not call.given:
             return self.function(*args, **kwargs)
-        from ..func.tree import transform  # noqa: PLC0415
-
         as_tensors = transform(lambda x: wrap(x) if isinstance(x, (np.ndarray, np.generic)) else x, (args, kwargs))
         result = self.function(*as_tensors[0], **as_tensors[1])
         return transform(lambda x: x._data if isinstance(x, Tensor) else x, result)
 
 
+def kinds_of(call: Call) -> list[type]:
+    """The types of what varies in a call."""
+    return [type(x) for x in call.given]
+
+
+def narrower(listing: Listing) -> bool:
+    """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
+    return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
+
+
 def compile(  # noqa: A001
-    function: Callable[..., Any] | None = None, *, tier: str = "optimised", most_paths: int = MOST_PATHS
+    function: Callable[..., Any] | None = None,
+    *,
+    tier: str | None = None,
+    threads: int | None = None,
+    most_paths: int = MOST_PATHS,
 ) -> Any:
     """A function that is recorded when it is first called with arguments of some shapes, and replayed after.
+
+    Whenever the function looks at a value (``if x > 0``, ``float(x)``, ``x.numpy()``), every replay verifies
+    that the value is the same, and another path through the function is recorded where it is not.
+
+    Args:
+        function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.  Arrays in
+            give arrays out; tensors in give tensors out, which can be differentiated to any order.
+        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
+            the first of them, and the next when it has run so often that compiling would have paid.
+        threads: how many threads share large work; by default as many as there are processors.
+        most_paths: how many paths are kept; a function that takes more runs as it is, with a warning.
 
     >>> import numpy as np, tape
     >>> @tape.compile
@@ -148,5 +185,5 @@ def compile(  # noqa: A001
     8.1548
     """
     if function is None:
-        return lambda f: compile(f, tier=tier, most_paths=most_paths)
-    return CompiledFunction(function, tier, most_paths)
+        return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths)
+    return CompiledFunction(function, tier, threads, most_paths)

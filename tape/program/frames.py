@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import struct
 import sys
@@ -75,10 +76,12 @@ class Caller:
         self.parts = shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
         self._frames: list[Frame] = []
 
-    def rename(self, names: dict[int, int]) -> None:
-        """Read the values under other positions."""
-        self.numbers = [names[k] for k in self.numbers]
-        self.arrays = [(names[k], spec) for k, spec in self.arrays]
+    def renamed(self, names: dict[int, int]) -> Caller:
+        """The same, but the values are read under other positions."""
+        made = copy.copy(self)
+        made.numbers = [names[k] for k in self.numbers]
+        made.arrays = [(names[k], spec) for k, spec in self.arrays]
+        return made
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """What the kernel makes, in the order of the group's targets."""

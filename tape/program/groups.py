@@ -166,7 +166,7 @@ def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, Source | A
     g = _grouping()
     part = _ops(len(REGISTRY))[3]
     for number, k in enumerate(group.outside.tolist()):
-        if listing.is_number(k):
+        if listing.code[k] == CONSTANT and isinstance(listing.constant(k), (*NUMBERS, np.floating, np.bool_)):
             yield number, listing.constant(k)
             continue
         spec = listing.spec_of(k)

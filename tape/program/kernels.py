@@ -38,7 +38,7 @@ def run_of(layout: Layout) -> Any:
         for i, value in enumerate(target.values):
             how = "each" if many else "one" if target.how in ("each", "pack") else target.how
             outputs.append(fused.Output(int(layout.place[value]), how, start + i, address))
-    constants = [c if isinstance(c, bool) else float(c) for c in layout.constants]
+    constants = [bool(c) if isinstance(c, (bool, np.bool_)) else float(c) for c in layout.constants]
     return fused.Run(group.bits, group.size, inputs, constants, rows, outputs)
 
 

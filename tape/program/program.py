@@ -20,7 +20,7 @@ from .listing import Listing
 from .passes import shorten
 from .recording import Results, record_call
 from .replay import Replay
-from .signature import take_apart
+from .signature import Call, take_apart
 from .trace import CONSTANT, Guard
 
 REPLAY = REGISTRY["replay"]
@@ -37,10 +37,15 @@ class GuardMissed(RuntimeError):
     def __init__(self, index: int, guard: Guard, value: Any):
         self.index, self.guard, self.value = index, guard, value
         super().__init__(
-            f"the recorded list holds only while {guard.what} gives {guard.seen!r}, and for these inputs it gives "
-            f"{value!r}.\n  asked at {guard.location}\n"
+            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it gives "
+            f"{shown(value)}.\n  asked at {guard.location}\n"
             "Call the function through tape.compile, which records each path that is taken, or choose with tape.where()."
         )
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    return repr(value.item() if np.size(value) == 1 else value)
 
 
 class Program:
@@ -60,14 +65,20 @@ class Program:
     (3, tensor(25.))
     """
 
-    def __init__(self, recorded: Listing, results: Results | None, key: Any = None, tier: str = "optimised"):
-        self.recorded, self.results, self.key, self.tier = recorded, results, key, tier
+    def __init__(
+        self, recorded: Listing, results: Results | None, call: Call | None = None, tier: str | None = None,
+        threads: int | None = None,
+    ):  # fmt: skip
+        self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
+        self.key = call and call.key
+        self.tensors = call is not None and (not call.given or any(isinstance(x, Tensor) for x in call.given))
         self.guards = recorded.guards
         self.count = len(recorded.outputs) - len(self.guards)
         self.replays = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor) and c._node is not None}
         self.captures = tuple(tensors.values())
+        self.plain = not self.captures and not self.tensors
         self._lock = threading.Lock()
         self._derived: dict[Any, Program] = {}
 
@@ -79,7 +90,7 @@ class Program:
     @cached_property
     def replay(self) -> Replay:
         """The list made ready to run."""
-        return Replay(self.listing, self.tier)
+        return Replay(self.listing, self.tier, self.threads)
 
     def __len__(self) -> int:
         return len(self.listing)
@@ -102,21 +113,22 @@ class Program:
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
         assert self.results is not None
-        tensors = not given
-        tracked = bool(self.captures)
-        for x in given:
-            if isinstance(x, Tensor):
-                tensors = True
-                tracked = tracked or x._node is not None
+        if self.plain:
+            return self.results.build(list(map(unboxed, self.verified(given))))
+        tracked = bool(self.captures) or any([isinstance(x, Tensor) and x._node is not None for x in given])
         if tracked and current().recording:
             return self.results.build(REPLAY(*given, *self.captures, program=self))
         values = self.evaluate(given)
-        return self.results.build([wrap(z[()]) for z in values] if tensors else [z[()] for z in values])
+        return self.results.build([wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values)))
 
     def evaluate(self, xs: Sequence[Any]) -> list[Any]:
+        """The results for inputs that are arrays or tensors, as arrays, after the guards have been verified."""
+        return self.verified([x._data if isinstance(x, Tensor) else x for x in xs[: self.recorded.inputs]])
+
+    def verified(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays, after the guards have been verified."""
         self.replays += 1
-        values = self.replay([x._data if isinstance(x, Tensor) else x for x in xs[: self.recorded.inputs]])
+        values = self.replay(xs)
         if not self.guards:
             return values
         for i, (guard, value) in enumerate(zip(self.guards, values[self.count :])):
@@ -154,18 +166,27 @@ class Program:
             with self._lock:
                 found = self._derived.get(key)
                 if found is None:
-                    found = self._derived[key] = Program(make(), None, tier=self.tier)
+                    found = self._derived[key] = Program(make(), None, None, self.tier, self.threads)
         return found
 
 
-def record(function: Callable[..., Any], *args: Any, tier: str = "optimised", **kwargs: Any) -> Program:
+def unboxed(z: Any) -> Any:
+    """A result as NumPy would give it: an array without axes as a number."""
+    return z[()] if type(z) is np.ndarray and not z.ndim else z
+
+
+def record(
+    function: Callable[..., Any], *args: Any, tier: str | None = None, threads: int | None = None, **kwargs: Any
+) -> Program:
     """Record one call of a function as a `Program`.
 
     Args:
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.
         args, kwargs: an example of its arguments.  Arrays, tensors and floats may have other values in a
             replay; everything else, and the shapes and dtypes, are those of the example.
-        tier: ``"interpret"``, ``"quick"`` or ``"optimised"``.
+        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
+            the first of them, and the next when it has run so often that compiling would have paid.
+        threads: how many threads share large work; by default as many as there are processors.
 
     Raises:
         Untraceable: if the function does something that a list cannot repeat.
@@ -177,4 +198,4 @@ def record(function: Callable[..., Any], *args: Any, tier: str = "optimised", **
     """
     call = take_apart(args, kwargs)
     listing, results = record_call(function, args, kwargs, call.given, fixed_floats=False)
-    return Program(listing, results, call.key, tier)
+    return Program(listing, results, call, tier, threads)

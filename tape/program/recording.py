@@ -35,15 +35,21 @@ class Results:
         structure: how it is built.
         leaves: what is in it, a `Place` where an output goes.
         count: the number of outputs.
+        flat: whether the outputs follow each other, with nothing else between them.
     """
 
     def __init__(self, structure: Structure, leaves: list[Any], count: int):
         self.structure, self.leaves, self.count = structure, leaves, count
+        places = [x.number if isinstance(x, Place) else -1 for x in leaves]
+        self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
 
     def build(self, outputs: Any) -> Any:
         """The results of a call."""
-        if len(self.leaves) == 1 and self.structure.container is None:
+        kind = self.structure.container
+        if kind is None:
             return outputs[0] if self.count else copied(self.leaves[0])
+        if self.flat and kind is tuple:
+            return tuple(outputs)
         filled = [outputs[x.number] if isinstance(x, Place) else copied(x) for x in self.leaves]
         return build(self.structure, filled)
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..evaluate import forward_of
+from ..spec import Spec
 from ..tensor import Tensor
 from .frames import Caller
-from .groups import Alone, Group, steps_of
-from .kernels import kernel_for
+from .groups import Alone, Group, Source, Target, sources_of, steps_of
+from .kernels import interpretable, kernel_for
 from .layout import Layout
-from .listing import Listing
+from .listing import Listing, op_number
+from .tiers import INTERPRET, first_tier, next_tier
 from .trace import CONSTANT, INPUT
+
+NEVER = 1 << 62
 
 Values = list[Any]
 
@@ -29,17 +34,21 @@ class Replay:
         steps: what is done, in order.
     """
 
-    def __init__(self, listing: Listing, tier: str = "optimised", threads: int | None = None):
+    def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None):
         self.listing = listing
+        self.replays = 0
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         self.outputs = listing.outputs.tolist()
         self.steps = [
-            KernelStep(listing, s, tier, threads) if isinstance(s, Group) else NumPyStep(listing, s)
+            KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None)
+            if isinstance(s, Group)
+            else NumPyStep(listing, s)
             for s in steps_of(listing)
         ]
         self._plan()
-        self._direct = self._directly()
+        self._lock = threading.Lock()
+        self._look()
 
     def _plan(self) -> None:
         """Let each step forget the values that no later one needs."""
@@ -49,6 +58,23 @@ class Replay:
             wanted.update(step.needs)
             wanted.update(step.makes)
 
+    def _look(self) -> None:
+        """Find the short way, and when to look for a better tier."""
+        self._direct = self._directly()
+        self._next = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
+
+    def _upgrade(self) -> None:
+        """Compile what has run often enough."""
+        if not self._lock.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            for k, step in enumerate(self.steps):
+                if isinstance(step, KernelStep) and step.upgrade_at <= self.replays:
+                    self.steps[k] = step.upgraded(self.replays)
+            self._look()
+        finally:
+            self._lock.release()
+
     def _directly(self) -> tuple[Caller, list[int]] | None:
         """The one kernel that the program is, reading the inputs and giving the outputs, if it is that."""
         if len(self.steps) != 1 or not isinstance(self.steps[0], KernelStep):
@@ -56,12 +82,15 @@ class Replay:
         step, inputs = self.steps[0], dict(self.inputs)
         if not set(step.needs) <= set(inputs) or not set(self.outputs) <= set(step.makes):
             return None
-        caller = step.caller
-        caller.rename(inputs)
-        return caller, [step.makes.index(k) for k in self.outputs]
+        if not isinstance(step.caller, Caller):
+            return None
+        return step.caller.renamed(inputs), [step.makes.index(k) for k in self.outputs]
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs."""
+        self.replays += 1
+        if self.replays >= self._next:
+            self._upgrade()
         if self._direct is not None:
             caller, order = self._direct
             results = caller(inputs)
@@ -96,18 +125,79 @@ class NumPyStep:
 
 
 class KernelStep:
-    """A group of records that one kernel computes."""
+    """A group of records that run together, in one kernel or, until that pays, one by one.
+
+    Attributes:
+        tier: how much was compiled for it.
+        upgrade_at: the number of the replay before which the next tier is due.
+    """
 
     drops: list[int]
 
-    def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None):
+    def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None):
         layout = Layout(listing, group)
-        self.group = group
-        self.kernel = kernel_for(layout, tier)
-        self.caller = Caller(layout, self.kernel, threads)
+        self.listing, self.group, self.tier, self.threads = listing, group, tier, threads
+        self.caller: Caller | OneByOne
+        if tier == INTERPRET and not interpretable(layout):
+            self.caller = OneByOne(layout)
+        else:
+            self.caller = Caller(layout, kernel_for(layout, tier), threads)
+        following = None if replays is None else next_tier(group, tier)
+        self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
         self.makes = [t.row for t in group.targets]
+
+    def upgraded(self, replays: int) -> KernelStep:
+        """The step in the next tier."""
+        following = next_tier(self.group, self.tier)
+        assert following is not None
+        made = KernelStep(self.listing, self.group, following[0], self.threads, replays)
+        made.drops = self.drops
+        return made
 
     def __call__(self, values: Values) -> None:
         for k, result in zip(self.makes, self.caller(values)):
             values[k] = result
+
+
+class OneByOne:
+    """A group whose records NumPy evaluates, in place of a kernel."""
+
+    def __init__(self, layout: Layout):
+        listing, group = layout.listing, layout.group
+        self.sources = list(sources_of(listing, group))
+        self.first = len(group.outside)
+        operands = group.operands.reshape(-1, 3).tolist()
+        ops = [op_number(code) for code in listing.code[group.rows].tolist()]
+        self.rows = [(forward_of(op), tuple(xs[: op.arity])) for op, xs in zip(ops, operands)]
+        self.targets = [(t, layout.spec(t.row)) for t in group.targets]
+        last: dict[int, int] = {}
+        for k, (_, xs) in enumerate(self.rows):
+            last.update(dict.fromkeys(xs, k))
+        kept = {v for t in group.targets for v in t.values}
+        self.drops: list[list[int]] = [[] for _ in self.rows]
+        for x, k in last.items():
+            if x not in kept:
+                self.drops[k].append(x)
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        mine: list[Any] = []
+        for _, source in self.sources:
+            if not isinstance(source, Source):
+                mine.append(source)
+            elif source.offset < 0 or np.size(values[source.row]) == 1:
+                mine.append(values[source.row])
+            else:
+                mine.append(np.reshape(values[source.row], -1)[source.offset])
+        for (forward, xs), drops in zip(self.rows, self.drops):
+            mine.append(forward(*[mine[x] for x in xs]))
+            for x in drops:
+                mine[x] = None
+        return [self._result(mine, target, spec) for target, spec in self.targets]
+
+    def _result(self, mine: list[Any], target: Target, spec: Spec) -> Any:
+        found = [mine[v] for v in target.values]
+        if target.how == "pack":
+            return np.array(found, dtype=spec.dtype).reshape(spec.shape)
+        z = found[0] if target.how == "each" else np.sum(found[0]) if target.how == "sum" else np.mean(found[0])
+        return np.asarray(z, dtype=spec.dtype).reshape(spec.shape)[()]

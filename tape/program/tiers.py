@@ -1,0 +1,41 @@
+"""How much to compile: what a group costs in each tier, and when the next one pays.
+
+A tier is left once what was spent in it comes to what the next one costs to compile.  So whoever stops
+calling early has compiled little, and in the end no more than twice the cost of the best choice was paid.
+"""
+
+from __future__ import annotations
+
+from .groups import Group
+
+INTERPRET, QUICK, OPTIMISED = "interpret", "quick", "optimised"
+TIERS = (INTERPRET, QUICK, OPTIMISED)
+
+COMPILE = {QUICK: 25e-6, OPTIMISED: 100e-6}
+"""Seconds that compiling takes for each record."""
+NUMBER = {INTERPRET: 4.5e-9, QUICK: 1.3e-9, OPTIMISED: 0.8e-9}
+"""Seconds that a replay takes for each record of numbers."""
+CALL, ELEMENT = 7e-7, 6e-10
+"""Seconds that NumPy takes for each record of arrays, and for each of its elements."""
+AT_ONCE = 0.1
+"""A kernel of arrays that takes fewer seconds to compile is compiled before it first runs."""
+
+
+def first_tier(group: Group) -> str:
+    """The tier that a group begins in."""
+    if group.size == 1 or len(group.rows) * COMPILE[OPTIMISED] > AT_ONCE:
+        return INTERPRET
+    return OPTIMISED
+
+
+def next_tier(group: Group, tier: str) -> tuple[str, int] | None:
+    """The tier after this one, and the number of replays in this one after which it pays; None after the last."""
+    if tier == OPTIMISED:
+        return None
+    if group.size == 1:
+        short = tier == INTERPRET and len(group.rows) * COMPILE[OPTIMISED] <= AT_ONCE
+        following = OPTIMISED if short or tier == QUICK else QUICK
+        gain = NUMBER[tier] - NUMBER[following]
+    else:
+        following, gain = OPTIMISED, CALL + ELEMENT * group.size
+    return following, int(COMPILE[following] / gain) + 1
