@@ -18,15 +18,12 @@ class ComplexError(RuntimeError, TypeError):
     """Complex numbers where an operation has no meaning for them: a RuntimeError in PyTorch, a TypeError in NumPy."""
 
 
-def check_real(op: Op, values: Sequence[Any]) -> None:
-    """Raise if an operand is complex, for an op that orders or rounds numbers, or has no complex form here."""
-    for v in values:
-        kind = type(v)
-        if kind is not float and kind is not int and (v.dtype.kind == "c" if hasattr(v, "dtype") else kind is complex):
-            raise ComplexError(
-                f"{op.title({})} has no meaning for complex numbers, and an operand is complex.\n"
-                "Apply it to what you mean: the .real or .imag part, or the absolute value .abs()."
-            )
+def not_for_complex(op: Op) -> ComplexError:
+    """The error for a complex operand of an op that orders or rounds numbers, or has no complex form here."""
+    return ComplexError(
+        f"{op.name} has no meaning for complex numbers, and an operand is complex.\n"
+        "Apply it to what you mean: the .real or .imag part, or the absolute value .abs()."
+    )
 
 
 ADVICE = {

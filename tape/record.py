@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY, Op
+from ops.core import is_complex
 
-from .errors import check_real, misfit
+from .errors import misfit, not_for_complex
 from .evaluate import forward_of
 from .inference import check_savable, mark, settle
 from .location import user_frame
@@ -135,7 +136,9 @@ def bind(
     if op is CUSTOM:
         return params["ctx"].run(operands)  # forward is a program of the user's, which takes tensors
     if not op.complex:
-        check_real(op, values)
+        for x in operands:
+            if x._spec.complex if isinstance(x, Tensor) else type(x) is not float and is_complex(x):
+                raise not_for_complex(op)
     try:
         z = forward_of(op)(*values, **params)
     except ValueError as error:
