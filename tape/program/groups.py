@@ -173,6 +173,8 @@ def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, Source | A
         assert spec is not None
         if listing.code[k] >= 0 and part[listing.code[k]] == g.ELEMENT and spec.size == 1:
             memory = listing.operands(k)[0]
-            yield number, Source(memory, int(listing.parameters(k)["index"]))
+            whole = listing.spec_of(memory)
+            assert whole is not None
+            yield number, Source(memory, int(listing.parameters(k)["index"]) % whole.shape[0])
         else:
             yield number, Source(k, 0 if spec.size == 1 else -1)
