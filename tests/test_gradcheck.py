@@ -67,7 +67,7 @@ WRONG_RULES = {
     "sin: sign": ("sin", 0, lambda x: -tape.cos(x)),
     "mul: one operand": ("mul", 0, lambda y: y * 1.001),
     "div: numerator": ("div", 0, lambda y: 1.0001 / y),
-    "div: sign of the denominator's": ("div", 1, lambda y, z: z / y),
+    "div: sign of the denominator's": ("div", 1, lambda x, y: x / y / y),
 }
 
 
