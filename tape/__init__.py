@@ -20,9 +20,9 @@ from . import (
     choosing,
     complex_parts,
     dtypes,
+    halves,
     indexing,
     inplace,
-    narrow,
     node,
     numpy_bridge,
     protocol,
@@ -59,8 +59,8 @@ from .creation import (
 from .device import contiguous_format, device, preserve_format
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
-from .limits import finfo, iinfo
 from .legacy import CONSTRUCTORS
+from .limits import finfo, iinfo
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
 from .size import Size

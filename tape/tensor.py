@@ -84,7 +84,7 @@ class Tensor(Operators):
 
 
 class Narrow(Tensor):
-    """A tensor of 16-bit floating point numbers, which `tape.narrow` computes with in 32 bits.
+    """A tensor of 16-bit floating point numbers, which `tape.halves` computes with in 32 bits.
 
     It is a class of its own so that the short ways of `tape.operators` do not take it, and pay nothing for it.
     """

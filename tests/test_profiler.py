@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape import backward, narrow
+from tape import backward, halves
 from tape.autograd import Function, call, function, grad, profiler
 from tape.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile, record_function
 from tape.operators import SHORT
@@ -37,7 +37,7 @@ def nothing_left():
 
 def places():
     cells = [apply.__closure__[apply.__code__.co_freevars.index("forward")].cell_contents for apply, _ in SHORT]
-    return [*cells, bind.__defaults__, narrow.in_32_bits, backward.differentiate, call.run, function.run,
+    return [*cells, bind.__defaults__, halves.in_32_bits, backward.differentiate, call.run, function.run,
             tape.Tensor.__getitem__]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ops import Op
 
-from .. import backward, narrow
+from .. import backward, halves
 from ..autograd import call, function
 from ..evaluate import forward_of
 from ..operators import SHORT
@@ -36,7 +36,7 @@ class Doors:
             self._replace(cell, "cell_contents", of_op(op, cell.cell_contents))
         lift = (bind.__defaults__ or ())[0]
         self._replace(bind, "__defaults__", (lift, _through(of_op, forward_of)))
-        self._replace(narrow, "in_32_bits", _through(of_op, narrow.in_32_bits))
+        self._replace(halves, "in_32_bits", _through(of_op, halves.in_32_bits))
         self._replace(backward, "differentiate", of_name("backward", vars(backward)["differentiate"]))
         run = of_call(call.run)
         for room in (call, function):
