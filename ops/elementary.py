@@ -52,7 +52,7 @@ sqrt = elementwise(
 )
 
 rsqrt = elementwise(
-    "rsqrt", lambda x: 1.0 / np.sqrt(x), lambda x, z: -0.5 * z / x,
+    "rsqrt", lambda x: 1.0 / np.sqrt(x), lambda z: -0.5 * z * z * z,
     lane=Via(lambda x: 1.0 / sqrt(x)), complex=HOLOMORPHIC, domain=(POSITIVE,),
     doc="Reciprocal square root: z = x^(−1/2).",
 )

@@ -13,9 +13,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is what random programs are
 from differential import compare, pool  # noqa: E402
 from differential.__main__ import main, run  # noqa: E402
 from differential.compare import difference  # noqa: E402
-from differential.generate import FEATURES, Writer  # noqa: E402
+from differential.generate import write  # noqa: E402
 from differential.minimise import minimise  # noqa: E402
 from differential.program import Statement, source  # noqa: E402
+from differential.writer import FEATURES  # noqa: E402
 
 ALL = frozenset(FEATURES) - {"inplace"}
 BATCHES = [range(start, start + 40) for start in range(0, 400, 40)]
@@ -41,7 +42,7 @@ def test_programs_are_made_of_everything():
     """The pool holds most of the registry, and a few programs hold every kind of statement."""
     assert len(pool.elementwise()) >= 55
     assert len({call.name for call in pool.calls()}) >= 35
-    text = "\n".join(source(Writer(seed).write(22)) for seed in range(120))
+    text = "\n".join(source(write(seed, 22)) for seed in range(120))
     for phrase in PHRASES:
         assert phrase in text, phrase
 
@@ -97,5 +98,5 @@ def test_the_command_counts_and_tells(monkeypatch, capsys):
 
 
 def test_features_can_be_left_out():
-    programs = [source(Writer(seed, frozenset(FEATURES) - {"inplace", "hooks"}).write(15)) for seed in range(30)]
+    programs = [source(write(seed, 15, frozenset(FEATURES) - {"inplace", "hooks"})) for seed in range(30)]
     assert not any("+=" in text or "register_hook" in text for text in programs)

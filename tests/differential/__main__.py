@@ -10,9 +10,10 @@ from collections import Counter
 import torch
 
 from .compare import Difference, difference
-from .generate import FEATURES, Writer
+from .generate import write
 from .minimise import minimise
 from .program import Statement, source
+from .writer import FEATURES
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,7 +50,7 @@ def run(
 ) -> tuple[list[Statement], Difference | None]:
     """One program, and its difference if it has one."""
     torch.set_num_threads(1)
-    program = Writer(seed, features).write(length)
+    program = write(seed, length, features)
     return program, difference(program)
 
 

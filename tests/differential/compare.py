@@ -81,11 +81,14 @@ def unlike(name: str, a: Look | None, b: Look | None, tolerance: float) -> str |
     for fact in ("requires_grad", "is_leaf", "changes"):
         if getattr(a, fact) != getattr(b, fact):
             return f"{name}.{fact} is {getattr(a, fact)} in tape, {getattr(b, fact)} in torch"
-    if (a.grad is None) != (b.grad is None):
-        return f"{name}.grad is {a.grad} in tape, {b.grad} in torch"
-    return apart(name, a.value, b.value, tolerance) or (
-        None if a.grad is None else apart(f"{name}.grad", a.grad, b.grad, tolerance)
-    )
+    return apart(name, a.value, b.value, tolerance) or apart(f"{name}.grad", *alike(a.grad, b.grad), tolerance)
+
+
+def alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Gradients, without one that is zero where there is none: of a history that a zero partial ends or does not."""
+    if (a is None and not np.any(b)) or (b is None and not np.any(a)):
+        return None, None
+    return a, b
 
 
 def apart(name: str, a: Any, b: Any, tolerance: float) -> str | None:

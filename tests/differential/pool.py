@@ -30,12 +30,16 @@ OTHERWISE = frozenset({"empty_like", "rint", "chain_mul", "sgn"})
 
 @dataclass(frozen=True)
 class Elementwise:
-    """An op on operands that broadcast, each within its interval."""
+    """An op on operands that broadcast, each within its interval.
+
+    It `keeps_more` if our rule reads the result and PyTorch's does not: then a change of the result in place is
+    refused here alone, and gradients come by the result that do not there.
+    """
 
     name: str
     intervals: tuple[Interval, ...]
     in_place: bool
-    differentiable: bool
+    keeps_more: bool
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def elementwise() -> tuple[Elementwise, ...]:
             and answers(op, intervals)
         ):
             in_place = all(hasattr(t, f"{op.name}_") for t in (torch.Tensor, tape.Tensor))
-            found.append(Elementwise(op.name, tuple(intervals), in_place, op.differentiable))
+            found.append(Elementwise(op.name, tuple(intervals), in_place, keeps_more(op, intervals)))
     return tuple(found)
 
 
@@ -94,14 +98,23 @@ def answers(op: Op, intervals: Any) -> bool:
     return same(lambda: getattr(torch, op.name)(*map(torch.tensor, operands)), op(*operands))
 
 
+def keeps_more(op: Op, intervals: Any) -> bool:
+    """Whether our rule reads the result where PyTorch's has not saved it."""
+    if not op.differentiable:
+        return False
+    operands = [torch.tensor(np.asarray(i.fit(np.linspace(0.1, 0.9, 5))), requires_grad=True) for i in intervals]
+    node = getattr(torch, op.name)(*operands).grad_fn
+    return "z" in op.needs(range(op.arity)) and not hasattr(node, "_saved_result")
+
+
 def spelled(op: Op, operands: Any, params: dict[str, Any]) -> Call | None:
     """A case of an op in PyTorch's words, or None where it has none for it."""
     expected = op(*operands, **params)
     if any(np.asarray(part).dtype.kind != "f" for part in parts(expected)[:1]):
         return None
     shapes = tuple(np.shape(x) for x in operands if is_float(x))
-    if not shapes:
-        return None
+    if not shapes or (op.name == "prod" and not shapes[0]):
+        return None  # PyTorch knows that the product of one number is linear
     if not all(plain(v) for v in params.values()):
         return None
     given = {k: v for k, v in params.items() if v != op.params.get(k)}
