@@ -114,7 +114,7 @@ def _sweep_lists(
     thread's list may be swept again from there, and the parts add up.
     """
     found: dict[int, Any] = {}
-    consumed = []
+    consumed: list[tuple[WengertList, list[tuple[int, int]]]] = []
     busy: list[WengertList] = []
     try:
         while adjoints:
@@ -136,21 +136,16 @@ def _sweep_lists(
                 wengert.release(runs)
     finally:
         # Until here no row of these lists may move: the runs are positions.
-        _leave(busy)
+        try:
+            for wengert in busy:
+                wengert.leave(busy)
+        except BaseException:  # an interrupt
+            for wengert in busy:
+                wengert.leave(busy)
+            raise
     for wengert, _ in consumed:
         wengert.scan_if_due()
     return found
-
-
-def _leave(busy: list[WengertList]) -> None:
-    """Let the lists go, also where an interrupt comes meanwhile."""
-    try:
-        for wengert in busy:
-            wengert.leave(busy)
-    except BaseException:
-        for wengert in busy:
-            wengert.leave(busy)
-        raise
 
 
 def sweep(

@@ -109,8 +109,10 @@ def opened(value: Any) -> Any:
     return value.open() if type(value) is Packed else value
 
 
-class _Packing:
+class Packing:
     """Appends rows to a list with their values put away by the innermost of its pairs.
+
+    It never changes: hooks begin and end by one assignment to ``wengert.extend``, which no interrupt cuts in two.
 
     Attributes:
         pairs: the pairs of hooks that are active, outermost first.
@@ -118,9 +120,8 @@ class _Packing:
 
     __slots__ = ("pairs", "wengert")
 
-    def __init__(self, wengert: WengertList):
-        self.wengert = wengert
-        self.pairs: list[Pair] = []
+    def __init__(self, wengert: WengertList, pairs: tuple[Pair, ...]):
+        self.wengert, self.pairs = wengert, pairs
 
     def __call__(self, row: Sequence[Any]) -> None:
         pair, rows = self.pairs[-1], self.wengert.rows
@@ -141,17 +142,14 @@ class _Packing:
         rows[position * WIDTH : position * WIDTH] = row
 
 
-def push(pair: Pair) -> None:
-    """Let a pair put away what this thread's records save, in place of the pair before.
+def with_pair(wengert: WengertList, pair: Pair) -> Packing:
+    """What a list's ``extend`` is to be while a pair puts away what records save, in place of the pair before.
 
     Raises:
         RuntimeError: where hooks are disabled.
     """
-    wengert = current()
     check_enabled(wengert)
-    if not isinstance(wengert.extend, _Packing):
-        wengert.extend = _Packing(wengert)
-    wengert.extend.pairs.append(pair)
+    return Packing(wengert, (*pairs_of(wengert), pair))
 
 
 def check_enabled(wengert: WengertList) -> None:
@@ -160,20 +158,6 @@ def check_enabled(wengert: WengertList) -> None:
         raise RuntimeError(wengert.unpacked)
 
 
-def pop() -> None:
-    """End the innermost pair of this thread."""
-    wengert = current()
-    packing = wengert.extend
-    packing.pairs.pop()
-    if not packing.pairs:
-        wengert.extend = wengert.rows.extend
-
-
-def innermost(wengert: WengertList) -> Pair | None:
-    """The pair that is used now, if there is one."""
-    return wengert.extend.pairs[-1] if is_packing(wengert) else None
-
-
-def is_packing(wengert: WengertList) -> bool:
-    """Whether a pair is active."""
-    return isinstance(wengert.extend, _Packing)
+def pairs_of(wengert: WengertList) -> tuple[Pair, ...]:
+    """The pairs that are active, outermost first."""
+    return wengert.extend.pairs if isinstance(wengert.extend, Packing) else ()

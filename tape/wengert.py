@@ -130,7 +130,11 @@ class WengertList:
             self.enter(token)
             yield
         finally:
-            self.leave(token)
+            try:
+                self.leave(token)
+            except BaseException:  # an interrupt
+                self.leave(token)
+                raise
 
     def release(self, runs: Iterable[tuple[int, int]]) -> None:
         """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them.

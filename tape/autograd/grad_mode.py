@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from ..wengert import EVER_INFERRED, INFERRING, current
+from ..wengert import EVER_INFERRED, INFERRING, WengertList, current
 from .decorating import decorate
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,14 +54,23 @@ class _Switch:
 
     def __init__(self, mode: bool):
         self.mode = mode
-        self._before: list[bool] = []
+        self._before: list[tuple[WengertList, bool, bool | None]] = []
 
     def __enter__(self) -> None:
-        self._before.append(is_grad_enabled())
+        self._note()
         _switch(self.mode)
 
     def __exit__(self, *_: Any) -> None:
-        _switch(self._before.pop())
+        # One assignment, and no call before it, so that no interrupt finds it half done.
+        wengert, wengert.recording, switched = self._before[-1]
+        self._before.pop()
+        if switched is not None:
+            _switch(switched)
+
+    def _note(self) -> None:
+        """Note what is to be put back."""
+        wengert = current()
+        self._before.append((wengert, wengert.recording, INFERRING.get(get_ident())))
 
     def __call__(self, function: F) -> F:
         """Decorate a function: its body runs in this mode."""
@@ -120,7 +129,7 @@ class set_grad_enabled(_Switch):
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled() takes True or False, which must be bool; got {mode!r}")
         super().__init__(mode)
-        self._before.append(is_grad_enabled())
+        self._note()
         _switch(mode)
 
     def __enter__(self) -> None:
@@ -128,7 +137,7 @@ class set_grad_enabled(_Switch):
         _switch(self.mode)
 
     def __call__(self, function: F) -> F:
-        _switch(self._before.pop())
+        self.__exit__()
         return decorate(function, partial(_Switch, self.mode))
 
     def __repr__(self) -> str:
@@ -157,28 +166,30 @@ class inference_mode:
 
     def __init__(self, mode: bool = True):
         self.mode = mode
-        self._before: list[tuple[bool, bool | None]] = []
+        self._before: list[tuple[WengertList, bool, int, bool | None]] = []
 
     def __enter__(self) -> None:
-        self._before.append((current().recording, INFERRING.get(get_ident())))
-        _set_inference(not self.mode, False if self.mode else None)
+        wengert, ident = current(), get_ident()
+        self._before.append((wengert, wengert.recording, ident, INFERRING.get(ident)))
+        wengert.recording = not self.mode
+        if self.mode:
+            EVER_INFERRED[:] = [True]
+            INFERRING[ident] = False
+        elif ident in INFERRING:
+            del INFERRING[ident]
 
     def __exit__(self, *_: Any) -> None:
-        _set_inference(*self._before.pop())
+        # No call until all is as it was, so that no interrupt finds it half done.
+        wengert, wengert.recording, ident, switched = self._before[-1]
+        if switched is not None:
+            INFERRING[ident] = switched
+        elif ident in INFERRING:
+            del INFERRING[ident]
+        self._before.pop()
 
     def __call__(self, function: F) -> F:
         """Decorate a function: its body runs in this mode."""
         return decorate(function, partial(inference_mode, self.mode))
-
-
-def _set_inference(recording: bool, switched: bool | None) -> None:
-    ident, wengert = get_ident(), current()
-    if switched is None:
-        INFERRING.pop(ident, None)
-    else:
-        EVER_INFERRED[:] = [True]
-        INFERRING[ident] = switched
-    wengert.recording = recording
 
 
 class set_multithreading_enabled:

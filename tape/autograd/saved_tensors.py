@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..guard import GUARDS, Guards
-from ..packing import Pair, check_enabled, is_packing, pop, push
+from ..packing import Pair, check_enabled, pairs_of, with_pair
 from ..tensor import Tensor
-from ..wengert import current
+from ..wengert import WengertList, current
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -47,19 +47,24 @@ class saved_tensors_hooks:
     >>> folder.cleanup()
     """
 
-    __slots__ = ("_pair",)
+    __slots__ = ("_before", "_pair")
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
             if not callable(hook):
                 raise TypeError(f"saved_tensors_hooks() takes two functions; its {name} is {hook!r}")
         self._pair = Pair(pack_hook, unpack_hook)
+        self._before: list[tuple[WengertList, Any]] = []
 
     def __enter__(self) -> None:
-        push(self._pair)
+        wengert = current()
+        packing = with_pair(wengert, self._pair)
+        self._before.append((wengert, wengert.extend))
+        wengert.extend = packing
 
     def __exit__(self, *_: Any) -> None:
-        pop()
+        wengert, wengert.extend = self._before[-1]
+        self._before.pop()
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -129,7 +134,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     before = wengert.unpacked
     try:
         wengert.unpacked = error_message
-        if is_packing(wengert):
+        if pairs_of(wengert):
             check_enabled(wengert)
         yield
     finally:

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from types import CodeType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+
+from ops.core import OPS
 
 from .. import random
 from ..autograd.grad_mode import enable_grad
 from ..engine import Task
 from ..guard import GUARDS, Guarded, Guards
 from ..location import locate
-from ..packing import Packed, Pair, innermost, pop, push
-from ..propagate import at_leaf, op_of
+from ..packing import Packed, Pair, pairs_of, with_pair
+from ..propagate import at_leaf
 from ..record import wrap
-from ..row import CODE, LASTI, X, Y, operands
+from ..row import CODE, LASTI, OP, X, Y, operands
 from ..spec import Spec
 from ..tensor import Tensor
 from ..version import count
@@ -48,14 +51,15 @@ class Place(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What is remembered of a value: what it was, and the record that needs it."""
+    """What is remembered of a value: what it was, and the opcode and line of the record that needs it."""
 
     spec: Spec
-    row: tuple[Any, ...]
+    opcode: int
+    code: CodeType
+    lasti: int
 
     def __str__(self) -> str:
-        name = op_of(list(self.row)).name
-        return f"{self.spec}, needed by {name} at {locate(self.row[CODE], self.row[LASTI])}"
+        return f"{self.spec}, needed by {OPS[self.opcode].name} at {locate(self.code, self.lasti)}"
 
 
 class Argument:
@@ -64,11 +68,11 @@ class Argument:
     __slots__ = ("_held", "_ref")
 
     def __init__(self, tensor: Tensor):
-        outer = innermost(current())
+        outer = pairs_of(current())
         self._ref: Any = tensor if tensor._node is True else tensor._node
         # An outer checkpoint computes it again rather than keep it.
-        away = outer is not None and tensor._node is not True
-        self._held: Any = Packed(tensor._data, outer) if away and outer else KEPT.guard(tensor)
+        away = outer and tensor._node is not True
+        self._held: Any = Packed(tensor._data, outer[-1]) if away else KEPT.guard(tensor)
 
     def get(self) -> Tensor:
         """The tensor: the same leaf, or the value at its place in the history."""
@@ -91,6 +95,7 @@ class Frame:
     Attributes:
         saved: what is remembered of each value, in the order in which they were saved.
         leaves: the leaves that were read, and how often each had been changed.
+        place: the opcode and line of the record that is about to be appended.
         values: for each backward, the values that were computed again and not yet used, by number.
     """
 
@@ -114,7 +119,7 @@ class Frame:
         self.saved: list[Saved] = []
         self.leaves: dict[int, tuple[Tensor, int]] = {}
         self.values: WeakKeyDictionary[Task, dict[int, Guarded]] = WeakKeyDictionary()
-        self.row: tuple[Any, ...] = ()
+        self.place: Any = None
 
     def _keep(self, x: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -126,23 +131,25 @@ class Frame:
         """The call itself."""
         args, kwargs = self.args, self.kwargs
         self.args, self.kwargs = (), {}
-        current().entangled = True  # rows hold this frame, which holds arguments
-        push(Pair(self.remember, self.get, self.note))
+        wengert = current()
+        wengert.entangled = True  # rows hold this frame, which holds arguments
+        before = wengert.extend
         try:
+            wengert.extend = with_pair(wengert, Pair(self.remember, self.get, self.note))
             return self.function(*args, **kwargs)
         finally:
-            pop()
+            wengert.extend = before
 
     def note(self, row: Sequence[Any]) -> None:
         """Look at a row that is about to be appended."""
-        self.row = (*row[:4], None, None, None, *row[7:])
+        self.place = row[OP], row[CODE], row[LASTI]
         for ref in operands(row[X], row[Y]):
             if isinstance(ref, Tensor) and id(ref) not in self.leaves:
                 self.leaves[id(ref)] = ref, count(ref)
 
     def remember(self, x: Tensor) -> Place:
         """What is kept for a value: nothing of it."""
-        self.saved.append(Saved(x._spec, self.row))
+        self.saved.append(Saved(x._spec, *self.place))
         return Place(self, len(self.saved) - 1)
 
     def get(self, place: Place) -> Tensor:
@@ -202,13 +209,15 @@ class Collector:
 
     def run(self, call: Callable[[], Any]) -> None:
         """Run a call as far as its values are needed."""
-        push(Pair(self.collect, KEPT.get))
+        wengert = current()
+        before = wengert.extend
         try:
+            wengert.extend = with_pair(wengert, Pair(self.collect, KEPT.get))
             call()
         except Enough:
             pass
         finally:
-            pop()
+            wengert.extend = before
 
     def collect(self, x: Tensor) -> Guarded:
         """Keep a value as it is now."""
@@ -233,9 +242,8 @@ class Collector:
     def check_specs(self) -> None:
         """Raise if a value has another shape or dtype than the first time."""
         found = [_spec(guarded.value) for guarded in self.values.values()]
-        wrong = [
-            f"\n  value {i}: {new} instead of {old}" for i, (old, new) in enumerate(zip(self.saved, found)) if old.spec != new
-        ]
+        pairs = enumerate(zip(self.saved, found))
+        wrong = [f"\n  value {i}: {new} instead of {old}" for i, (old, new) in pairs if old.spec != new]
         if wrong:
             raise CheckpointError(
                 "Recomputed values for the following tensors have different metadata than during the forward pass:"
