@@ -23,6 +23,7 @@ from . import (
     linalg,
     norms,
     numpy_functions,
+    overwriting,
     parts,
     places,
     products,

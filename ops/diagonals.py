@@ -8,7 +8,7 @@ import numpy as np
 
 from .batching import along, filling_diagonal, trailing
 from .core import composite, linear, ready
-from .shape import broadcast_to, cases_of, reshape
+from .shape import broadcast_to, cases_of, clone, reshape
 
 
 def _fill_diagonal(x: Any, *, shape: tuple[int, ...], offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -20,10 +20,17 @@ def _fill_diagonal(x: Any, *, shape: tuple[int, ...], offset: int = 0, axis1: in
     return z
 
 
+def _diagonal(x: Any, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    x = np.asarray(x)
+    z = np.diagonal(x, offset, axis1, axis2)
+    z.flags.writeable = x.flags.writeable  # NumPy gives it as read-only
+    return z
+
+
 diagonal = linear(
-    "diagonal", lambda x, *, offset=0, axis1=0, axis2=1: np.array(np.diagonal(x, offset, axis1, axis2)),
+    "diagonal", _diagonal,
     lambda g, x_shape, offset, axis1, axis2: fill_diagonal(g, shape=x_shape, offset=offset, axis1=axis1, axis2=axis2),
-    numpy=(np.diagonal,),
+    numpy=(np.diagonal,), view=True,
     cases=cases_of(((3, 3), {}), ((2, 4), {"offset": 1}), ((2, 3, 4), {"offset": -1, "axis1": 0, "axis2": 2})),
     batch=along("axis1", "axis2"),
     doc="The elements x[i, i + offset] of the matrices in the axes `axis1`, `axis2`, along a new last axis.",
@@ -76,7 +83,7 @@ def _diag(v: Any, k: int = 0) -> Any:
         n = v.shape[0] + abs(k)
         return fill_diagonal(v, shape=(n, n), offset=k)
     if v.ndim == 2:
-        return diagonal(v, offset=k)
+        return clone(diagonal(v, offset=k))
     raise ValueError(f"diag takes a vector or a matrix, got shape {v.shape}; use diagonal() for stacks of matrices")
 
 

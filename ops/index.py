@@ -129,6 +129,7 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 index_put = linear(
     "index_put", _index_put, _overwrite, _written, cases=_put_cases,
+    node=lambda index, accumulate: "CopySlices" if _is_basic(index) and not accumulate else "IndexPutBackward0",
     batch=rules.putting,
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 

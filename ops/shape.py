@@ -40,8 +40,16 @@ sum_to = linear(
     doc="Sum over the axes that broadcasting added: the transpose of `broadcast_to`.",
 )
 
+def _broadcast_to(x: Any, *, shape: Any) -> Any:
+    x, wanted = np.asarray(x), (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    lead = len(wanted) - x.ndim
+    if lead >= 0 and wanted[lead:] == x.shape and math.prod(wanted[:lead]) == 1:
+        return x.reshape(wanted)[()]  # nothing is repeated, so unlike NumPy's view it may be written to
+    return np.broadcast_to(x, shape)[()]
+
+
 broadcast_to = linear(
-    "broadcast_to", lambda x, *, shape: np.broadcast_to(x, shape)[()], lambda g, x_shape: sum_to(g, shape=x_shape),
+    "broadcast_to", _broadcast_to, lambda g, x_shape: sum_to(g, shape=x_shape),
     node="ExpandBackward0", numpy=(np.broadcast_to,), view=True,
     cases=cases_of(((3,), {"shape": (2, 3)}), ((), {"shape": (4,)}), ((2, 1), {"shape": (2, 3)})),
     batch=batching.broadcasting,

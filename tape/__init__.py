@@ -13,6 +13,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
 from . import (
+    assignment,
     attributes,
     autograd as autograd,
     casting,
@@ -25,7 +26,10 @@ from . import (
     inplace,
     node,
     numpy_bridge,
+    placing,
     protocol,
+    redraw,
+    restriding,
     sets,
     shaping,
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from .inference import alike
 from .leaf import materialise, requires_grad_
 from .record import wrap
 from .tensor import Narrow, Tensor, attribute, method, settable
-from .version import count, note_refit, share_count
+from .version import count, note_refit, own_count, share_count
+from .views import base_of, sever, twin
 
 
 @attribute
@@ -63,9 +62,7 @@ def data(self: Tensor) -> Tensor:
 
     Assigning it puts other memory, of any shape, under this tensor.
     """
-    shared = wrap(materialise(self))
-    shared._versions = [0]
-    return alike(shared, self)
+    return twin(self, alike(own_count(wrap(materialise(self))), self))
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
@@ -76,6 +73,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
             f"this tensor requires grad, so its .data must be of a floating point or complex dtype; got {value.dtype}"
         )
     array = materialise(value)
+    sever(self)
     if self._node is True and value._spec is not self._spec:
         note_refit(self, self._spec)
     if type(self) is not value._spec.tensor and type(self) in (Tensor, Narrow):
@@ -102,7 +100,7 @@ def detach(self: Tensor) -> Tensor:
     """
     shared = wrap(materialise(self))
     share_count(self, shared)
-    return alike(shared, self)
+    return twin(self, alike(shared, self))
 
 
 @method
@@ -112,7 +110,7 @@ def detach_(self: Tensor) -> Tensor:
     Raises:
         RuntimeError: on a view, whose base would stay in the history.
     """
-    if not self.is_leaf and self._is_view():
+    if self._is_view():
         raise RuntimeError(
             "detach_() cannot take a view out of the history, because its base stays in it.\n"
             "Use .detach(), or call detach_() on the base."
@@ -125,9 +123,15 @@ def detach_(self: Tensor) -> Tensor:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    """Whether this is a look at another tensor's memory; without history, at another array's."""
-    is_look = isinstance(self._data, np.ndarray) and isinstance(self._data.base, np.ndarray)
-    return is_look and (self.is_leaf or self.grad_fn._is_view())
+    """Whether this is a look at another tensor's memory."""
+    return base_of(self) is not self
+
+
+@attribute
+def _base(self: Tensor) -> Tensor | None:
+    """The tensor whose memory this is a view of; None where it is no view."""
+    base = base_of(self)
+    return None if base is self else base
 
 
 @attribute

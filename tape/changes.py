@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 from .anomaly import told
 from .location import locate
 from .propagate import name_of
-from .row import CODE, HANDLE, LASTI, XV, YV, ZV, X, Y, operands
+from .row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y, operands
 from .sweep_python import visit
 from .tensor import Tensor
-from .version import CHANGES, REFITS, Change, Refit, forget_released, owner
-from .wengert import THREAD_SHIFT, list_of
+from .version import CHANGES, REFITS, Change, Refit, forget_released
+from .views import owner
+from .wengert import THREAD_SHIFT, WengertList, list_of
 
 
 def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None) -> None:
@@ -27,7 +29,7 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
     """
     if CHANGES:
         forget_released()
-    if not CHANGES and not REFITS:
+    if not REFITS and not _suspects():
         return
     wanted = None if targets is None else {-id(t) if t._node is True else t._node for t in targets}
     queue = [t._node for t in outputs if not t.is_leaf]
@@ -43,6 +45,29 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
                 seen.add(handle)
                 _check(row)
                 queue += [k for k in operands(row[X], row[Y]) if type(k) is int and not wengert.owns(k)]
+
+
+def _suspects() -> bool:
+    """Whether any record that was there before a change has saved what was changed."""
+    latest: dict[int, int] = {}
+    for change in CHANGES.values():
+        for number, handle in change.before.items():
+            latest[number] = max(handle, latest.get(number, -1))
+    return any(_holds_changed(list_of(handle), handle) for handle in latest.values() if handle >= 0)
+
+
+def _holds_changed(wengert: WengertList, last: int) -> bool:
+    with wengert.still():
+        rows = wengert.rows
+        stop = bisect.bisect_right(range(len(wengert)), last, key=lambda p: rows[p * WIDTH]) * WIDTH
+        columns = [rows[field:stop:WIDTH] for field in (XV, YV, ZV)]
+    return any(_is_changed(value) for column in columns for value in column if value is not None)
+
+
+def _is_changed(value: Any) -> bool:
+    if type(value) is tuple:
+        return any(map(_is_changed, value))
+    return isinstance(value, np.ndarray) and id(owner(value)) in CHANGES
 
 
 def _check(row: list[Any]) -> None:

@@ -20,15 +20,17 @@ from ops import REGISTRY, Op
 from ops.batching import LanesDiffer
 from ops.core import in_dtype
 
-from . import inplace  # noqa: F401  (its methods are overridden below)
 from .functions import FUNCTIONS
 from .history import components
 from .indexing import plain_index
+from .inplace import names
 from .level import Layer, Level, innermost, live
 from .location import user_frame
+from .rebase import assign, check_free, last_of
 from .record import wrap
 from .tensor import Tensor
 from .version import memory_is_shared
+from .views import is_related
 from .wengert import current
 
 
@@ -148,7 +150,7 @@ def _mirror(name: str) -> property:
 
 for _name in (
     "_data", "_node", "_spec", "_counted", "_grad", "_chain", "_retains", "_accumulator",
-    "_versions",
+    "_versions", "_silent", "_of", "_among", "_views",
 ):  # fmt: skip
     setattr(Dual, _name, _mirror(_name))
 
@@ -217,17 +219,17 @@ def _on_the_users_line() -> Iterator[None]:
 # In place: the primal and the tangent are both written, so what views of them see is right too.
 
 
-def _put(target: Dual, result: Tensor) -> Dual:
-    """Write a result into a dual's memory, and its tangent into the tangent's."""
+def _put(target: Dual, result: Tensor, operation: str, last: int) -> Dual:
+    """Write a result that was computed after record `last` into a dual's memory, and its tangent into the tangent's."""
     level = innermost((result,))
     if level is not None and (not target._level.alive or level.depth > target._level.depth):
         adopt(target, level)
     primal, tangent = parts(result, target._level)
-    _write(target._primal, primal)
+    _write(target._primal, primal, operation, last)
     if target._tangent is None or (tangent is not None and _gains_layers(target._tangent, tangent)):
         target._tangent = tangent if tangent is None else ops.clone(tangent)
     else:
-        _write(target._tangent, zeros(primal) if tangent is None else tangent)
+        _write(target._tangent, zeros(primal) if tangent is None else tangent, operation, last)
     return target
 
 
@@ -250,11 +252,16 @@ def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
     return True
 
 
-def _write(target: Tensor, value: Tensor) -> None:
+def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
     level = innermost((value,))
     if isinstance(level, Direction) and type(target) is Tensor:
         adopt(target, level)
-    target.copy_(value)
+    if isinstance(target, Dual):
+        _put(target, value, operation, last)
+    elif level is not None or isinstance(live(target), Layer):
+        target.copy_(value)
+    else:
+        assign(target, value, operation, last)
 
 
 def adopt(target: Tensor, level: Direction) -> None:
@@ -264,7 +271,7 @@ def adopt(target: Tensor, level: Direction) -> None:
         RuntimeError: if it shares its memory with other tensors, which would not move.
     """
     for part in components(target):
-        if isinstance(part._data, np.ndarray) and memory_is_shared(part):
+        if is_related(part) or (isinstance(part._data, np.ndarray) and memory_is_shared(part)):
             raise RuntimeError(
                 "a value that carries a tangent is written into a tensor without one, and the tensor shares its memory "
                 "with others (views, its base, an array, or a value that a rule needs), which would miss the tangent.\n"
@@ -286,9 +293,15 @@ def _moved_out(target: Tensor) -> Tensor:
     return below
 
 
-def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _inplace(compute: Callable[..., Any], operation: str) -> Callable[..., Tensor]:
     def change(self: Dual, *args: Any, **kwargs: Any) -> Tensor:
-        return _put(self, dual_like(self, function(self, *args, **kwargs)))
+        last = last_of(current())
+        if current().recording:
+            for part in components(self):
+                if part._node is not None:
+                    check_free(part, operation)
+        with _on_the_users_line():
+            return _put(self, dual_like(self, compute(self, *args, **kwargs)), operation, last)
 
     return change
 
@@ -303,20 +316,21 @@ def dual_like(target: Tensor, value: Any) -> Tensor:
 
 def _copy_(self: Dual, source: Any) -> Tensor:
     source = dual_like(self, source)
-    return _put(self, source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype))
+    source = source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype)
+    return ops.copy_over(self, source)
 
 
-def _setitem(self: Dual, index: Any, value: Any) -> None:
-    _put(self, ops.index_put(self, value, index=plain_index(index)))
+def _setitem(self: Dual, index: Any, value: Any) -> Tensor:
+    return ops.index_put(self, value, index=plain_index(index, own=True))
 
 
-for _name, _function in FUNCTIONS.items():
+for _name, _function in names().items():
     if hasattr(Tensor, f"{_name}_"):
-        setattr(Dual, f"{_name}_", _inplace(_function))
+        setattr(Dual, f"{_name}_", _inplace(_function, f"{_name}_()"))
 for _op in REGISTRY.values():
     if hasattr(Tensor, f"__i{_op.symbol}__"):
-        setattr(Dual, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
+        setattr(Dual, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name], f"{_op.name}_()"))
 for _name, _change in {
     "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
 }.items():  # fmt: skip
-    setattr(Dual, _name, _change)
+    setattr(Dual, _name, _inplace(_change, _name.replace("__setitem__", "x[index] = value")))

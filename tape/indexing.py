@@ -10,9 +10,10 @@ import numpy as np
 import ops
 
 from .inference import alike
-from .record import LARGE, getframe, new, wrap
+from .record import LARGE, getframe, new
 from .spec import spec, spec_of
 from .tensor import Tensor, method
+from .views import WATCH, views_of
 from .wengert import EVER_INFERRED, LISTS, current
 
 SELECT = ops.select.code
@@ -59,16 +60,25 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         wengert = LISTS[get_ident()]
     except KeyError:
         wengert = current()
-    if ref is None or not wengert.recording:
-        return alike(wrap(value), self) if EVER_INFERRED else wrap(value)
-    if ref is True:
-        ref = self
-    if index < 0:
-        index += spec.shape[0]
     spec = NUMBER if type(value) is float64 else spec_of(value)
     result = new(spec.tensor)
     result._data = value
     result._spec = spec
+    try:
+        result._among = self._views
+    except AttributeError:
+        result._among = views_of(self)
+    if WATCH.on:
+        self._views.note(result)
+    if ref is None or not wengert.recording:
+        result._node = None
+        result._of = self, index, wengert.recording
+        return alike(result, self) if EVER_INFERRED else result
+    result._of = self
+    if ref is True:
+        ref = self
+    if index < 0:
+        index += self._spec.shape[0]
     result._node = handle = wengert.next()
     where = wengert.where
     if where is None:

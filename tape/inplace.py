@@ -1,131 +1,132 @@
-"""In-place changes: of tensors without history, such as parameters under ``no_grad``."""
+"""In-place operations: ``x.mul_(y)``, ``x += y``, and every other function with an underscore.
+
+Each is derived from the function of the same name.  Where a gradient flows it is recorded (`rebase`); else
+the value alone is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY
+import ops
+from ops import REGISTRY, Op
 
 from . import choosing  # noqa: F401  (its functions take the places of derived ones)
 from .creation import array_of
 from .functions import FUNCTIONS, is_method
-from .guard import GUARDS, before_change
-from .indexing import plain_index
 from .inference import check_changeable
-from .leaf import materialise
+from .rebase import change, is_tracked
 from .tensor import Tensor, method
-from .version import increment
 from .wengert import current
+from .writing import write
+
+Compute = Callable[..., Any]
 
 
-def check(tensor: Tensor, operation: str, *operands: Any) -> bool:
-    """Raise if changing a tensor in place would invalidate a history, or lose one.
+def adopted(tensor: Tensor, operation: str, operands: Iterable[Any]) -> bool:
+    """Whether an operand has made the tensor one of its own kind, whose method is to be called instead.
 
-    True if an operand has made the tensor one of its own kind, whose method is to be called instead.
+    Raises:
+        RuntimeError: if the tensor was made in inference mode, and this is outside of it.
     """
     for x in operands:
         if type(x) is not Tensor and isinstance(x, Tensor) and hasattr(x, "__adopt__") and x.__adopt__(tensor):
             return True
     if tensor._inference:
         check_changeable(tensor, operation)
-    if not tensor.is_leaf:
-        raise RuntimeError(
-            f"{operation} cannot change this tensor in place: it has a history ({tensor.grad_fn.name()}, recorded at "
-            f"{tensor.grad_fn.location}).\nWrite it as a new value, such as y = y + x instead of y += x, or change "
-            "y.detach().clone()."
-        )
-    if not current().recording:
-        return False
-    if tensor._node is True:
-        raise RuntimeError(
-            f"{operation} cannot change a leaf that requires grad in place while operations are recorded: its gradient "
-            "would be that of another value.\nFor an update, as of an optimiser, do it under `with tape.no_grad():`."
-        )
-    if any(isinstance(x, Tensor) and x._node is not None for x in operands):
-        raise RuntimeError(
-            f"{operation} would write a value that requires grad into a tensor without history, and lose its history.\n"
-            "Write it as a new value, such as y = y + x, or use x.detach()."
-        )
     return False
 
 
-def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
-    """Put a value into a tensor's memory.
-
-    Raises:
-        RuntimeError: if the value does not fit the tensor's shape or dtype.
-    """
-    array = materialise(tensor)
-    value = np.asarray(value)
-    if not np.can_cast(value.dtype, array.dtype, "same_kind"):
-        raise RuntimeError(
-            f"{operation} gives {value.dtype}, which cannot be stored in a tensor of {array.dtype}; convert the tensor "
-            f"first, with .to({value.dtype})"
-        )
-    check_writeable(array, operation)
+def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    """Put what `compute` makes of a tensor in its place, and record it if a gradient may flow."""
+    if is_tracked(tensor, (*args, *named.values())):
+        return change(tensor, operation, lambda: compute(tensor, *args, **named))
+    wengert = current()
+    before, wengert.recording = wengert.recording, False
     try:
-        np.copyto(array, value, casting="same_kind")
-    except ValueError:
-        raise RuntimeError(
-            f"{operation} gives shape {value.shape}, which does not fit into a tensor of shape {array.shape}"
-        ) from None
-    del array
-    increment(tensor, operation)
-    return tensor
+        result = compute(tensor, *args, **named)
+    finally:
+        wengert.recording = before
+    return write(tensor, result._data, operation)
 
 
-def check_writeable(array: np.ndarray, operation: str) -> None:
-    """Raise where NumPy would refuse to write; saved values that are guarded are copied first."""
-    if not array.flags.writeable:
-        raise RuntimeError(
-            f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
-            "from_numpy(), or of an expanded tensor.\nUse .clone() for a copy."
-        )
-    if GUARDS:
-        before_change(array)
-
-
-def _inplace(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
+def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
+    """The method that does in place what a function computes."""
     operation = f"{name}_()"
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if check(self, operation, *args, *kwargs.values()):
+        if adopted(self, operation, (*args, *kwargs.values())):
             return getattr(self, change.__name__)(*args, **kwargs)
-        wengert = current()
-        before, wengert.recording = wengert.recording, False
-        try:
-            result = function(self, *args, **kwargs)
-        finally:
-            wengert.recording = before
-        return write(self, result._data, operation)
+        return alter(self, operation, compute, args, kwargs)
 
     change.__name__ = f"{name}_"
     change.__doc__ = f"`{name}` in place; returns the tensor itself."
     return change
 
 
-for _name, _function in FUNCTIONS.items():
-    if _name in REGISTRY and REGISTRY[_name].kind in ("elementwise", "plain") and is_method(REGISTRY[_name]):
-        method(_inplace(_name, _function))
+KEEP_SHAPE = (
+    "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "clip", "cumprod", "cumsum", "float_power",
+    "index_add", "index_fill", "lerp", "renorm", "scatter", "scatter_add",
+    "scatter_reduce", "tril", "triu",
+)  # fmt: skip
+"""The functions, beside those that work element by element, whose result has the shape of their first argument."""
+
+
+def _by_elements(name: str) -> bool:
+    op = REGISTRY.get(name)
+    if op is None or not is_method(op):
+        return False
+    return op.broadcasts and op.outputs == 1
+
+
+def names() -> dict[str, Compute]:
+    """The functions that can be done in place, under all of their names."""
+    chosen = [FUNCTIONS[name] for name in FUNCTIONS if name in KEEP_SHAPE or _by_elements(name)]
+    same = set(map(id, chosen))
+    return {name: function for name, function in FUNCTIONS.items() if id(function) in same}
+
+
+for _name, _function in names().items():
+    method(inplace(_name, _function))
+
+
+def _over(op: Op) -> Compute:
+    """A function that puts another value in the place of a tensor's, cast to its dtype whatever that loses."""
+
+    def over(tensor: Tensor, source: Any) -> Tensor:
+        value = source if isinstance(source, Tensor) else array_of(source)
+        if value.dtype.kind == "c" and tensor.dtype.kind != "c":
+            value = ops.real(value)
+        if not np.can_cast(value.dtype, tensor.dtype, "same_kind"):
+            value = ops.cast(value, dtype=tensor.dtype)
+        return op(tensor, value)
+
+    return over
+
+
+_copy, _fill = _over(REGISTRY["copy_over"]), _over(REGISTRY["fill"])
 
 
 @method
-def copy_(self: Tensor, source: Any) -> Tensor:
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
-    if check(self, "copy_()", source):
-        return self.copy_(source)
-    return write(self, array_of(source).astype(self.dtype, copy=False), "copy_()")
+    if adopted(self, "copy_()", (src,)):
+        return self.copy_(src)
+    return alter(self, "copy_()", _copy, (src,), {})
 
 
 @method
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set every element to one number."""
-    if check(self, "fill_()", value):
+    """Set every element to one number, which may have a history."""
+    if adopted(self, "fill_()", (value,)):
         return self.fill_(value)
-    return write(self, array_of(value).astype(self.dtype, copy=False), "fill_()")
+    shape = value._spec.shape if isinstance(value, Tensor) else np.shape(value)
+    if shape:
+        raise RuntimeError(f"fill_() takes one number; got a value of shape {shape}. Use copy_().")
+    return alter(self, "fill_()", _fill, (value,), {})
 
 
 @method
@@ -136,23 +137,12 @@ def zero_(self: Tensor) -> Tensor:
     >>> tape.ones(2).zero_()
     tensor([0., 0.])
     """
-    check(self, "zero_()")
-    return write(self, np.zeros((), self.dtype), "zero_()")
-
-
-@method
-def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    if check(self, "x[index] = value", value):
-        self[index] = value
-        return
-    array = materialise(self)
-    check_writeable(array, "x[index] = value")
-    array[plain_index(index)] = array_of(value)
-    increment(self, "x[index] = value")
+    adopted(self, "zero_()", ())
+    return alter(self, "zero_()", REGISTRY["zero"], (), {})
 
 
 NOT_AUGMENTED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 for _op in REGISTRY.values():
     if _op.symbol and _op.arity == 2 and _op.kind in ("elementwise", "plain") and _op.symbol not in NOT_AUGMENTED:
-        setattr(Tensor, f"__i{_op.symbol}__", _inplace(_op.name, FUNCTIONS[_op.name]))
+        setattr(Tensor, f"__i{_op.symbol}__", inplace(_op.name, FUNCTIONS[_op.name]))

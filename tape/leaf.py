@@ -5,12 +5,10 @@ from __future__ import annotations
 from _thread import get_ident
 from typing import Any
 
-import numpy as np
-
 from .device import check_device
 from .record import wrap
-from .spec import spec_of
 from .tensor import Tensor, attribute, method, settable
+from .views import materialise  # noqa: F401  (where it is looked for)
 from .wengert import INFERRING
 
 
@@ -80,11 +78,3 @@ def _keep_requires_grad(self: Tensor) -> None:
 
 
 settable(requires_grad, _set_requires_grad, _keep_requires_grad)
-
-
-def materialise(tensor: Tensor) -> np.ndarray:
-    """The value as an array whose memory others can share; a scalar is moved into one first."""
-    if type(tensor._data) is not np.ndarray:
-        tensor._data = np.array(tensor._data)
-        tensor._spec = spec_of(tensor._data)
-    return tensor._data

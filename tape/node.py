@@ -18,7 +18,6 @@ from .row import CODE, LASTI, OP, PARAMS, SPEC, X
 from .saved import read, saved_names
 from .spec import Spec
 from .tensor import Tensor, attribute, settable
-from .version import owner
 from .wengert import THREAD_SHIFT, current, list_of, row_of
 
 BackwardHook = Callable[[tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
@@ -102,10 +101,6 @@ class Node:
 
     def _row(self) -> list[Any]:
         return row_of(self._handle)
-
-    def _is_view(self) -> bool:
-        """Whether the operation gave another look at its operand's memory."""
-        return op_of(self._row()).is_view(self._arguments()[2])
 
     def _arguments(self) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
         row = self._row()
@@ -273,28 +268,6 @@ def grad_fn(self: Tensor) -> Node | None:
     ('MulBackward0', None)
     """
     return None if self.is_leaf else node_of(self._node)[0]
-
-
-@attribute
-def _base(self: Tensor) -> Tensor | None:
-    """The tensor that this is a view of; None where it is no view, or nothing was recorded.
-
-    A base that was computed is given as a new tensor, on the same memory and at the same place in the history.
-    """
-    if self.is_leaf or not self._is_view():
-        return None
-    ref = self._node
-    while type(ref) is int:
-        row = row_of(ref)
-        op = op_of(row)
-        refs, _, params = arguments(row, op)
-        if op.name != "output" and not op.is_view(params):
-            break
-        ref = refs[0]
-    if not isinstance(ref, int):
-        return ref
-    memory, spec = owner(self._data), spec_of_operand(ref)
-    return wrap(memory, ref, spec) if spec and (memory.shape, memory.dtype) == (spec.shape, spec.dtype) else None
 
 
 def _read_only(self: Tensor, value: Any) -> None:

@@ -22,6 +22,7 @@ from .inference import check_savable, mark, settle
 from .location import user_frame
 from .spec import Spec, spec_of
 from .tensor import Narrow, Tensor
+from .views import attach, owner
 from .wengert import EVER_INFERRED, INFERRING, WengertList, current
 
 LARGE = 1 << 16
@@ -145,6 +146,8 @@ def bind(
         raise misfit(op, values, error) from None
     if type(z) is complex:  # Python's own arithmetic: 2j * np.float64(3.0)
         z = np.complex128(z)
+    if not op.view and type(z) is np.ndarray and z.base is not None:
+        z = apart(z, values)
     wengert = current()
     spec = spec_of(z) if op.outputs == 1 else None
     if wengert.recording and (spec is None or spec.inexact):
@@ -154,11 +157,25 @@ def bind(
             refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
             if EVER_INFERRED:
                 check_savable(op, operands, wanted)
-            return append(wengert, op, refs, values, z, spec, params, wanted)
-    if not spec:
-        return tuple(map(wrap, z))
-    made = wrap(z, None, spec)
-    return settle(op, operands, params, made) if EVER_INFERRED else made
+            made = append(wengert, op, refs, values, z, spec, params, wanted)
+            return views(made, op, operands, params, True) if op.view else made
+    made = wrap(z, None, spec) if spec else tuple(map(wrap, z))
+    if op.view:
+        made = views(made, op, operands, params, wengert.recording)
+    return settle(op, operands, params, made) if EVER_INFERRED and spec else made
+
+
+def views(made: Any, op: Op, operands: Sequence[Any], params: dict[str, Any], recording: bool) -> Any:
+    """The result, or the results, of an op that gives views, as views of the operand."""
+    if op.outputs == 1:
+        return attach(made, operands[0], op, params, recording)
+    return tuple([attach(part, operands[0], op, params, recording, i) for i, part in enumerate(made)])
+
+
+def apart(z: np.ndarray, values: Sequence[Any]) -> np.ndarray:
+    """A result in memory of its own: a copy where an op that gives no views has returned one of an operand."""
+    memory = owner(z)
+    return z.copy() if any(type(x) is np.ndarray and owner(x) is memory for x in values) else z
 
 
 @cache

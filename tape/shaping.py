@@ -79,7 +79,7 @@ def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None) -> Tenso
     if dim1 is None:
         return permute(input, dim0)
     if not input.ndim:
-        return input
+        return ops.permute(input)
     return ops.transpose(input, axis1=axis_of(input, dim0), axis2=axis_of(input, dim1))
 
 

@@ -40,11 +40,14 @@ class Tensor(Operators):
     tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_node", "_spec")
+    __slots__ = ("__dict__", "__weakref__", "_among", "_data", "_node", "_of", "_spec", "_views")
 
     _data: Any
     _node: Any
     _spec: Spec
+    _of: Any
+    _among: Any
+    _views: Any
     _counted = False
     _grad: Tensor | None = None
     _chain: Any = None
@@ -52,6 +55,7 @@ class Tensor(Operators):
     _inference = False
     _accumulator: Any = None
     _versions: list[int] | None = None
+    _silent = False
 
     __hash__ = object.__hash__
 

@@ -14,17 +14,11 @@ from .row import HANDLE, WIDTH
 from .spec import Spec
 from .tensor import Tensor
 from .untraced import untraced
-from .wengert import LISTS
+from .views import base_of, owner
+from .wengert import LISTS, current
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
 """Changed memory by the identity of the array that owns it."""
-
-
-def owner(array: np.ndarray) -> np.ndarray:
-    """The array that a view is a view of."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def _counter(array: np.ndarray) -> list[int]:
@@ -38,9 +32,8 @@ def _counter(array: np.ndarray) -> list[int]:
 
 def count(tensor: Tensor) -> int:
     """How often a tensor's memory was changed in place."""
-    if tensor._versions is not None:
-        return tensor._versions[0]
-    return count_of(tensor._data)
+    versions = base_of(tensor)._versions
+    return versions[0] if versions is not None else count_of(tensor._data)
 
 
 def count_of(value: Any) -> int:
@@ -104,21 +97,31 @@ def last_records() -> dict[int, int]:
     return {w.number: w.rows[-WIDTH + HANDLE] for w in list(LISTS.values()) if w.rows}
 
 
-def increment(tensor: Tensor, operation: str) -> None:
+def increment(tensor: Tensor, operation: str, last: int | None = None) -> None:
     """Count one in-place change, and note it if a record may have saved the memory.
 
     References tell: in a training loop backward has released the parameters before they are
-    updated, so that nothing is noted and the next backward has nothing to check.
+    updated, so that nothing is noted and the next backward has nothing to check.  Records of this
+    thread's list after `last` are of the change itself.
     """
-    if tensor._versions is not None:
-        tensor._versions[0] += 1
+    base = base_of(tensor)
+    if base._versions is not None:
+        base._versions[0] += 1
+        if base._silent:
+            return
+    if not isinstance(tensor._data, np.ndarray):
+        base._versions = base._versions or [1]
         return
     _counter(tensor._data)[0] += 1
     if _references(tensor) > _ALONE:
         memory = owner(tensor._data)
         k = id(memory)
         gone = weakref.ref(memory, lambda _: CHANGES.pop(k, None))
-        CHANGES[k] = Change(gone, operation, *user_frame(sys._getframe(1)), last_records())
+        before = last_records()
+        wengert = current()
+        if last is not None and wengert.number in before:
+            before[wengert.number] = last
+        CHANGES[k] = Change(gone, operation, *(wengert.where or user_frame(sys._getframe(1))), before)
 
 
 def _references(tensor: Tensor) -> int:
@@ -152,5 +155,12 @@ def forget_released() -> None:
 
 def share_count(tensor: Tensor, twin: Tensor) -> None:
     """Let a twin on the same memory share a tensor's own counter, if it has one."""
-    if tensor._versions is not None:
-        twin._versions = tensor._versions
+    base = base_of(tensor)
+    if base._versions is not None:
+        twin._versions, twin._silent = base._versions, base._silent
+
+
+def own_count(twin: Tensor) -> Tensor:
+    """Give a twin a counter of its own; changes through it are not noted."""
+    twin._versions, twin._silent = [0], True
+    return twin

@@ -19,7 +19,8 @@ def counterpart(op):
     return next((getattr(space, op.name) for space in spaces if hasattr(space, op.name)), None)
 
 
-OURS = {"chain_mul", "clamp", "clamp_min", "clamp_max", "masked_fill", "polygamma", "round", "rint", "cbrt", "where"}
+OURS = {"chain_mul", "clamp", "clamp_min", "clamp_max", "masked_fill", "polygamma", "round", "rint", "cbrt", "where",
+        "fill", "copy_over", "zero"}  # fmt: skip
 """Without a function of the same name and signature; PyTorch cannot broadcast the bounds of clamp backwards."""
 SHARED = [op for op in ELEMENTWISE if op.name not in OURS]
 
@@ -50,6 +51,13 @@ POSITIVE = SQUARE @ SQUARE.T
 INDEX = np.array([[0, 2, 1, 1], [2, 0, 0, 1]])
 
 PAIRS = {
+    "fill": (lambda x, y: ops.fill(x, y), lambda x, y: torch.fill(x, y), X, V[0]),
+    "zero": (lambda x: ops.zero(x), lambda x: x.clone().zero_(), X),
+    "copy_over": (lambda x, y: ops.copy_over(x, y), lambda x, y: x.clone().copy_(y), X, V),
+    "put_view": (
+        lambda x, y: ops.put_view(x, y, steps=(("select", (("index", 1),), None),)),
+        lambda x, y: (z := x.clone(), z[1].copy_(y), z)[2], X, V,
+    ),
     "max": (lambda x: ops.max(x), lambda x: x.max(), X),
     "min": (lambda x: ops.min(x), lambda x: x.min(), X),
     "max dim": (lambda x: ops.max(x, axis=1), lambda x: x.max(1), X),

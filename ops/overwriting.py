@@ -1,0 +1,91 @@
+"""What in-place changes are to the history: a value put over another one, or into a view of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .batching import Application, apply
+from .core import ADJOINT, HOLOMORPHIC, REGISTRY, elementwise, linear
+from .domain import REAL
+from .shape import Case
+
+Steps = tuple[tuple[str, tuple[tuple[str, Any], ...], int | None], ...]
+"""How a view is made of its base: per step the name of an op, its parameters, and which of its results is meant."""
+
+
+def _over(x: Any, y: Any) -> Any:
+    x, y = np.broadcast_arrays(x, y)
+    return np.array(y, dtype=x.dtype)[()]
+
+
+zero = elementwise(
+    "zero", lambda x: np.zeros_like(x)[()], lambda: 0.0, complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Zeros in the place of x, which has no influence on them: its gradient is 0.",
+)
+
+fill = elementwise(
+    "fill", _over, lambda: 0.0, lambda g: g, node="FillBackward1", complex=ADJOINT, domain=(REAL, REAL),
+    doc="y, broadcast against x and in its dtype; x has no influence, so its gradient is 0.",
+)
+
+copy_over = elementwise(
+    "copy_over", _over, lambda: 0.0, lambda g: g, node="CopyBackwards", complex=ADJOINT, domain=(REAL, REAL),
+    doc="`fill` with the numbers of another tensor.",
+)
+
+
+OF_COMPLEX = frozenset({"real", "imag", "view_as_real", "view_as_complex"})
+"""The ops that look at complex numbers as real ones, or the other way round."""
+
+
+def look(x: Any, steps: Steps) -> Any:
+    """The view of x that is made in these steps; of an array it shares the memory where NumPy can."""
+    for name, params, i in steps:
+        x = REGISTRY[name](x, **dict(params))
+        x = x if i is None else x[i]
+    return x
+
+
+def _put(x: Any, y: Any, *, steps: Steps) -> Any:
+    z = np.array(x)
+    whole = look(z, steps[:-1])
+    place = look(whole, steps[-1:])
+    if isinstance(place, np.ndarray) and np.may_share_memory(place, z):
+        place[...] = y
+        return z
+    # An element, or a copy because z lies in memory otherwise than the base did: by the numbers of its cells.
+    whole, steps = (whole, steps[-1:]) if np.may_share_memory(whole, z) else (z, steps)
+    cells = look(np.arange(whole.size).reshape(whole.shape), steps)
+    whole[np.unravel_index(cells, whole.shape)] = y
+    return z
+
+
+def _cases(rng: np.random.Generator) -> Iterator[Case]:
+    row, column = ("select", (("index", 1),), None), ("getitem", (("index", (slice(None), 2)),), None)
+    turned, second = ("permute", (("axes", None),), None), ("split", (("indices_or_sections", 2), ("axis", 1)), 1)
+    for steps, shape in (((row,), (4,)), ((turned, column), (4,)), ((row, row), ()), ((second, row), (2,))):
+        yield (rng.standard_normal((3, 4)), np.asarray(rng.standard_normal(shape))), {"steps": steps}
+
+
+def _in_lanes(a: Application) -> Any:
+    """The batching rule of `put_view`: by the numbers of the cells, the same in every lane."""
+    shape, steps = a.shape(0), a.params["steps"]
+    if any(name in OF_COMPLEX for name, _, _ in steps):
+        return NotImplemented
+    cells = np.asarray(look(np.arange(math.prod(shape)).reshape(shape), steps))
+    if a.ndim(1) > cells.ndim:
+        return NotImplemented
+    flat = apply("reshape", a.full(0), shape=(a.n, math.prod(shape)))
+    z = apply("index_put", flat, a.raised(1, cells.ndim), index=(slice(None), cells))
+    return apply("reshape", z, shape=(a.n, *shape))
+
+
+put_view = linear(
+    "put_view", _put, lambda g, steps: put_view(g, 0.0, steps=steps), lambda g, steps: look(g, steps),
+    node="CopySlices", cases=_cases, batch=_in_lanes,
+    doc="x with y in the place of the view of x that is made in these steps.",
+)

@@ -1,0 +1,90 @@
+"""``x[index] = value``: writing at an index, recorded where a gradient flows."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY
+
+from .creation import array_of
+from .indexing import plain_index
+from .inplace import adopted
+from .location import user_frame
+from .rebase import append, check_free, is_tracked, last_of, rebase
+from .record import operand
+from .tensor import Tensor, method
+from .version import increment
+from .views import materialise, refresh
+from .wengert import current
+from .writing import check_writeable
+
+INDEX_PUT = REGISTRY["index_put"]
+OPERATION = "x[index] = value"
+
+
+@method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    """Write numbers, or a tensor with a history, at any index that NumPy takes.
+
+    Raises:
+        RuntimeError: if the value does not fit, or the tensor cannot be changed in place.
+        IndexError: if the index is out of range.
+
+    >>> import tape
+    >>> x, w = tape.zeros(3), tape.tensor(2.0, requires_grad=True)
+    >>> x[1] = w * w
+    >>> x.sum().backward()
+    >>> x, w.grad
+    (tensor([0., 4., 0.], grad_fn=<CopySlices>), tensor(4.))
+    """
+    if adopted(self, OPERATION, (value,)):
+        self[index] = value
+        return
+    index = plain_index(index, own=True)
+    tracked = is_tracked(self, (value,))
+    if tracked:
+        check_free(self, OPERATION)
+    value = _fitted(self, index, value)
+    wengert, where = current(), current().where
+    last = last_of(wengert)
+    if not tracked:
+        _write(self, index, value, last)
+        return
+    wengert.where = where or user_frame(sys._getframe(1))
+    try:
+        refs = operand(self), operand(value)
+        _write(self, index, value, last)
+        rebase(self, append(INDEX_PUT, refs, {"index": index}, self._spec))
+    finally:
+        wengert.where = where
+
+
+def _fitted(tensor: Tensor, index: Any, value: Any) -> Any:
+    """A value without leading axes of length 1 that the place does not have."""
+    value = value if isinstance(value, Tensor) else array_of(value)
+    if value.dtype.kind == "c" and tensor.dtype.kind != "c":
+        raise RuntimeError(f"complex numbers do not fit into a tensor of {tensor.dtype}; take their .real")
+    if value.ndim and value.shape[0] == 1 and (extra := value.ndim - np.ndim(tensor._data[index])) > 0:
+        lead = value.shape[:extra]
+        if all(n == 1 for n in lead):
+            return ops.reshape(value, shape=tuple(value.shape[extra:]))
+    return value
+
+
+def _write(tensor: Tensor, index: Any, value: Any, last: int) -> None:
+    check_writeable(tensor, OPERATION)
+    if not tensor._spec.shape and index is Ellipsis:
+        index = ()
+    try:
+        materialise(tensor)[index] = value._data if isinstance(value, Tensor) else value
+    except ValueError as error:
+        shape = np.shape(tensor._data[index])
+        raise RuntimeError(
+            f"{OPERATION}: a value of shape {tuple(value.shape)} does not fit a place of shape {shape}"
+        ) from error
+    refresh(tensor)
+    increment(tensor, OPERATION, last)

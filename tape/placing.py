@@ -1,0 +1,84 @@
+"""Functions that put values at places of a tensor, as PyTorch spells them, and in place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from .calls import adaptor, axis_of, derived
+from .creation import as_tensor
+from .functions import FUNCTIONS
+from .indexing import plain_index
+from .inplace import inplace
+from .shaping import along
+from .tensor import Tensor, method
+
+
+@adaptor
+def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate: bool = False, **named: Any) -> Tensor:
+    """The input with values put at ``indices``, a tuple of index tensors, or added there with ``accumulate``.
+
+    >>> import tape
+    >>> tape.zeros(3).index_put((tape.tensor([0, 2]),), tape.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    if named:
+        return derived["index_put"](input, indices if values is None else values, accumulate=accumulate, **named)
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put() takes a tuple of index tensors; got {type(indices).__name__}. Write (index,).")
+    return ops.index_put(input, values, index=plain_index(tuple(indices), own=True), accumulate=accumulate)
+
+
+@adaptor
+def index_copy(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
+    """The input with the entries of ``source`` put at a vector of indices along one axis."""
+    return ops.index_put(input, source, index=along(axis_of(input, dim), plain_index(index, own=True)))
+
+
+@adaptor
+def masked_scatter(input: Tensor, mask: Any, source: Any) -> Tensor:
+    """The input with elements of ``source``, in order, where the mask holds.
+
+    Raises:
+        RuntimeError: if there are too few of them.
+
+    >>> import tape
+    >>> tape.zeros(3).masked_scatter(tape.tensor([True, False, True]), tape.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 0., 2.])
+    """
+    holds = np.broadcast_to(mask._data if isinstance(mask, Tensor) else mask, input._spec.shape)
+    source, count = as_tensor(source), int(np.count_nonzero(holds))
+    if source._spec.size < count:
+        raise RuntimeError(
+            f"masked_scatter() needs {count} elements, one for each place where the mask holds; got {source._spec.size}"
+        )
+    flat = ops.reshape(source, shape=(-1,))
+    return ops.where(holds, ops.masked_place(ops.getitem(flat, index=slice(0, count)), holds.copy()), input)
+
+
+@adaptor
+def put(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+    """The input with values put at places that are counted through the flattened tensor."""
+    flat = ops.reshape(input, shape=(-1,))
+    places = plain_index(index, own=True)
+    return ops.reshape(ops.index_put(flat, source, index=places, accumulate=accumulate), shape=input._spec.shape)
+
+
+for _name in ("index_put", "index_copy", "masked_scatter", "put"):
+    method(inplace(_name, FUNCTIONS[_name]))
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the main diagonal to one number; with ``wrap`` it starts anew after each block of a tall matrix."""
+    shape = self._spec.shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise RuntimeError(f"fill_diagonal_() needs a matrix, or axes that are equally long; got shape {shape}")
+    stop = None if wrap or len(shape) > 2 else shape[1] * min(shape)
+    cells = np.arange(math.prod(shape))[: stop : sum(math.prod(shape[k + 1 :]) for k in range(len(shape)))]
+    self[np.unravel_index(cells, shape)] = fill_value
+    return self

@@ -1,0 +1,212 @@
+"""The history of a tensor that was changed in place: it goes on from the record of the change.
+
+The op is recorded as if it had made a new value.  Where the tensor is a view, the base has been changed
+too: `ops.put_view` records that, from the base's old value and the view's new one.  Then every
+living view of the base is derived from it anew, so that no tensor is ever behind its memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+
+from .hooks import move_retained
+from .location import user_frame
+from .record import CUSTOM, operand
+from .row import HANDLE, WIDTH, XV, YV, ZV
+from .spec import Spec, spec_of
+from .tensor import Tensor
+from .views import CUSTOM as FROM_FUNCTION, SEVERAL, Look, base_of, children, look_of, materialise, owner, path_to
+from .wengert import WengertList, current
+from .writing import check_fits, check_writeable, is_alone, put
+
+PUT_VIEW = REGISTRY["put_view"]
+
+
+def is_tracked(tensor: Tensor, operands: Iterable[Any]) -> bool:
+    """Whether a change of this tensor, from these operands, is part of a history that is being recorded."""
+    return current().recording and (tensor._node is not None or any(map(_has_history, operands)))
+
+
+def _has_history(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return x._node is not None
+    return isinstance(x, (tuple, list)) and any(map(_has_history, x))
+
+
+def check_free(tensor: Tensor, operation: str) -> None:
+    """Raise if changing a tensor in place, while that is recorded, would have no meaning.
+
+    Raises:
+        RuntimeError: for a leaf that requires grad or a view of one, and for views that do not know how they were made.
+    """
+    base = base_of(tensor)
+    above = None if base is tensor else look_of(tensor)
+    if above is not None and above.bar is not None:
+        raise RuntimeError(f"{operation} cannot change this tensor in place: {_REASONS[above.bar]}")
+    if tensor._node is True or base._node is True:
+        what = "a leaf" if tensor._node is True else "a view of a leaf"
+        raise RuntimeError(
+            f"{operation} cannot change {what} that requires grad in place while operations are recorded: its gradient "
+            "would be that of another value.\nFor an update, as of an optimiser, do it under `with tape.no_grad():`."
+        )
+    check_writeable(tensor, operation)
+
+
+_REASONS = {
+    SEVERAL: (
+        "it is one of several views that one call has given (split, unbind, chunk, …), and those must not be changed "
+        "in place while operations are recorded.\nWrite it as a new value, such as y = y + x, or take the view by "
+        "index: x[i]."
+    ),
+    FROM_FUNCTION: (
+        "it is a view of an input that a custom function has returned, whose gradient the function alone knows.\n"
+        "Write it as a new value, such as y = y + x, or let the function return a copy."
+    ),
+}
+_REASONS["without recording"] = (
+    "it is a view that was made under no_grad(), and it, or its base, is changed where operations are recorded, so it "
+    "is not clear whether that has a gradient.\nMake the view and the change both under no_grad(), or both outside."
+)
+
+
+def change(tensor: Tensor, operation: str, compute: Callable[[], Tensor]) -> Tensor:
+    """Give a tensor the value and the history of what `compute` records."""
+    check_free(tensor, operation)
+    wengert = current()
+    where, last = wengert.where, last_of(wengert)
+    if where is None:
+        wengert.where = user_frame(sys._getframe(1))
+    try:
+        return assign(tensor, compute(), operation, last)
+    finally:
+        wengert.where = where
+
+
+def last_of(wengert: WengertList) -> int:
+    """The handle of the last record, or one before the first."""
+    return wengert.rows[-WIDTH + HANDLE] if wengert.rows else -1
+
+
+def assign(tensor: Tensor, result: Tensor, operation: str, last: int) -> Tensor:
+    """Put a result that was computed after record `last` in the place of a tensor's value and history."""
+    result = fitted(tensor, result, operation)
+    if not is_alone(tensor):
+        _keep_apart(current(), last, materialise(tensor), result._data)
+    put(tensor, result._data, operation, last)
+    if result._node is not None:
+        rebase(tensor, result._node)
+    return tensor
+
+
+def fitted(tensor: Tensor, result: Tensor, operation: str) -> Tensor:
+    """A result as it will lie in the tensor: of its dtype, and with a history if the tensor has one."""
+    check_fits(tensor, result._data, operation)
+    if result._spec.dtype != tensor._spec.dtype:
+        result = ops.cast(result, dtype=tensor._spec.dtype)
+    if result._node is None and tensor._node is not None:
+        return ops.fill(tensor, result)
+    return ops.clone(result) if result._node is True else result
+
+
+def _keep_apart(wengert: WengertList, last: int, memory: np.ndarray, result: Any) -> None:
+    """Let the records after `last` hold copies of what is about to be overwritten, and the result in its new place."""
+    rows, shared = wengert.rows, owner(memory)
+    for start in range(len(rows) - WIDTH, -1, -WIDTH):
+        if rows[start + HANDLE] <= last:
+            break
+        for field in (XV, YV, ZV):
+            value = rows[start + field]
+            rows[start + field] = memory if field == ZV and value is result else _apart(value, shared)
+
+
+def _apart(value: Any, shared: np.ndarray) -> Any:
+    if type(value) is tuple:
+        return tuple([_apart(v, shared) for v in value])
+    return value.copy() if isinstance(value, np.ndarray) and owner(value) is shared else value
+
+
+def rebase(tensor: Tensor, node: int) -> None:
+    """Let the history of a tensor go on from a record, and that of all that share its memory."""
+    base, steps = path_to(tensor)
+    if base is not tensor:
+        node = append(PUT_VIEW, (operand(base), node), {"steps": steps}, base._spec)
+    set_node(base, node)
+    stack = [base]
+    while stack:
+        for view in children(stack.pop()):
+            set_node(view, derive(view))
+            stack.append(view)
+
+
+def set_node(tensor: Tensor, node: int) -> None:
+    """Move a tensor to another place in the history; hooks stay, but what `retain_grad` asked for moves along."""
+    before, tensor._node = tensor._node, node
+    if tensor._retains:
+        move_retained(tensor, before)
+
+
+def derive(view: Tensor) -> int:
+    """Record a view of its parent again; its value is there already."""
+    above = look_of(view)
+    assert above is not None
+    node = operand(above.parent)
+    if above.bar in _REASONS and above.bar != SEVERAL:
+        return append_barred(node, above, view._spec)
+    shown = np.broadcast_to(np.empty((), above.parent._spec.dtype), above.parent._spec.shape)
+    for i, (name, params, output) in enumerate(above.steps):
+        op, is_last = REGISTRY[name], i == len(above.steps) - 1
+        if not is_last:
+            shown = ops.overwriting.look(shown, (above.steps[i],))
+        spec = view._spec if is_last else spec_of(shown)
+        node = append(op, (node, None), dict(params), spec if output is None else None)
+        if output is not None:
+            node = append(OUTPUT, (node, None), {"i": output}, spec)
+    return node
+
+
+def append(op: Op, refs: tuple[Any, Any], params: dict[str, Any], spec: Spec | None) -> int:
+    """Append the record of an op that saves no values; its handle."""
+    wengert = current()
+    handle = wengert.next()
+    where = wengert.where or user_frame(sys._getframe(1))
+    row_params = tuple([params.get(name, default) for name, default in op.params.items()]) if op.params else None
+    wengert.extend((handle, op.code, *refs, None, None, None, row_params, spec, *where))
+    if handle > wengert.limit:
+        wengert.scan()
+    return handle
+
+
+def append_barred(node: Any, above: Look, spec: Spec) -> int:
+    """Append a record through which no gradient can flow: of a view that must not be used after its base changed."""
+    wengert = current()
+    handle = wengert.next()
+    where = wengert.where or user_frame(sys._getframe(1))
+    wengert.extend((handle, CUSTOM.code, (node,), None, None, None, None, (Barred(str(above.bar)),), spec, *where))
+    return handle
+
+
+class Barred:
+    """The rules of the record of a view that must not be used any more."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def name(self) -> str:
+        return "Error"
+
+    def vjp(self, g: Any, wanted: tuple[int, ...]) -> Any:
+        raise RuntimeError(
+            f"no gradient can flow through this tensor any more, because its base was changed: {_REASONS[self.reason]}"
+        )
+
+
+OUTPUT = REGISTRY["output"]

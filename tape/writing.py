@@ -1,0 +1,79 @@
+"""Writing into a tensor's memory, and letting everything that looks at it know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .guard import GUARDS, before_change
+from .tensor import Tensor
+from .version import increment
+from .views import materialise, refresh
+
+
+def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
+    """Put a value into a tensor's memory.
+
+    Raises:
+        RuntimeError: if the value does not fit the tensor's shape or dtype.
+    """
+    check_fits(tensor, value, operation)
+    put(tensor, value, operation)
+    return tensor
+
+
+def put(tensor: Tensor, value: Any, operation: str, last: int | None = None) -> None:
+    """`write` a value that fits; records later than `last` know of the change already."""
+    if is_alone(tensor):
+        tensor._data = tensor._spec.dtype.type(value)
+    else:
+        check_writeable(tensor, operation)
+        np.copyto(materialise(tensor), value, casting="unsafe")
+        refresh(tensor)
+    increment(tensor, operation, last)
+
+
+def is_alone(tensor: Tensor) -> bool:
+    """Whether the value is a scalar that nobody looks at, so that another one can take its place."""
+    return (
+        type(tensor._data) is not np.ndarray
+        and getattr(tensor, "_views", None) is None
+        and getattr(tensor, "_among", None) is None
+    )
+
+
+def check_fits(tensor: Tensor, value: Any, operation: str) -> None:
+    """Raise unless a value has the tensor's shape, or broadcasts to it, and a dtype that can be stored."""
+    shape, dtype = np.shape(value), np.asarray(value).dtype
+    if not np.can_cast(dtype, tensor._spec.dtype, "same_kind"):
+        raise RuntimeError(
+            f"{operation} gives {dtype}, which cannot be stored in a tensor of {tensor._spec.dtype}; convert the "
+            f"tensor first, with .to({dtype})"
+        )
+    if shape != tensor._spec.shape:
+        raise RuntimeError(
+            f"{operation} gives shape {shape}, which does not fit into a tensor of shape {tensor._spec.shape}"
+        )
+
+
+def check_writeable(tensor: Tensor, operation: str) -> None:
+    """Raise where a change would be seen at several places of the tensor, or NumPy would refuse it.
+
+    Saved values that are guarded are copied first.
+    """
+    array = tensor._data
+    if not isinstance(array, np.ndarray):
+        return
+    if any(n > 1 and not stride for n, stride in zip(array.shape, array.strides)):
+        raise RuntimeError(
+            f"{operation} cannot change an expanded tensor in place: several of its elements are one and the same "
+            "number in memory.\nUse .clone() for a copy."
+        )
+    if not array.flags.writeable:
+        raise RuntimeError(
+            f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
+            "from_numpy().\nUse .clone() for a copy."
+        )
+    if GUARDS:
+        before_change(array)
