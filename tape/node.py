@@ -158,9 +158,22 @@ class AccumulateGrad(Node):
 _nodes: WeakValueDictionary[int, Node] = WeakValueDictionary()
 
 
+class FunctionNode(Node):
+    """The record of a custom function: what is set on the node is set on the function's ctx."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_handle":
+            object.__setattr__(self, name, value)
+            return
+        list_of(self._handle).entangled = True  # what is kept there from now on may hold a place in the history
+        setattr(self._context(), name, value)
+
+
 @cache
-def _class_named(name: str) -> type[Node]:
-    return type(name, (Node,), {"__slots__": (), "__module__": "tape.autograd.graph"})
+def _class_named(name: str, base: type[Node]) -> type[Node]:
+    return type(name, (base,), {"__slots__": (), "__module__": "tape.autograd.graph"})
 
 
 def node_of(handle: int) -> tuple[Node, int]:
@@ -172,7 +185,8 @@ def node_of(handle: int) -> tuple[Node, int]:
         return node_of(refs[0])[0], params["i"]
     found = _nodes.get(handle)
     if found is None:
-        found = _nodes[copy_of(handle)] = _class_named(op.node_name(params))(handle)
+        base = FunctionNode if "ctx" in params else Node
+        found = _nodes[copy_of(handle)] = _class_named(op.node_name(params), base)(handle)
     return found, 0
 
 

@@ -142,3 +142,36 @@ def test_constant_memory(keeping, how):
     gc.collect()
     current().scan()
     assert len(current()) <= kept
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_put_saved_tensors_away_and_get_them_back(create_graph):
+    def forward(ctx, x, y):
+        z = x * y
+        ctx.save_for_backward(x, y, z)
+        return z
+
+    def rule(ctx, g):
+        x, y, z = ctx.saved_tensors
+        return g * y + 0.5 * (z - x * y), g * x
+
+    log = []
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    put, get = (lambda t: log.append("put") or t.tolist()), (lambda t: log.append("get") or tape.tensor(t))
+    with tape.autograd.graph.saved_tensors_hooks(put, get):
+        z = declare(forward=forward, backward=rule).apply(x, y * 1.0)
+    assert log.count("put") >= 3
+    gs = grad(z.sum(), (x, y), create_graph=create_graph)
+    assert log.count("get") >= 3
+    assert [g.tolist() for g in gs] == [[3.0, 4.0], [1.0, 2.0]]
+    if create_graph:
+        assert grad(gs[0].sum(), x, retain_graph=True)[0].tolist() == [0.0, 0.0]  # z and x y move alike
+        assert grad(gs[1].sum(), x)[0].tolist() == [1.0, 1.0]
+
+
+def test_what_is_set_on_the_node_is_on_the_ctx():
+    x = leaf([1.0, 2.0])
+    y = declare(backward=lambda ctx, g: g * ctx.factor).apply(x)
+    y.grad_fn.factor = 7.0
+    y.sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]

@@ -175,7 +175,7 @@ def append(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
     ctx._recorded(handle)
     if values or ctx.__dict__:
         wengert.entangled |= ctx._entangled()
-        nbytes = sum([v.nbytes for v in values if v is not None])
+        nbytes = sum([v.nbytes for v in values or () if v is not None])
         if nbytes > LARGE:
             wengert.account(nbytes)
     if handle > wengert.limit:

@@ -135,16 +135,16 @@ class Keeper:
             return self._present[kind][tensor]
         ref = row[X][tensor] if row is not None and kind == INPUT else None
         found = ref if isinstance(ref, Tensor) else tensor if isinstance(tensor, Tensor) else None
-        if type(value) is Packed:  # what a hook gives back for a leaf is not the leaf
+        if type(value) is Packed:
             value = value.open()
-            recording = found is not None and current().recording
-            found, version = (at_leaf(found, value) if recording else None), None
-        if version is not None and (count_of(value) if found is None else count(found)) != version:
+            if found is not None:
+                return _in_place_of(found, value)
+        elif (count_of(value) if found is None else count(found)) != version:
             raise RuntimeError(
                 f"a tensor of shape {value.shape} that {self._title} saved was changed in place since, so its backward "
                 "would compute with other numbers.\nCall backward() before the change, or change a copy: x.clone()."
             )
-        if found is not None:
+        elif found is not None:
             return found
         if row is None or kind != OUTPUT:
             return wrap(value, ref)
@@ -154,6 +154,13 @@ class Keeper:
 
     def _tensor_outputs(self) -> list[int]:
         return [i for i, spec in enumerate(self._outputs) if spec is not None]
+
+
+def _in_place_of(tensor: Tensor, value: Any) -> Tensor:
+    """A value that hooks have given back, at a tensor's place in the history; for a leaf it is not the leaf."""
+    if tensor._node is not True:
+        return wrap(value, tensor._node)
+    return at_leaf(tensor, value) if current().recording else wrap(value)
 
 
 def _is_plain(x: Any) -> bool:

@@ -76,7 +76,7 @@ class BackwardCFunction(FunctionCtx):
         if n == 1 and isinstance(result, Tensor) and self._inputs[0] is not None:
             return (result,)
         bars = result if isinstance(result, tuple) else tuple(result) if isinstance(result, list) else (result,)
-        if len(bars) < n or any([bar is not None for bar in bars[n:]]):
+        if len(bars) < n or any(bar is not None for bar in bars[n:]):
             raise RuntimeError(
                 f"{self._title}.backward must return one gradient for each of the {n} inputs of forward; it returned "
                 f"{len(bars)}.\nReturn None for an input that has no gradient."

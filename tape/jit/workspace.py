@@ -55,7 +55,7 @@ class Workspace:
     def __init__(self) -> None:
         ALL.append(self)
         self.state = constant_state()
-        self.words = memoryview(self.state)
+        self.words = memoryview(self.state)  # type: ignore[arg-type]  # an array is a buffer before Python 3.12 too
         self.clean = self.state.copy()
         self.address = address_of(self.state)
         self.steps = np.zeros((CHUNK, STEP_WORDS), dtype=np.int64)
