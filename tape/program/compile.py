@@ -122,7 +122,7 @@ class CompiledFunction:
         if not paths.fixed_floats and float in kinds_of(call) and narrower(listing):
             paths.fixed_floats = True
             return self(*args, **kwargs)
-        path = Path(Program(listing, results, call, self.tier, self.threads))
+        path = Path(Program(listing, results, call.key, self.tier, self.threads))
         paths.count += 1
         if last is None:
             paths.first = path

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +16,13 @@ from ops.bundle import Bundle
 from ..record import wrap
 from ..tensor import Tensor
 from ..wengert import current
+from . import file
 from .derive import adjoint_of, tangent_of
 from .listing import Listing
 from .passes import shorten
 from .recording import Results, record_call
 from .replay import Replay
-from .signature import Call, take_apart
+from .signature import gives_tensors, take_apart
 from .trace import CONSTANT, Guard
 
 REPLAY = REGISTRY["replay"]
@@ -66,12 +68,11 @@ class Program:
     """
 
     def __init__(
-        self, recorded: Listing, results: Results | None, call: Call | None = None, tier: str | None = None,
+        self, recorded: Listing, results: Results | None, key: Hashable = None, tier: str | None = None,
         threads: int | None = None,
     ):  # fmt: skip
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
-        self.key = call and call.key
-        self.tensors = call is not None and (not call.given or any(isinstance(x, Tensor) for x in call.given))
+        self.key, self.tensors = key, gives_tensors(key)
         self.guards = recorded.guards
         self.count = len(recorded.outputs) - len(self.guards)
         self.replays = 0
@@ -136,6 +137,25 @@ class Program:
                 raise GuardMissed(i, guard, value if np.ndim(value) else np.asarray(value)[()])
         return values[: self.count]
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file, from which `tape.load` reads it.
+
+        The file holds the list as it was recorded; captured tensors and arrays as the values they have now.
+
+        Raises:
+            TypeError: if there is something in it that a file cannot hold: a file holds numbers, strings, arrays,
+                dtypes, slices, and tuples, lists and dicts of them.
+
+        >>> import os, tape, tempfile
+        >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     program.save(os.path.join(folder, "square.tape"))
+        ...     again = tape.load(os.path.join(folder, "square.tape"))
+        >>> again(tape.tensor([3.0, 4.0]))
+        tensor(25.)
+        """
+        file.save(self, path)
+
     # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
 
     def vjp(self, g: Bundle, xs: Sequence[Any], wanted: tuple[int, ...]) -> list[Any]:
@@ -198,4 +218,16 @@ def record(
     """
     call = take_apart(args, kwargs)
     listing, results = record_call(function, args, kwargs, call.given, fixed_floats=False)
-    return Program(listing, results, call, tier, threads)
+    return Program(listing, results, call.key, tier, threads)
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Read a program that `Program.save` wrote.
+
+    Nothing in a file is executed but ops of this library, on shapes and dtypes that were verified before.
+
+    Raises:
+        ProgramFileError: if the file is not one of a program, is damaged, or uses an op that is not declared.
+        OSError: if it cannot be read.
+    """
+    return file.load(path, Program)

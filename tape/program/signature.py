@@ -9,7 +9,7 @@ import numpy as np
 
 from ..func.tree import Structure, build, leaves_like, leaves_of, structure_of
 from ..record import masked_error
-from ..spec import spec
+from ..spec import Spec, spec
 from ..tensor import Tensor
 
 
@@ -73,6 +73,19 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     structure = structure_of((args, kwargs))
     leaves = leaves_of((args, kwargs))
     return Call((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
+
+
+def varying(key: Any) -> list[Any]:
+    """The parts of a key that stand for what varies: a spec for an array, one in a tuple for a tensor, ``float``."""
+    return [p for p in key if p is float or isinstance(p, Spec) or (type(p) is tuple and isinstance(p[0], Spec))]
+
+
+def gives_tensors(key: Any) -> bool:
+    """Whether a call with this key gives tensors: if it is given one, or nothing that varies."""
+    if key is None:
+        return False
+    parts = varying(key)
+    return not parts or any(type(p) is tuple for p in parts)
 
 
 def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
