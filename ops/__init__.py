@@ -28,6 +28,7 @@ from . import (
     places,
     products,
     queries,
+    rarer,
     reduction,
     selection,
     shape,

@@ -126,6 +126,34 @@ median_along = _one_along(
 )
 
 
+def _running(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Running extremes along an axis, and the index of each: the last one at a tie, as in PyTorch."""
+
+    def forward(x: Any, *, axis: int = -1) -> tuple[Any, Any]:
+        x = np.asarray(x)
+        if x.ndim == 0:
+            return x[()], np.int64(0)
+        values = find.accumulate(x, axis=axis)  # type: ignore[attr-defined]
+        places = np.arange(x.shape[axis]).reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+        held = (x == values) | (np.isnan(x) & np.isnan(values))
+        return values, np.maximum.accumulate(np.where(held, places, 0), axis=axis)
+
+    return forward
+
+
+def _running_extreme(name: str, find: Callable[..., Any], doc: str) -> Op:
+    return general(
+        name, _running(find),
+        lambda g, z, x_shape, axis: reshape(g[0], shape=()) if x_shape == () else _give_back(g, z, x_shape, axis),
+        jvp=lambda x_dot, z, axis: (x_dot, None) if np.ndim(z[1]) == 0 else _follow(x_dot, z, axis),
+        outputs=2, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc, batch=along("axis"),
+    )
+
+
+cummax = _running_extreme("cummax", np.maximum, "Running maximum along an axis, and the index of each.")
+cummin = _running_extreme("cummin", np.minimum, "Running minimum along an axis, and the index of each.")
+
+
 def _order(x: Any, axis: int, descending: bool) -> Any:
     x = np.asarray(x)
     if not descending:
@@ -194,3 +222,12 @@ def _median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 max = composite("max", _max)
 min = composite("min", _min)
 median = composite("median", _median)
+
+
+def _aminmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Any, Any]:
+    """Smallest and largest element over axes, all where None; ties share the gradient evenly."""
+    x = ready(x)
+    return amin(x, axis=axis, keepdims=keepdims), amax(x, axis=axis, keepdims=keepdims)
+
+
+aminmax = composite("aminmax", _aminmax)

@@ -128,3 +128,14 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 numpy_norm = composite("numpy_norm", _numpy_norm, numpy=(np.linalg.norm,))
+
+
+def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+    """Distances of the rows of x1 from those of x2, in the norm p; stacked over leading axes."""
+    x1, x2 = ready(x1), ready(x2)
+    rows = reshape(x1, shape=(*x1.shape[:-1], 1, x1.shape[-1]))
+    others = reshape(x2, shape=(*x2.shape[:-2], 1, *x2.shape[-2:]))
+    return vector_norm(rows - others, ord=p, axis=-1)
+
+
+cdist = composite("cdist", _cdist)

@@ -18,18 +18,24 @@ TWO_OVER_SQRT_PI = 1.1283791670955126
 SQRT_PI_OVER_TWO = 0.8862269254527580
 
 
-def _scipy(name: str):  # type: ignore[no-untyped-def]
+def scipy_function(name: str, arity: int = 1):  # type: ignore[no-untyped-def]
     """A function of `scipy.special`, looked up at its first call: importing `ops` stays cheap."""
     found: list[Any] = []
 
-    def forward(x: Any) -> Any:
+    def unary(x: Any) -> Any:
+        return function()(x)
+
+    def binary(x: Any, y: Any) -> Any:
+        return function()(x, y)
+
+    def function() -> Any:
         if not found:
             import scipy.special
 
             found.append(getattr(scipy.special, name))
-        return found[0](x)
+        return found[0]
 
-    return forward
+    return binary if arity == 2 else unary
 
 
 def _polygamma(x: Any, *, n: int = 1) -> Any:
@@ -39,36 +45,30 @@ def _polygamma(x: Any, *, n: int = 1) -> Any:
     return polygamma(n, x).astype(x.dtype if x.dtype.kind == "f" else np.float64)[()]
 
 
-def _xlogy(x: Any, y: Any) -> Any:
-    from scipy.special import xlogy
-
-    return xlogy(x, y)
-
-
 erf = elementwise(
-    "erf", _scipy("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)),
+    "erf", scipy_function("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)),
     lanes_first=True, lane=Math("erf"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
 )
 
 erfc = elementwise(
-    "erfc", _scipy("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
+    "erfc", scipy_function("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
     lanes_first=True, lane=Math("erfc"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
 
 erfinv = elementwise(
-    "erfinv", _scipy("erfinv"), lambda z: SQRT_PI_OVER_TWO * exp(square(z)), domain=(UNIT,),
+    "erfinv", scipy_function("erfinv"), lambda z: SQRT_PI_OVER_TWO * exp(square(z)), domain=(UNIT,),
     doc="Inverse of the error function on (−1, 1).",
 )
 
 lgamma = elementwise(
-    "lgamma", _scipy("gammaln"), lambda x: digamma(x), domain=(POSITIVE,),
+    "lgamma", scipy_function("gammaln"), lambda x: digamma(x), domain=(POSITIVE,),
     doc="Logarithm of the absolute value of the gamma function.",
 )
 
 digamma = elementwise(
-    "digamma", _scipy("psi"), lambda x: polygamma(x, n=1), domain=(POSITIVE,),
+    "digamma", scipy_function("psi"), lambda x: polygamma(x, n=1), domain=(POSITIVE,),
     doc="Logarithmic derivative of the gamma function.",
 )
 
@@ -78,7 +78,7 @@ polygamma = elementwise(
 )
 
 xlogy = elementwise(
-    "xlogy", _xlogy,
+    "xlogy", scipy_function("xlogy", 2),
     lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
     lanes_first=True, lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),

@@ -78,7 +78,7 @@ globals().pop("record", None)  # the room of that name; users mean the function
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
-    if name in ("fft", "func", "linalg", "testing", "utils"):
+    if name in ("fft", "func", "linalg", "special", "testing", "utils"):
         return import_module(f".{name}", __name__)
     if name in ("Program", "compile", "load", "record"):
         return getattr(import_module(".program", __name__), name)

@@ -52,6 +52,24 @@ _extreme("max", "maximum")
 _extreme("min", "minimum")
 
 
+def _named(name: str, *fields: str) -> None:
+    """A function of two results, which have names."""
+    pair = namedtuple(name, fields)  # type: ignore[misc]
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        z = derived[name](*args, **kwargs)
+        return pair(*z) if isinstance(z, tuple) else z
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{derived[name].__doc__}\n\nThe results have the names {' and '.join(fields)}."
+    adaptor(function)
+
+
+for _name in ("sort", "topk", "kthvalue", "median", "cummax", "cummin"):
+    _named(_name, "values", "indices")
+_named("aminmax", "min", "max")
+
+
 @adaptor
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, **named: Any) -> Tensor:
     """Indices that sort along one axis; equal elements keep their order where it is ``descending``."""
