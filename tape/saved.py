@@ -150,4 +150,5 @@ def saved_names(row: list[Any]) -> list[str]:
     names = [word for word, value in zip(words, values) if value is not None] if op.arity in (1, 2) else []
     if row[ZV] is not None and row[SPEC] is not None:
         names.append("result")
-    return [f"_saved_{name}" for name in (*names, *params)] + [f"_raw_saved_{name}" for name in names]
+    spelled = [next((word for word, ours in SPELLINGS.items() if name in ours), name) for name in params]
+    return [f"_saved_{name}" for name in (*names, *spelled)] + [f"_raw_saved_{name}" for name in names]
