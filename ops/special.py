@@ -23,12 +23,12 @@ def scipy_function(name: str, arity: int = 1):  # type: ignore[no-untyped-def]
     found: list[Any] = []
 
     def unary(x: Any) -> Any:
-        return function()(x)
+        return loaded()(x)
 
     def binary(x: Any, y: Any) -> Any:
-        return function()(x, y)
+        return loaded()(x, y)
 
-    def function() -> Any:
+    def loaded() -> Any:
         if not found:
             import scipy.special
 

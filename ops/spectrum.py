@@ -46,18 +46,18 @@ resize = linear(
 )
 
 
-def _c2c(x: Any, *, axes: tuple[int, ...], norm: str | None = None, inverse: bool = False) -> Any:
+def _c2c(x: Any, *, axes: tuple[int, ...], norm: Any = None, inverse: bool = False) -> Any:
     transform = np.fft.ifft if inverse else np.fft.fft
     for axis in axes:
         x = transform(x, axis=axis, norm=norm)
     return x
 
 
-def _r2c(x: Any, *, axis: int = -1, norm: str | None = None) -> Any:
+def _r2c(x: Any, *, axis: int = -1, norm: Any = None) -> Any:
     return np.fft.rfft(_checked_real(x, "rfft"), axis=axis, norm=norm)
 
 
-def _c2r(x: Any, *, n: int, axis: int = -1, norm: str | None = None) -> Any:
+def _c2r(x: Any, *, n: int, axis: int = -1, norm: Any = None) -> Any:
     return np.fft.irfft(x, n, axis=axis, norm=norm)
 
 
@@ -268,7 +268,7 @@ _over_two("ihfft", _ihfftn, None, "Inverse of `hfft2`.")
 
 def _shifted(x: Any, axes: Axes, sign: int) -> Any:
     x = ready(x)
-    numbers = normal_axes(tuple(axes) if isinstance(axes, (list, tuple)) else axes, x.ndim)
+    numbers = normal_axes(axes if axes is None or isinstance(axes, int) else tuple(axes), x.ndim)
     by = tuple(x.shape[k] // 2 if sign > 0 else -(x.shape[k] // 2) for k in numbers)
     return roll(x, shift=by, axis=numbers)
 
