@@ -75,12 +75,13 @@ class Packed:
 def _pack(given: Tensor, pack: Callable[[Tensor], Any]) -> Any:
     before = count(given)
     wengert = current()
-    recording, where = wengert.recording, wengert.where
+    outer = wengert.recording, wengert.where, wengert.extend
     try:
         wengert.recording, wengert.where = False, None
+        wengert.extend = wengert.rows.extend  # what a hook records itself is not its business
         held = pack(given)
     finally:
-        wengert.recording, wengert.where = recording, where
+        wengert.recording, wengert.where, wengert.extend = outer
     if count(given) != before:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place, which other parts of the program see too.\n"
