@@ -37,7 +37,7 @@ from . import (
     spectrum,
     systems,
 )
-from .core import REGISTRY, Op, composite, plain
+from .core import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain
 from .operators import Operators, install, methods
 from .own import elementwise, general, linear, remove
 from .symbol import Symbol
@@ -54,6 +54,6 @@ def __getattr__(name: str) -> Any:
 globals().update(REGISTRY)
 install(Operators, methods())
 __all__ = [
-    "REGISTRY", "Op", "Operators", "Symbol",
+    "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "Operators", "Symbol",
     "composite", "elementwise", "general", "install", "linear", "methods", "plain", "remove", *REGISTRY,
 ]  # fmt: skip

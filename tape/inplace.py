@@ -13,6 +13,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.core import is_complex
 
 from . import choosing  # noqa: F401  (its functions take the places of derived ones)
 from .creation import array_of
@@ -126,6 +127,8 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     shape = value._spec.shape if isinstance(value, Tensor) else np.shape(value)
     if shape:
         raise RuntimeError(f"fill_() takes one number; got a value of shape {shape}. Use copy_().")
+    if is_complex(value) and not self._spec.complex:
+        raise RuntimeError(f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part")
     return alter(self, "fill_()", _fill, (value,), {})
 
 

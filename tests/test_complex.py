@@ -126,6 +126,36 @@ def test_a_real_leaf_has_a_real_gradient_and_accumulates():
     assert_allclose(r.grad.numpy(), np.cos(R) + 2)
 
 
+WRITES = {
+    "real part of one": lambda m, y: y.real[0:1].fill_(5.0),
+    "imaginary parts": lambda m, y: y.imag.mul_(2.0),
+    "pairs": lambda m, y: m.view_as_real(y)[1:, 1].add_(3.0),
+    "pairs of pairs": lambda m, y: m.view_as_complex(m.view_as_real(y)).mul_(1j),
+    "a slice of the parts": lambda m, y: y[1:].imag.copy_(y.real[:2]),
+    "itself": lambda m, y: y.mul_(1 + 1j).add_(2j),
+    "in place of a conjugate": lambda m, y: y.conj_physical_().exp_(),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writing_through_parts_changes_the_whole(name):
+    found = []
+    for m in (tape, torch):
+        z = m.tensor(Z, requires_grad=True)
+        y = z * (2 - 1j)
+        WRITES[name](m, y)
+        (y * y).imag.sum().backward()
+        found.append([y.detach().resolve_conj().numpy(), z.grad.resolve_conj().numpy()])
+    for ours, theirs in zip(*found):
+        assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_parts_may_be_assigned():
+    z = tape.zeros(3, dtype=tape.complex128)
+    z.real, z.imag = tape.tensor(R), 2.0
+    assert z.tolist() == [complex(a, 2.0) for a in R]
+
+
 def test_descent_goes_down():
     z = tape.tensor(Z, requires_grad=True)
     target = tape.tensor(W)
@@ -230,6 +260,9 @@ MISTAKES = {
     "adjoint of a vector": (lambda z: z.mH, ["at least 2 dimensions"]),
     "H of a vector": (lambda z: z.H, [".mH"]),
     "integers that require grad": (lambda z: tape.tensor([1], requires_grad=True), ["floating point or complex"]),
+    "complex into real": (lambda z: tape.ones(3).fill_(1j), ["complex number does not fit"]),
+    "complex into an element": (lambda z: tape.ones(3).__setitem__(0, 1j), ["do not fit into a tensor of float64"]),
+    "complex added to real": (lambda z: tape.ones(3).add_(z), ["complex128", "float64"]),
     "complex among real": (lambda z: tape.ones(3).index_add(0, tape.arange(3), z), ["x is float64 while y is complex"]),
 }  # fmt: skip
 
