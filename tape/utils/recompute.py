@@ -7,6 +7,7 @@ then taken out one by one.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import CodeType
@@ -51,14 +52,19 @@ class Place(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What is remembered of a value: what it was, and the opcode and line of the record that needs it."""
+    """What is remembered of a value: what it was, and the opcode and line of the record that needs it.
+
+    The arguments of a checkpoint within the call are needed by no record.
+    """
 
     spec: Spec
-    opcode: int
-    code: CodeType
-    lasti: int
+    opcode: int | None = None
+    code: CodeType | None = None
+    lasti: int = 0
 
     def __str__(self) -> str:
+        if self.opcode is None or self.code is None:
+            return f"{self.spec}, an argument of a checkpoint within"
         return f"{self.spec}, needed by {OPS[self.opcode].name} at {locate(self.code, self.lasti)}"
 
 
@@ -72,6 +78,8 @@ class Argument:
         self._ref: Any = tensor if tensor._node is True else tensor._node
         # An outer checkpoint computes it again rather than keep it.
         away = outer and tensor._node is not True
+        if away and outer[-1].note:
+            outer[-1].note(())
         self._held: Any = Packed(tensor._data, outer[-1]) if away else KEPT.guard(tensor)
 
     def get(self) -> Tensor:
@@ -119,7 +127,7 @@ class Frame:
         self.saved: list[Saved] = []
         self.leaves: dict[int, tuple[Tensor, int]] = {}
         self.values: WeakKeyDictionary[Task, dict[int, Guarded]] = WeakKeyDictionary()
-        self.place: Any = None
+        self.place: tuple[Any, ...] = ()
 
     def _keep(self, x: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -141,7 +149,10 @@ class Frame:
             wengert.extend = before
 
     def note(self, row: Sequence[Any]) -> None:
-        """Look at a row that is about to be appended."""
+        """Look at a row that is about to be appended; an empty one stands for an argument of a checkpoint within."""
+        if not row:
+            self.place = ()
+            return
         self.place = row[OP], row[CODE], row[LASTI]
         for ref in operands(row[X], row[Y]):
             if isinstance(ref, Tensor) and id(ref) not in self.leaves:
@@ -212,21 +223,21 @@ class Collector:
         wengert = current()
         before = wengert.extend
         try:
-            wengert.extend = with_pair(wengert, Pair(self.collect, KEPT.get))
+            wengert.extend = with_pair(wengert, Pair(self.collect, _present))
             call()
         except Enough:
             pass
         finally:
             wengert.extend = before
 
-    def collect(self, x: Tensor) -> Guarded:
-        """Keep a value as it is now."""
+    def collect(self, x: Tensor) -> weakref.ref[Guarded]:
+        """Keep a value as it is now; the row that it is saved for, which nobody will sweep, does not."""
         guarded = KEPT.guard(x)
         self.values[self.number] = guarded
         self.number += 1
         if self.early_stop and self.number == len(self.saved):
             raise Enough
-        return guarded
+        return weakref.ref(guarded)
 
     def check_number(self) -> None:
         """Raise if the call has saved more or fewer values than the first time."""
@@ -250,6 +261,17 @@ class Collector:
                 f"{''.join(wrong)}\nA checkpointed function must do the same when it runs again; determinism_check='none' "
                 "leaves this check out."
             )
+
+
+def _present(reference: weakref.ref[Guarded]) -> Tensor:
+    """A value for a backward that the call itself runs."""
+    guarded = reference()
+    if guarded is None:
+        raise CheckpointError(
+            "a backward goes through what a checkpointed function has computed again, and not through its result.\n"
+            "Differentiate what checkpoint() returned, or what the function computes within the function."
+        )
+    return wrap(guarded.value)
 
 
 def _spec(value: Any) -> Spec:
