@@ -13,10 +13,12 @@ from ..func.tree import transform
 from ..level import Layer
 from ..record import wrap
 from ..tensor import Tensor
+from .display import counted
 from .listing import Listing
 from .program import GuardMissed, Program
 from .recording import record_call
 from .signature import Call, take_apart
+from .statistics import CallStatistics
 from .surroundings import Surroundings
 from .trace import Untraceable, same
 from .traced import Traced
@@ -75,6 +77,23 @@ class CompiledFunction:
             found.append(path.program)
             queue += [p for _, _, p in path.branches]
         return found
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        programs = self.programs
+        replays = sum(p.replays for p in programs)
+        return f"<compiled {name}: {counted(len(programs), 'program')}, {counted(replays, 'replay')}>"
+
+    def statistics(self) -> CallStatistics:
+        """How often the function was recorded and replayed, and what its programs do (see `Program.statistics`)."""
+        programs, paths = self.programs, list(self._paths.values())
+        return CallStatistics(
+            signatures=len(paths),
+            eager=sum(p.eager for p in paths),
+            programs=tuple([p.statistics() for p in programs]),
+            replays=sum(p.replays for p in programs),
+            missed=sum(p.missed for p in programs),
+        )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -180,9 +199,9 @@ def compile(  # noqa: A001
     >>> import numpy as np, tape
     >>> @tape.compile
     ... def f(x):
-    ...     return (x.exp() * x).sum()
-    >>> round(float(f(np.zeros(3) + 1.0)), 4)
-    8.1548
+    ...     return (x * x + 1.0).sum()
+    >>> f(np.array([1.0, 2.0]))
+    np.float64(7.0)
     """
     if function is None:
         return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -33,9 +35,25 @@ class Retraced:
         captured = {id(t): x for t, x in zip(captures, self.inputs[listing.inputs :])}
         self.rows: list[Any] = []
         self._listing = listing
-        with self.trace.recording():
+        with self.trace.recording(), self.at_lines():
             for k in range(len(listing)):
+                self.trace.wengert.where = self._line(k)
                 self.rows.append(self._row(k, captured))
+
+    @contextmanager
+    def at_lines(self) -> Iterator[None]:
+        """What is recorded meanwhile is said to come from the lines that are set."""
+        wengert = self.trace.wengert
+        before = wengert.where
+        try:
+            yield
+        finally:
+            wengert.where = before
+
+    def _line(self, k: int) -> tuple[CodeType, int] | None:
+        """The user's line that recorded a record of the listing."""
+        at = self._listing.line[k]
+        return self._listing.lines[at] if at >= 0 else None
 
     def input(self, x: Any) -> Traced:
         return traced(self.trace, self.trace.input(plain(x)))
@@ -93,9 +111,10 @@ def tangent_of(
     """(operands, tangents of some of them) ↦ tangents of the outputs."""
     again = Retraced(listing, captures, xs)
     dots: dict[int, Any] = {again.inputs[i]._row: again.input(t) for i, t in tangents.items()}
-    with again.trace.recording():
+    with again.trace.recording(), again.at_lines():
         for k, z in enumerate(again.rows):
             if listing.code[k] >= 0 and k not in listing.stopped:
+                again.trace.wengert.where = again.trace.line(z._row)
                 _push(again, k, z, dots)
     rows = [again.rows[k] for k in listing.outputs[:count].tolist()]
     return again.finish([dots.get(z._row, np.zeros(z._spec.shape, z._spec.dtype)[()]) for z in rows])

@@ -18,6 +18,7 @@ from ..tensor import Tensor
 from ..wengert import current
 from . import file
 from .derive import adjoint_of, tangent_of
+from .display import Display
 from .listing import Listing
 from .passes import shorten
 from .recording import Results, record_call
@@ -39,9 +40,9 @@ class GuardMissed(RuntimeError):
     def __init__(self, index: int, guard: Guard, value: Any):
         self.index, self.guard, self.value = index, guard, value
         super().__init__(
-            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it gives "
-            f"{shown(value)}.\n  asked at {guard.location}\n"
-            "Call the function through tape.compile, which records each path that is taken, or choose with tape.where()."
+            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it "
+            f"gives {shown(value)}.\n  asked at {guard.location}\n"
+            "Call the function through tape.compile, which records every path taken, or choose with tape.where()."
         )
 
 
@@ -50,7 +51,7 @@ def shown(value: Any) -> str:
     return repr(value.item() if np.size(value) == 1 else value)
 
 
-class Program:
+class Program(Display):
     """A function as a list of records: what `tape.record` gives, and what `tape.compile` keeps.
 
     A program is called like the function: arrays in give arrays out, tensors in give tensors out,
@@ -59,7 +60,7 @@ class Program:
     Attributes:
         recorded: the list as it was recorded.
         guards: what must hold for a replay to be right.
-        replays: how often it ran.
+        replays: how often it ran; `missed` says how often a guard did not hold.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
@@ -68,14 +69,18 @@ class Program:
     """
 
     def __init__(
-        self, recorded: Listing, results: Results | None, key: Hashable = None, tier: str | None = None,
+        self,
+        recorded: Listing,
+        results: Results | None,
+        key: Hashable = None,
+        tier: str | None = None,
         threads: int | None = None,
-    ):  # fmt: skip
+    ):
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
         self.key, self.tensors = key, gives_tensors(key)
         self.guards = recorded.guards
         self.count = len(recorded.outputs) - len(self.guards)
-        self.replays = 0
+        self.replays = self.missed = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor) and c._node is not None}
         self.captures = tuple(tensors.values())
@@ -134,6 +139,7 @@ class Program:
             return values
         for i, (guard, value) in enumerate(zip(self.guards, values[self.count :])):
             if not guard.holds(value):
+                self.missed += 1
                 raise GuardMissed(i, guard, value if np.ndim(value) else np.asarray(value)[()])
         return values[: self.count]
 
