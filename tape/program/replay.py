@@ -136,12 +136,14 @@ class KernelStep:
 
     def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None):
         layout = Layout(listing, group)
+        self.kernel: Any = None
         self.listing, self.group, self.tier, self.threads = listing, group, tier, threads
         self.caller: Caller | OneByOne
         if tier == INTERPRET and not interpretable(layout):
             self.caller = OneByOne(layout)
         else:
-            self.caller = Caller(layout, kernel_for(layout, tier), threads)
+            self.kernel = kernel_for(layout, tier)
+            self.caller = Caller(layout, self.kernel, threads)
         following = None if replays is None else next_tier(group, tier)
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
