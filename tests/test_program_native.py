@@ -112,4 +112,4 @@ def test_low_level_callables():
     with pytest.raises(NotNative, match="one float64 number"):
         record(lambda x: x * 2, np.ones(2)).low_level_callable()
     with pytest.raises(NotNative, match="one vector"):
-        record(lambda x: x.sum(), np.ones((2, 2))).low_level_callable()
+        record(lambda x: (x * 2).sum(), np.ones((2, 2))).low_level_callable()

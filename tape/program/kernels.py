@@ -110,6 +110,9 @@ def aligned(nbytes: int) -> tuple[np.ndarray, int]:
 
 def interpretable(layout: Layout) -> bool:
     """Whether the interpreter can run a group: numbers, and nothing else, in memory of their own kind."""
+    codes = layout.listing.code[layout.group.rows]
+    if (_jit("interpreter").numbering(len(REGISTRY))[codes] < 0).any():
+        return False
     return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..spec import Spec
 from .frames import Caller
 from .kernels import ALIGN, Compiled
+from .listing import is_fixed, number_of
 from .program import Program
 from .replay import KernelStep, NumPyStep, Replay
 from .tiers import OPTIMISED
@@ -36,6 +37,7 @@ class _Writer:
         self.lines: list[str] = []
         self.known: dict[int, str] = {}
         self.alive: list[str] = []
+        self.arrays: dict[str, np.ndarray] = {}
 
     def source(self, name: str) -> str:
         listing, specs = self.listing, self.program.input_specs
@@ -43,8 +45,12 @@ class _Writer:
             self._argument(i, spec)
         for k, number in self.replay.inputs:
             self.known[k] = f"a{number}"
-        if self.replay.constants and any(not isinstance(c, (int, float, np.generic)) for _, c in self.replay.constants):
-            raise NotNative("it reads arrays or tensors from outside of the function; make them arguments")
+        for k, constant in self.replay.constants:
+            if not is_fixed(constant):
+                raise NotNative("it reads arrays or tensors from outside of the function; make them arguments")
+            if isinstance(constant, np.ndarray):
+                self.known[k] = f"k{k}"
+                self.arrays[f"k{k}"] = np.ascontiguousarray(constant)
         for j, step in enumerate(self.replay.steps):
             if isinstance(step, NumPyStep):
                 location = listing.location(step.row)
@@ -67,8 +73,7 @@ class _Writer:
     def _value(self, k: int) -> str:
         if k in self.known:
             return self.known[k]
-        constants = dict(self.replay.constants)
-        return repr(float(constants[k]))
+        return repr(float(number_of(dict(self.replay.constants)[k])))
 
     def _kernel(self, j: int, step: KernelStep) -> None:
         assert isinstance(step.caller, Caller) and isinstance(step.kernel, Compiled)
@@ -141,7 +146,7 @@ def njit(program: Program) -> Any:
     ]
     file = f"<program {id(writer)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
-    space: dict[str, Any] = {"np": np, "call": call, "keep": _keep(numba)}
+    space: dict[str, Any] = {"np": np, "call": call, "keep": _keep(numba), **writer.arrays}
     exec(compile(source, file, "exec"), space)  # noqa: S102  (written above, from numbers and shapes alone)
     made = numba.njit(tuple(types), nogil=True, error_model="numpy")(space["program"])
     _pinned.append((writer, made))
