@@ -52,6 +52,11 @@ class Select:
 
 
 @dataclass(frozen=True)
+class Same:
+    """The operand's own number, wherever broadcasting repeats it; parameters do not matter."""
+
+
+@dataclass(frozen=True)
 class Via:
     """Computed through other ops: `formula` takes the operands and is written in ops."""
 

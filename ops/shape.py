@@ -10,6 +10,7 @@ import numpy as np
 
 from . import batching
 from .core import composite, linear, ready, shape_of
+from .lane import Same
 
 Case = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -50,7 +51,7 @@ def _broadcast_to(x: Any, *, shape: Any) -> Any:
 
 broadcast_to = linear(
     "broadcast_to", _broadcast_to, lambda g, x_shape: sum_to(g, shape=x_shape),
-    node="ExpandBackward0", numpy=(np.broadcast_to,), view=True,
+    node="ExpandBackward0", numpy=(np.broadcast_to,), view=True, lane=Same(),
     cases=cases_of(((3,), {"shape": (2, 3)}), ((), {"shape": (4,)}), ((2, 1), {"shape": (2, 3)})),
     batch=batching.broadcasting,
     doc="A view of x repeated along new axes and axes of length 1.",

@@ -142,8 +142,8 @@ def _grad_once(
     outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool,
     settled: bool = False,
 ) -> list[Tensor | None]:  # fmt: skip
-    """Gradients; each transformation that tensors belong to differentiates at its level, unless all is `settled`."""
-    for t in () if settled else (*outputs, *weights, *inputs):
+    """Gradients; each transformation that tensors belong to differentiates at its level, unless that is `settled`."""
+    for t in outputs if settled else (*outputs, *weights, *inputs):
         if type(t) is not Tensor and hasattr(t, "__differentiate__"):
             return t.__differentiate__(_grad_once, outputs, weights, inputs, retain, create, unused)
     fitted = _fit_all(outputs, weights, create)

@@ -21,7 +21,7 @@ from typing import Any
 from llvmlite import ir
 
 from ops import Op, Symbol
-from ops.lane import Compare, Mask, Select, Via
+from ops.lane import Compare, Mask, Same, Select, Via
 
 from .emit import Emitter, NoLane
 from .platform import target
@@ -126,6 +126,8 @@ def gives_back(op: Op) -> bool:
 @cache
 def has_lane(op: Op) -> bool:
     """Whether an op can be part of a fused kernel."""
+    if isinstance(op.lane, Same):
+        return True
     if op.lane is None or op.params or op.variadic:
         return False
     if isinstance(op.lane, Via):
@@ -278,6 +280,12 @@ class Writer:
         head = f"define internal void @chunk{number}(i64 %table, i64 %block, i64 %at, i64 %flat{mask}){inline} {{"
         for k in chunk.rows:
             op, operands = self.run.rows[k]
+            value = self.first_row + k
+            if isinstance(op.lane, Same):
+                chunk.known[value] = self.value(chunk, operands[0])
+                if value in self.slots:
+                    self.store_slot(chunk, self.slots[value], self.kinds[value], chunk.known[value])
+                continue
             write, count, declared = lines_of(op, self.run.bits, self.width)
             for d in declared:
                 self.declare(d)
@@ -285,7 +293,6 @@ class Writer:
             result = self.name()
             chunk.lines.append(write(self.names, result, *names))
             self.names += count
-            value = self.first_row + k
             chunk.known[value] = result
             if value in self.slots:
                 self.store_slot(chunk, self.slots[value], self.kinds[value], result)

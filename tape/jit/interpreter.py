@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY, Op
+from ops.lane import Same
 
 from .fused import B, has_lane, lines_of, operand_kinds, result_kind
 from .kernels import compile_kernel
@@ -27,7 +28,7 @@ CODE, VALUES, HEADER = 0, 1, 2
 
 def interpreted_ops() -> list[Op]:
     """The ops that have an instruction, in the order of their numbers."""
-    return [op for op in REGISTRY.values() if has_lane(op)]
+    return [op for op in REGISTRY.values() if has_lane(op) and not isinstance(op.lane, Same)]
 
 
 @cache

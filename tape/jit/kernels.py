@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -28,6 +29,10 @@ NO_KERNEL = NoLane, AttributeError, TypeError, ValueError
 VALUES = {"x": 1, "y": 2, "z": 4}
 
 
+_loaded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+"""The engines in use, by what their code was compiled from: equal kernels are one, and go with their last user."""
+
+
 def compile_kernel(module: Any, level: int = 2) -> tuple[llvm.ExecutionEngine, int]:
     """Machine code of a kernel module: the engine that owns it and the kernel's address.
 
@@ -35,6 +40,9 @@ def compile_kernel(module: Any, level: int = 2) -> tuple[llvm.ExecutionEngine, i
     """
     t, code = target(), str(module)
     name = objectcache.name_of(code, f"{t.cpu} {t.features} {level}")
+    loaded = _loaded.get(name)
+    if loaded is not None:
+        return loaded, loaded.get_function_address("kernel")
     generator = machine(level)
     parsed = llvm.parse_assembly(code)
     found = objectcache.load(name)
@@ -46,6 +54,7 @@ def compile_kernel(module: Any, level: int = 2) -> tuple[llvm.ExecutionEngine, i
     engine = llvm.create_mcjit_compiler(parsed, generator)
     engine.set_object_cache(lambda _, code: objectcache.save(name, code), lambda _: found)
     engine.finalize_object()
+    _loaded[name] = engine
     return engine, engine.get_function_address("kernel")
 
 

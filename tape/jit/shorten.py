@@ -30,13 +30,13 @@ def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
 
 
 @entry
-def merge(code, first, args, param, spec, real, number, left, right, kept, twice, place, table):  # type: ignore[no-untyped-def]
+def merge(code, first, args, param, spec, real, number, left, right, kept, twice, repeats, place, table):  # type: ignore[no-untyped-def]
     """Find for every record the earliest that is the same; ``place`` says which.
 
     Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
     by opcode, `left` and `right` are the numbers that leave the other operand as it is, `kept` tells
     whether the op gives its operand back (2: if that is real, which `real` tells by spec), `twice` whether
-    applying it twice does.
+    applying it twice does, `repeats` whether it repeats its operand's numbers.
     """
     mask = np.uint64(table.size - 1)
     for k in range(code.size):
@@ -46,6 +46,8 @@ def merge(code, first, args, param, spec, real, number, left, right, kept, twice
         place[k] = k
         if op < 0:
             continue
+        if repeats[op]:
+            number[k] = number[args[start]]
         if end - start == 2:
             x, y = args[start], args[start + 1]
             if number[y] == right[op] and spec[x] == spec[k]:

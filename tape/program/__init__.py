@@ -1,8 +1,13 @@
 """Record once, replay compiled: a function as a list of records that runs without Python."""
 
+from . import native as native
 from .compile import CompiledFunction, compile
 from .container import ProgramFileError
+from .native import NotNative
 from .program import GuardMissed, Program, load, record
 from .trace import Untraceable
 
-__all__ = ["CompiledFunction", "GuardMissed", "Program", "ProgramFileError", "Untraceable", "compile", "load", "record"]
+__all__ = [
+    "CompiledFunction", "GuardMissed", "NotNative", "Program", "ProgramFileError", "Untraceable", "compile", "load",
+    "record",
+]  # fmt: skip

@@ -11,7 +11,8 @@ import ops
 from ops import REGISTRY
 
 from ..hooks import apply
-from ..level import live
+from ..level import Layer, live
+from ..tensor import Tensor
 from .runs import Runs
 from .trace import OPS, Trace
 from .traced import Traced, output, traced
@@ -41,8 +42,18 @@ def gradients(outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[A
     return results
 
 
+def lifted(trace: Trace, g: Any) -> Any:
+    """An adjoint as a tensor of the trace, or of a level within it: what depends on no input is a constant."""
+    if isinstance(g, (Traced, Layer)):
+        return g
+    value = np.array(g._data if isinstance(g, Tensor) else g)
+    value.flags.writeable = False
+    return traced(trace, trace.operand(value[()]))
+
+
 def _weight(z: Traced, g: Any) -> Any:
     if g is not None:
+        g = lifted(z._trace, g)
         return g if g.dtype == z.dtype else ops.cast(g, dtype=z.dtype)
     if z._spec.size != 1:
         raise RuntimeError(
@@ -84,7 +95,7 @@ class _Sweep:
         while row >= first:
             while stops and stops[0] > row + 1 and runs[stops[0]] > row:
                 stops.pop(0)
-            if stops and runs[stops[0]] <= row < stops[0]:
+            if stops and runs[stops[0]] <= row < stops[0] and not any(map(is_layer, self.adjoints.values())):
                 start = max(runs[stops.pop(0)], 0)
                 self.at_once(start, row + 1)
                 row = start - 1
@@ -98,7 +109,7 @@ class _Sweep:
         trace, runs = self.trace, self.runs
         bars = np.full(len(trace), -1, dtype=np.int64)
         for k in [k for k in self.adjoints if k < stop and self.adjoints[k]._spec is runs.spec]:
-            bars[k] = self.adjoints.pop(k)._row
+            bars[k] = lifted(trace, self.adjoints.pop(k))._row
         runs.append(start, stop, bars)
         for k in np.flatnonzero((bars[:stop] >= 0) & runs.leads[:stop]).tolist():
             if k < start:
@@ -186,6 +197,11 @@ def value_of(trace: Trace, row: int) -> Any:
     if trace.is_number(row):
         return trace.values[row]
     return traced(trace, row)
+
+
+def is_layer(g: Any) -> bool:
+    """Whether an adjoint belongs to a level within the trace."""
+    return isinstance(g, Layer)
 
 
 def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ops import REGISTRY
 
-from .listing import NUMBERS, Listing
+from .listing import NUMBERS, Listing, number_of
 from .trace import CONSTANT
 
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
@@ -81,10 +81,10 @@ Step = Group | Alone
 def _ops(count: int) -> tuple[np.ndarray, ...]:
     """By opcode: has a lane, gives truth values, takes truth values (bits), role in a group of others."""
     fused, g = importlib.import_module("tape.jit.fused"), _grouping()
-    roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL}
+    roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
     lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
     for op in list(REGISTRY.values())[:count]:
-        part[op.code] = g.PACK if op.name == "stack" else roles.get(op.motion, g.ALONE)
+        part[op.code] = roles.get(op.name) or roles.get(op.motion, g.ALONE)
         if fused.has_lane(op) and op.arity <= 3:
             lane[op.code] = 1
             gives[op.code] = fused.result_kind(op)
@@ -166,8 +166,9 @@ def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, Source | A
     g = _grouping()
     part = _ops(len(REGISTRY))[3]
     for number, k in enumerate(group.outside.tolist()):
-        if listing.code[k] == CONSTANT and isinstance(listing.constant(k), (*NUMBERS, np.floating, np.bool_)):
-            yield number, listing.constant(k)
+        constant = number_of(listing.constant(k)) if listing.code[k] == CONSTANT else None
+        if constant is not None:
+            yield number, constant
             continue
         spec = listing.spec_of(k)
         assert spec is not None

@@ -49,6 +49,7 @@ class Compiled:
         address: where the kernel is.
         header: how many words of its table come before the addresses.
         vectors, blocks: how far it goes, in vectors of each block and in blocks.
+        workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
     """
 
     def __init__(self, layout: Layout, level: int = 2):
@@ -59,11 +60,11 @@ class Compiled:
         self.blocks = layout.blocks
         self._length = layout.group.size // max(self.blocks, 1)
         self.vectors = -(-self._length // writer.width)
-        self._workspace_bytes = writer.workspace_bytes
+        self.workspace_bytes = writer.workspace_bytes
 
     def head(self) -> tuple[list[int], Any]:
         """The first words of a table, and what must live as long as it."""
-        workspace, start = aligned(self._workspace_bytes)
+        workspace, start = aligned(self.workspace_bytes)
         return [0, self.vectors, self._length, start, 0, self.blocks], workspace
 
 
@@ -109,6 +110,9 @@ def aligned(nbytes: int) -> tuple[np.ndarray, int]:
 
 def interpretable(layout: Layout) -> bool:
     """Whether the interpreter can run a group: numbers, and nothing else, in memory of their own kind."""
+    codes = layout.listing.code[layout.group.rows]
+    if (_jit("interpreter").numbering(len(REGISTRY))[codes] < 0).any():
+        return False
     return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
 
 

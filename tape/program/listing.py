@@ -100,6 +100,18 @@ class Listing:
         )
 
 
+def is_fixed(constant: Any) -> bool:
+    """Whether a constant is a value of its own rather than somebody's memory."""
+    return not hasattr(constant, "_spec") and (not isinstance(constant, np.ndarray) or not constant.flags.writeable)
+
+
+def number_of(constant: Any) -> Any:
+    """The real number or truth value that a constant stands for in every place, None if there is none."""
+    if isinstance(constant, np.ndarray) and constant.size == 1 and is_fixed(constant):
+        constant = constant.reshape(-1)[0]
+    return constant if isinstance(constant, (int, float, np.floating, np.bool_)) else None
+
+
 def op_number(code: int) -> Op:
     """The op of an opcode."""
     if code >= len(OPS):

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.lane import Same
 
 from ..evaluate import forward_of
-from .listing import Listing
+from .listing import Listing, is_fixed, number_of
 from .trace import CONSTANT
 
 
@@ -43,7 +44,8 @@ def fold(listing: Listing) -> Listing:
         fixed[k] = is_fixed(listing.constant(k))
     given = fixed.copy()
     _jitted().mark_constant(listing.code, listing.first, listing.args, fixed)
-    found = np.flatnonzero(fixed & ~given).tolist()
+    repeating = [op.code for op in REGISTRY.values() if isinstance(op.lane, Same)]
+    found = np.flatnonzero(fixed & ~given & ~np.isin(listing.code, repeating)).tolist()
     if not found:
         return listing
     code, param = listing.code.copy(), listing.param.copy()
@@ -53,7 +55,7 @@ def fold(listing: Listing) -> Listing:
         op = listing.op(k)
         assert op is not None
         operands = [values[j] if j in values else listing.constant(j) for j in listing.operands(k)]
-        values[k] = forward_of(op)(*operands, **listing.parameters(k))
+        values[k] = frozen(forward_of(op)(*operands, **listing.parameters(k)))
         if listing.spec[k] >= 0:  # a record with several results goes, once each result is a constant
             constants.append(values[k])
             code[k], param[k] = CONSTANT, len(constants) - 1
@@ -67,15 +69,10 @@ def fold(listing: Listing) -> Listing:
     return replace(listing, code=code, param=param, constants=constants, args=args, first=first)
 
 
-def is_fixed(constant: Any) -> bool:
-    """Whether a constant is a value of its own rather than somebody's memory."""
-    return not hasattr(constant, "_spec") and (not isinstance(constant, np.ndarray) or not constant.flags.writeable)
-
-
 def merge(listing: Listing) -> Listing:
     """With equal records computed once, and without those that give an operand back: x·1, x + 0, −(−x)."""
     n = len(listing)
-    left, right, kept, twice = _facts(len(REGISTRY))
+    left, right, kept, twice, repeats = _facts(len(REGISTRY))
     number = np.full(n, np.nan)
     real = np.array([s.dtype.kind != "c" for s in listing.specs])
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
@@ -83,28 +80,38 @@ def merge(listing: Listing) -> Listing:
     args, place = listing.args.copy(), np.empty(n, dtype=np.int64)
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
-        listing.code, listing.first, args, listing.param, listing.spec, real, number, left, right, kept, twice, place,
-        table,
+        listing.code, listing.first, args, listing.param, listing.spec, real, number, left, right, kept, twice,
+        repeats, place, table,
     )  # fmt: skip
     return replace(listing, args=args).with_rows(place == np.arange(n), place)
 
 
+def frozen(value: Any) -> Any:
+    """A value that nobody can change."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
 def as_number(constant: Any) -> float:
-    """The number that a constant stands for, nan if it is none."""
-    if isinstance(constant, (int, float)) and abs(constant) < 1 << 53:
-        return float(constant)
-    return float(constant) if isinstance(constant, np.floating) else math.nan
+    """The number that a constant stands for, nan if it is none that a float holds."""
+    found = number_of(constant)
+    if isinstance(found, int) and abs(found) >= 1 << 53:
+        return math.nan
+    return math.nan if found is None or isinstance(found, (bool, np.bool_, complex)) else float(found)
 
 
 @cache
-def _facts(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _facts(count: int) -> tuple[np.ndarray, ...]:
     """What `merge` knows of each op, out of the declarations."""
     ops = list(REGISTRY.values())[:count]
     left = np.array([op.neutral.get(0, math.nan) for op in ops])
     right = np.array([op.neutral.get(1, math.nan) for op in ops])
     gives_back = importlib.import_module("tape.jit.fused").gives_back
     kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
-    return left, right, kept, np.array([op.involution for op in ops])
+    twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
+    return left, right, kept, twice, repeats
 
 
 PASSES = (prune, fold, merge, prune)

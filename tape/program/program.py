@@ -14,6 +14,7 @@ from ops import REGISTRY
 from ops.bundle import Bundle
 
 from ..record import wrap
+from ..spec import Spec
 from ..tensor import Tensor
 from ..wengert import current
 from . import file
@@ -24,7 +25,7 @@ from .passes import shorten
 from .recording import Results, record_call
 from .replay import Replay
 from .signature import gives_tensors, take_apart
-from .trace import CONSTANT, Guard
+from .trace import CONSTANT, INPUT, Guard
 
 REPLAY = REGISTRY["replay"]
 
@@ -97,6 +98,13 @@ class Program(Display):
     def replay(self) -> Replay:
         """The list made ready to run."""
         return Replay(self.listing, self.tier, self.threads)
+
+    @property
+    def input_specs(self) -> list[Spec]:
+        """Shapes and dtypes of what varies in the arguments."""
+        recorded = self.recorded
+        rows = {int(recorded.param[k]): int(recorded.spec[k]) for k in np.flatnonzero(recorded.code == INPUT)}
+        return [recorded.specs[rows[i]] for i in range(recorded.inputs)]
 
     def __len__(self) -> int:
         return len(self.listing)

@@ -136,12 +136,14 @@ class KernelStep:
 
     def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None):
         layout = Layout(listing, group)
+        self.kernel: Any = None
         self.listing, self.group, self.tier, self.threads = listing, group, tier, threads
         self.caller: Caller | OneByOne
         if tier == INTERPRET and not interpretable(layout):
             self.caller = OneByOne(layout)
         else:
-            self.caller = Caller(layout, kernel_for(layout, tier), threads)
+            self.kernel = kernel_for(layout, tier)
+            self.caller = Caller(layout, self.kernel, threads)
         following = None if replays is None else next_tier(group, tier)
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
@@ -168,11 +170,13 @@ class OneByOne:
         self.sources = list(sources_of(listing, group))
         self.first = len(group.outside)
         operands = group.operands.reshape(-1, 3).tolist()
-        ops = [op_number(code) for code in listing.code[group.rows].tolist()]
-        self.rows = [(forward_of(op), tuple(xs[: op.arity])) for op, xs in zip(ops, operands)]
+        self.rows = []
+        for k, xs in zip(group.rows.tolist(), operands):
+            op = op_number(int(listing.code[k]))
+            self.rows.append((forward_of(op), tuple(xs[: op.arity]), listing.parameters(k)))
         self.targets = [(t, layout.spec(t.row)) for t in group.targets]
         last: dict[int, int] = {}
-        for k, (_, xs) in enumerate(self.rows):
+        for k, (_, xs, _) in enumerate(self.rows):
             last.update(dict.fromkeys(xs, k))
         kept = {v for t in group.targets for v in t.values}
         self.drops: list[list[int]] = [[] for _ in self.rows]
@@ -189,8 +193,8 @@ class OneByOne:
                 mine.append(values[source.row])
             else:
                 mine.append(np.reshape(values[source.row], -1)[source.offset])
-        for (forward, xs), drops in zip(self.rows, self.drops):
-            mine.append(forward(*[mine[x] for x in xs]))
+        for (forward, xs, params), drops in zip(self.rows, self.drops):
+            mine.append(forward(*[mine[x] for x in xs], **params))
             for x in drops:
                 mine[x] = None
         return [self._result(mine, target, spec) for target, spec in self.targets]
