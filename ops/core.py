@@ -331,6 +331,7 @@ class Op:
                 continue
             if self.kind == "elementwise":
                 part = self._pushed(rule, t, env) if rule.is_partial else rule({**env, "g": t, "i": i})
+                part = REGISTRY["real"](part) if is_complex(part) and not is_complex(env["z"]) else part
             else:
                 part = self(*(t if k == i else x for k, x in enumerate(operands)), **params)
             total = part if total is None else total + part

@@ -11,7 +11,8 @@ import numpy as np
 from .batching import Application, apply
 from .core import ADJOINT, HOLOMORPHIC, REGISTRY, elementwise, linear
 from .domain import REAL
-from .shape import Case
+from .index import check_kinds
+from .shape import Case, cast
 
 Steps = tuple[tuple[str, tuple[tuple[str, Any], ...], int | None], ...]
 """How a view is made of its base: per step the name of an op, its parameters, and which of its results is meant."""
@@ -19,7 +20,7 @@ Steps = tuple[tuple[str, tuple[tuple[str, Any], ...], int | None], ...]
 
 def _over(x: Any, y: Any) -> Any:
     x, y = np.broadcast_arrays(x, y)
-    return np.array(y, dtype=x.dtype)[()]
+    return np.array(cast.forward(y, dtype=x.dtype))[()]
 
 
 zero = elementwise(
@@ -52,6 +53,7 @@ def look(x: Any, steps: Steps) -> Any:
 
 def _put(x: Any, y: Any, *, steps: Steps) -> Any:
     z = np.array(x)
+    check_kinds(z, y, "writing y into a view of x")
     whole = look(z, steps[:-1])
     place = look(whole, steps[-1:])
     if isinstance(place, np.ndarray) and np.may_share_memory(place, z):
