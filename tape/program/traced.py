@@ -64,6 +64,10 @@ class Traced(Tensor):
         return True
 
     @property
+    def _version(self) -> int:
+        return self._row
+
+    @property
     def is_leaf(self) -> bool:
         return False
 
