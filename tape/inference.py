@@ -44,13 +44,14 @@ def _set(tensor: Tensor, flag: bool) -> None:
         tensor._inference = flag
 
 
-def settle(op: Op, operands: Sequence[Any], params: dict[str, Any], made: Tensor) -> Tensor:
-    """The result of an operation that was not recorded, as made in inference mode if it was."""
-    if op.is_view(params) and isinstance(operands[0], Tensor):
-        return alike(made, operands[0])
-    if get_ident() in INFERRING:
-        _set(made, True)
-    return made
+def settle(op: Op, operands: Sequence[Any], params: dict[str, Any], results: Sequence[Tensor]) -> None:
+    """Note of the results of an operation that was not recorded whether they were made in inference mode."""
+    is_view = op.is_view(params) and isinstance(operands[0], Tensor)
+    for made in results:
+        if is_view:
+            alike(made, operands[0])
+        elif get_ident() in INFERRING:
+            _set(made, True)
 
 
 def check_savable(op: Op, operands: Sequence[Any], wanted: Sequence[int]) -> None:

@@ -162,7 +162,9 @@ def bind(
     made = wrap(z, None, spec) if spec else tuple(map(wrap, z))
     if op.view:
         made = views(made, op, operands, params, wengert.recording)
-    return settle(op, operands, params, made) if EVER_INFERRED and spec else made
+    if EVER_INFERRED:
+        settle(op, operands, params, (made,) if spec else made)
+    return made
 
 
 def views(made: Any, op: Op, operands: Sequence[Any], params: dict[str, Any], recording: bool) -> Any:

@@ -120,23 +120,23 @@ def test_interrupted_at_every_moment(program, act, monkeypatch):
     gc.collect()
     current().scan()
     n = len(current())
-    moment, came = 0, True
-    while came:
+    moment = 1
+    while came(Interrupt(moment), program, act):
         moment += 1
-        x = leaf(0.3, 0.7)
-        y = program(x) if act != "forward" else None
-        doing = {
-            "backward": lambda: y.backward(),
-            "backward in Python": lambda: y.backward(),
-            "grad": lambda: grad(y, x),
-            "create_graph": lambda: grad(y, x, create_graph=True),
-            "forward": lambda: program(x),
-        }[act]
-        came = Interrupt(moment).during(doing)
-        del y, doing
         as_before(program, expected)
     assert moment > 10
     del x
     gc.collect()
     current().scan()
     assert len(current()) <= n
+
+
+def came(interrupt, program, act):
+    """Whether the interrupt came during a program's forward, or during one of the ways to differentiate it."""
+    x = leaf(0.3, 0.7)
+    if act == "forward":
+        return interrupt.during(lambda: program(x))
+    y = program(x)
+    if act.startswith("backward"):
+        return interrupt.during(y.backward)
+    return interrupt.during(lambda: grad(y, x, create_graph=act == "create_graph"))

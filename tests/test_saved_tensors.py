@@ -215,7 +215,10 @@ def test_custom_functions():
             return g * 3 * y + h * 2 * x
 
     log = []
-    for put_away in (saved_tensors_hooks(lambda t: (log.append(t.tolist()), away(t))[1], tape.as_tensor), save_on_cpu()):
+    for put_away in (
+        saved_tensors_hooks(lambda t: (log.append(t.tolist()), away(t))[1], tape.as_tensor),
+        save_on_cpu(),
+    ):
         x = leaf(2.0)
         w = x * 1
         with put_away:
