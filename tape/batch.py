@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,16 +48,17 @@ class Batch(Level):
         lifting: whether something that is the same in all lanes is being differentiated at this level.
             Then whatever has a history gets lanes before it meets something batched, so that there is an
             adjoint for each lane.
-        lifts: such tensors by identity, and themselves with lanes.
+        lifts: such tensors as they were, and with lanes.
     """
 
-    __slots__ = ("lifting", "lifts", "n", "randomness")
+    __slots__ = ("_known", "lifting", "lifts", "n", "randomness")
 
     def __init__(self, n: int, randomness: str = "error"):
         super().__init__()
         self.n, self.randomness = n, randomness
         self.lifting = False
-        self.lifts: dict[int, tuple[Tensor, Tensor]] = {}
+        self.lifts: list[tuple[Tensor, Tensor]] = []
+        self._known: dict[Any, tuple[Tensor, list[int]]] = {}
 
     def __enter__(self) -> Batch:
         active().append(self)
@@ -67,10 +69,21 @@ class Batch(Level):
         self.depth, self.alive = next(depths), True
         return self
 
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Outside of this level for a while."""
+        batches = active()
+        at = batches.index(self)
+        del batches[at]
+        try:
+            yield
+        finally:
+            batches.insert(at, self)
+
     def __exit__(self, *_: Any) -> None:
         active().remove(self)
         self.alive = False
-        self.lifts = {}
+        self.lifts, self._known = [], {}
 
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The op on what is below, by its batching rule."""
@@ -108,10 +121,13 @@ class Batch(Level):
         """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here."""
         if not self.lifting or not requires_grad(x):
             return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
-        found = self.lifts.get(id(x))
-        if found is None:
-            found = self.lifts[id(x)] = x, ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
-        return found[1]
+        k = tuple([(p._node if type(p._node) is int else id(p), p._version) for p in components(x)])
+        known = self._known.get(k)
+        if known is None or versions(known[0]) != known[1]:  # the memory was changed in place since
+            with_lanes = as_it_is(ops.broadcast_to(x, shape=(self.n, *x._spec.shape)))
+            known = self._known[k] = with_lanes, versions(with_lanes)
+            self.lifts.append((as_it_is(x), with_lanes))
+        return known[0]
 
     def lanes(self, x: Any) -> list[Any]:
         """A tensor lane by lane."""
@@ -139,7 +155,7 @@ class Batch(Level):
         inside = [(self.parts(z)[0], self._weight(z, w)) for z, w in zip(outputs, weights) if self.parts(z)[1]]
         inside = [(z, w) for z, w in inside if requires_grad(z)]
         outside = [(z, w) for z, w in zip(outputs, weights) if not self.parts(z)[1] and requires_grad(z)]
-        lifts = list(self.lifts.values()) if others else []
+        lifts = list(self.lifts) if others else []
         if inside:
             targets = (*[self.parts(inputs[i])[0] for i in mine], *[lifted for _, lifted in lifts])
             reached = reverse(*map(tuple, zip(*inside)), targets, retain, create, True) if targets else []
@@ -170,7 +186,7 @@ class Batch(Level):
 
     def _check_lifted(self, inside: Sequence[Any], others: Sequence[Any]) -> None:
         """Raise if batched outputs depend on an input without lanes in a way that does not tell the lanes apart."""
-        stops = keys([lifted for _, lifted in self.lifts.values()])
+        stops = keys([lifted for _, lifted in self.lifts])
         if others and not keys(others).isdisjoint(history([z for z, _ in inside], stops)):
             raise RuntimeError(
                 "within vmap, an output that differs from lane to lane is differentiated with respect to a tensor that "
@@ -185,8 +201,7 @@ class Batch(Level):
         zs, ws = map(tuple, zip(*pairs))
         if not any(self.parts(w)[1] for w in ws):
             return reverse(zs, ws, tuple(inputs), retain, create, True)
-        plain = all(type(live(x)) is Tensor for x in (*zs, *inputs))
-        if plain and all(w is None or type(self.parts(w)[0]) is Tensor for w in ws):
+        if not any(isinstance(live(x), Layer) for x in (*zs, *inputs, *[self.parts(w)[0] for w in ws])):
             return reverse(tuple(map(live, zs)), ws, tuple(map(live, inputs)), retain, create, True, True)
         columns = zip(*[self.lanes(w) if w is not None else [None] * self.n for w in ws])
         rows = [
@@ -194,6 +209,18 @@ class Batch(Level):
             for k, column in enumerate(columns)
         ]
         return [None if g[0] is None else self.layer(ops.stack(*g, axis=0)) for g in zip(*rows)] or [None] * len(inputs)
+
+
+def versions(x: Any) -> list[int]:
+    """How often the memory of a tensor's parts was changed in place."""
+    return [part._version for part in components(x)]
+
+
+def as_it_is(x: Any) -> Any:
+    """A tensor that stays in its place in the history when the given one is changed in place."""
+    if isinstance(x, Layer):
+        return x.through(as_it_is)
+    return wrap(x._data, x._node, x._spec) if x is not None and type(x._node) is int else x
 
 
 def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:
@@ -285,6 +312,27 @@ def lanes_of(x: Any, level: Batch, axis: int | None) -> Any:
     return batched(x if axis == 0 else ops.movedim(x, axis, 0), level)
 
 
+def _check_allowed(levels: Sequence[Batch]) -> None:
+    if any(level.randomness == "error" for level in levels):
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode, where it is not clear whether all lanes "
+            "shall get the same numbers.\nPass randomness='same' or randomness='different' to vmap, or draw the "
+            "numbers outside of it."
+        )
+
+
+def check_redraw(tensor: Any) -> None:
+    """Raise RuntimeError if random numbers cannot be put into a tensor as the randomness of `vmap` says."""
+    _check_allowed(active())
+    for level in active():
+        if level.has(tensor) != (level.randomness == "different"):
+            raise RuntimeError(
+                f"vmap: random numbers with randomness={level.randomness!r} cannot be put in place into a tensor that "
+                f"{'differs from lane to lane' if level.has(tensor) else 'is the same in all lanes'}.\nMake a new "
+                "tensor of random numbers instead, such as tape.rand_like(x)."
+            )
+
+
 def spread(draw: Callable[[], Tensor]) -> Tensor:
     """What ``draw()`` gives, or what it gives for each of the lanes.
 
@@ -292,12 +340,7 @@ def spread(draw: Callable[[], Tensor]) -> Tensor:
         RuntimeError: within a `vmap` whose randomness is ``"error"``.
     """
     levels = active()
-    if any(level.randomness == "error" for level in levels):
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode, where it is not clear whether all lanes "
-            "shall get the same numbers.\nPass randomness='same' or randomness='different' to vmap, or draw the "
-            "numbers outside of it."
-        )
+    _check_allowed(levels)
     different = [level for level in levels if level.randomness == "different"]
     if not different:
         return draw()

@@ -11,14 +11,20 @@ import ops
 from ops import REGISTRY
 from ops.core import shape_of
 
-from . import inplace  # noqa: F401  (its methods are overridden below)
-from .batch import Batch, Batched, batched, form_of, hidden
+from . import redraw, restriding
+from .batch import Batch, Batched, batched, check_redraw, form_of, hidden
 from .functions import FUNCTIONS
+from .history import components
 from .hooks import register_hook
 from .indexing import LayeredIndex, plain_index
-from .level import innermost, live
+from .inplace import names
+from .level import Layer, innermost, live
+from .rebase import assign, check_free, last_of
 from .record import wrap
 from .tensor import Tensor
+from .version import memory_is_shared
+from .views import is_related
+from .wengert import current
 
 
 def _mirror(name: str) -> property:
@@ -42,7 +48,7 @@ def _refusal(what: str) -> Callable[..., Any]:
 
 
 for _name, _what in {
-    "__bool__": "this asks for the truth of numbers", "item": ".item() takes out numbers",
+    "__bool__": "this asks for the truth of numbers", "item": "item() on a Tensor takes out numbers",
     "tolist": ".tolist() takes out numbers", "__float__": "float() takes out numbers",
     "__int__": "int() takes out numbers", "__complex__": "complex() takes out numbers",
     "__index__": "this counts, or indexes, by numbers", "__contains__": "`in` compares numbers",
@@ -99,7 +105,13 @@ def _register_hook(self: Batched, hook: Callable[[Tensor], Any]) -> Any:
     return register_hook(self._primal, below)
 
 
-def _stride(self: Batched, dim: int | None) -> Any:
+def _is_contiguous(self: Batched) -> bool:
+    """Whether the memory of every lane is in row-major order."""
+    below = self._primal
+    return below.is_contiguous() if not self._level.alive or not self._level.n else below.detach()[0].is_contiguous()
+
+
+def _stride(self: Batched, dim: int | None = None) -> Any:
     steps = self._primal.stride()[1:] if self._level.alive else self._primal.stride()
     return steps if dim is None else steps[dim]
 
@@ -113,10 +125,11 @@ def _contiguous(self: Batched) -> Tensor:
     return batched(self._primal.contiguous(), self._level)
 
 
-for _name in ("_version", "_is_view", "is_contiguous", "is_inference", "data_ptr", "grad_fn"):
+for _name in ("_version", "_is_view", "is_inference", "data_ptr", "grad_fn"):
     setattr(Batched, _name, _of_below(_name))
 for _name, _change in {
-    "contiguous": _contiguous, "stride": lambda self, dim=None: _stride(self, dim), "detach": _detach, "detach_": _detach_, "data": property(_data), "requires_grad_": _requires_grad_,
+    "contiguous": _contiguous, "is_contiguous": _is_contiguous, "stride": _stride, "detach": _detach,
+    "detach_": _detach_, "data": property(_data), "requires_grad_": _requires_grad_,
     "backward": _backward, "register_hook": _register_hook,
 }.items():  # fmt: skip
     setattr(Batched, _name, _change)
@@ -125,8 +138,8 @@ for _name, _change in {
 # In place: the tensor below is written, so what views of it see is right too.
 
 
-def _put(target: Batched, result: Any) -> Batched:
-    """Write a result into a batched tensor's memory."""
+def _put(target: Batched, result: Any, operation: str, last: int) -> Batched:
+    """Write a result that was computed after record `last` into a batched tensor's memory."""
     result = result if isinstance(result, Tensor) else wrap(np.asarray(result)[()])
     if result._spec.shape != target._spec.shape:
         result = ops.broadcast_to(result, shape=target._spec.shape)
@@ -137,29 +150,53 @@ def _put(target: Batched, result: Any) -> Batched:
             "inner one knows of it.\nWrite it as a new value, such as y = y + x instead of y += x."
         )
     below, has_lanes = target._level.parts(result)
-    target._primal.copy_(below if has_lanes else target._level.full(below))
+    below = below if has_lanes else target._level.full(below)
+    held = live(target._primal)
+    if isinstance(held, Layer):
+        held.assign(below, operation, last)
+    elif isinstance(below, Layer):
+        _take_over(target, held, below)
+    else:
+        assign(held, below, operation, last)
     return target
 
 
-def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _take_over(target: Batched, held: Tensor, below: Tensor) -> None:
+    """Let a batched tensor hold a value with more layers than its own: a tangent, or lanes of another map."""
+    if is_related(held) or (isinstance(held._data, np.ndarray) and memory_is_shared(held)):
+        held.copy_(below)  # which makes it one with such layers, or refuses it
+    else:
+        target._primal = ops.clone(below)
+
+
+def _inplace(compute: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """The method that does in place what a function computes."""
+    operation = f"{name}()"
+
     def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
-        return _put(self, function(self, *args, **kwargs))
+        if not self._level.alive:
+            return getattr(self._primal, name)(*args, **kwargs)
+        wengert = current()
+        last = last_of(wengert)
+        for part in components(self) if wengert.recording else ():
+            if part._node is not None:
+                check_free(part, operation)
+        return _put(self, compute(self, *args, **kwargs), operation, last)
 
     return change
 
 
-def _copy_(self: Batched, source: Any) -> Tensor:
+def _copied(self: Batched, source: Any) -> Tensor:
     source = source if isinstance(source, Tensor) else wrap(np.asarray(source)[()])
-    return _put(self, source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype))
+    return source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype)
 
 
-def _setitem(self: Batched, index: Any, value: Any) -> None:
+def _set(self: Batched, index: Any, value: Any) -> Tensor:
     try:
-        plain = plain_index(index)
+        plain = plain_index(index, own=True)
     except LayeredIndex:
-        _put(self, _with_values_at(self, index if isinstance(index, tuple) else (index,), value))
-    else:
-        _put(self, ops.index_put(self, value, index=plain))
+        return _with_values_at(self, index if isinstance(index, tuple) else (index,), value)
+    return ops.index_put(self, value, index=plain)
 
 
 def _with_values_at(x: Any, index: tuple[Any, ...], value: Any) -> Any:
@@ -183,14 +220,38 @@ def _adopt(self: Batched, target: Tensor) -> bool:
     )
 
 
+def _reshaped(compute: Callable[..., Any]) -> Callable[..., Tensor]:
+    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
+        self._primal = compute(self, *args, **kwargs)._primal
+        return self
+
+    return change
+
+
+def _redrawn(name: str) -> Callable[..., Tensor]:
+    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
+        if not self._level.alive:
+            return getattr(self._primal, name)(*args, **kwargs)
+        check_redraw(self)
+        with self._level.left():
+            getattr(self._primal, name)(*args, **kwargs)
+        return self
+
+    return change
+
+
 Batched.__adopt__ = _adopt  # type: ignore[attr-defined]
-for _name, _function in FUNCTIONS.items():
-    if hasattr(Tensor, f"{_name}_"):
-        setattr(Batched, f"{_name}_", _inplace(_function))
+Batched.assign = _put  # type: ignore[method-assign,assignment]
+for _name, _function in names().items():
+    setattr(Batched, f"{_name}_", _inplace(_function, f"{_name}_"))
 for _op in REGISTRY.values():
-    if hasattr(Tensor, f"__i{_op.symbol}__"):
-        setattr(Batched, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
-for _name, _change in {
-    "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
+    if _op.symbol and hasattr(Tensor, f"__i{_op.symbol}__"):
+        setattr(Batched, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name], f"__i{_op.symbol}__"))
+for _name, _compute in {
+    "copy_": _copied, "fill_": _copied, "zero_": lambda self: _copied(self, 0.0), "__setitem__": _set,
 }.items():  # fmt: skip
-    setattr(Batched, _name, _change)
+    setattr(Batched, _name, _inplace(_compute, _name))
+for _name in restriding.NAMES:
+    setattr(Batched, f"{_name}_", _reshaped(FUNCTIONS[_name]))
+for _name in redraw.NAMES:
+    setattr(Batched, f"{_name}_", _redrawn(f"{_name}_"))

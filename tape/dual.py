@@ -98,6 +98,9 @@ class Dual(Layer):
             adopt(target, level)
         return level is not None
 
+    def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
+        return _put(self, dual_like(self, result), operation, last)
+
     def detach(self) -> Tensor:
         """A tensor on the same memory, outside the history and without tangents."""
         return self._primal.detach()
@@ -256,10 +259,11 @@ def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
     level = innermost((value,))
     if isinstance(level, Direction) and type(target) is Tensor:
         adopt(target, level)
-    if isinstance(target, Dual):
-        _put(target, value, operation, last)
-    elif level is not None or isinstance(live(target), Layer):
-        target.copy_(value)
+    target = live(target)
+    if isinstance(target, Layer):
+        target.assign(value, operation, last)
+    elif level is not None:
+        target.copy_(value)  # which refuses it
     else:
         assign(target, value, operation, last)
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from . import sweep_python
 from .hooks import LEAVES
+from .level import Layer
 from .native import jitted
-from .propagate import key
 from .nesting import is_deep, on_fresh_stack
+from .propagate import key
 from .tensor import Tensor
 from .wengert import WengertList, current, list_of
 
@@ -63,7 +64,7 @@ def differentiate(
         return on_fresh_stack(recorder, partial(again, retain_graph=retain_graph, create_graph=create_graph))
     wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
     # Batched adjoints go through the sweep that can be recorded, also where it is not.
-    as_tensors = create_graph or any(type(g) is not Tensor for g in gradients)
+    as_tensors = create_graph or any(isinstance(g, Layer) for g in gradients)
     adjoints: dict[int, Any] = {}
     leaves: dict[int, Tensor] = {}
     for output, g in zip(outputs, gradients):

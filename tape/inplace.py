@@ -19,6 +19,7 @@ from . import choosing  # noqa: F401  (its functions take the places of derived 
 from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .inference import check_changeable
+from .level import Layer
 from .rebase import change, is_tracked
 from .tensor import Tensor, method
 from .wengert import current
@@ -28,11 +29,14 @@ Compute = Callable[..., Any]
 
 
 def adopted(tensor: Tensor, operation: str, operands: Iterable[Any]) -> bool:
-    """Whether an operand has made the tensor one of its own kind, whose method is to be called instead.
+    """Whether the tensor is of a kind, or an operand has made it of one, whose own method is to be called instead.
 
     Raises:
         RuntimeError: if the tensor was made in inference mode, and this is outside of it.
     """
+    if isinstance(tensor, Layer):
+        own = getattr(type(tensor), operation.removesuffix("()"), None)
+        return own is not None and own is not getattr(Tensor, operation.removesuffix("()"))
     for x in operands:
         if type(x) is not Tensor and isinstance(x, Tensor) and hasattr(x, "__adopt__") and x.__adopt__(tensor):
             return True
@@ -140,7 +144,8 @@ def zero_(self: Tensor) -> Tensor:
     >>> tape.ones(2).zero_()
     tensor([0., 0.])
     """
-    adopted(self, "zero_()", ())
+    if adopted(self, "zero_()", ()):
+        return self.zero_()
     return alter(self, "zero_()", REGISTRY["zero"], (), {})
 
 

@@ -93,6 +93,10 @@ class Layer(Tensor):
         """How to read by an index that this is part of, where it cannot be by its numbers."""
         return None
 
+    def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
+        """Put a result that was computed after record `last` in the place of the value and history."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is written in place")
+
     def over(self, change: Callable[[Any], Any]) -> Any:
         """A layer like this one over something else than the tensor below."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is put over another tensor")

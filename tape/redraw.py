@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .batch import active, check_redraw
 from .inplace import alter
-from .random import drawing, generator as default
+from .random import generator as default
 from .record import wrap
 from .tensor import Tensor, method
 
@@ -16,8 +17,10 @@ Draw = Callable[..., Any]
 
 
 def _drawing(name: str, draw: Draw, doc: str) -> None:
-    @drawing
     def change(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        if active():
+            check_redraw(self)
+
         def compute(tensor: Tensor) -> Tensor:
             shape, dtype = tensor._spec.shape, tensor._spec.dtype
             numbers = draw(generator or default(), shape, *args, **named)
@@ -53,6 +56,7 @@ def _integers(source: Any, shape: Any, low: int = 0, high: int | None = None, **
     return source.integers(low, high, shape)
 
 
+NAMES = ("normal", "uniform", "bernoulli", "random", "exponential", "log_normal", "geometric")
 _drawing("normal", _normal, "Numbers drawn from a normal distribution.")
 _drawing("uniform", _uniform, "Numbers drawn evenly from [a, b).")
 _drawing("bernoulli", _bernoulli, "1 with probability ``p``, else 0.")

@@ -47,7 +47,8 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
     return change
 
 
-for _name in ("t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"):
+NAMES = ("t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze")
+for _name in NAMES:
     method(_restride(_name, FUNCTIONS[_name]))
 
 

@@ -236,3 +236,29 @@ def test_without_the_jitted_sweep_too():
         "np.testing.assert_allclose(tape.vmap(j)(tape.stack([x, 2 * x]))[0], a)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "TAPE_JIT": "0"})
+
+
+def squared(x):
+    y = x.clone()
+    y *= x
+    return (y * y).sum()
+
+
+def written(x):
+    y = x.sin()
+    y[1] = x[0] * y[2]
+    y += x
+    y[:2].mul_(x[1:])
+    return (y * x).prod() + y.sum()
+
+
+@pytest.mark.parametrize("f", [squared, written])
+def test_in_place_changes_between_lanes_and_what_they_share(f):
+    """The lanes of a shared tensor are those that it had when they were used."""
+    expected = jacrev(jacrev(f), chunk_size=1)(X)
+    for outer, inner in ((jacrev, jacfwd), (jacfwd, jacrev), (jacfwd, jacfwd), (jacrev, jacrev)):
+        for how in ({}, {"chunk_size": 1}):
+            assert_allclose(outer(inner(f, **how))(X), expected, rtol=1e-9, atol=1e-12)
+    shared = tape.vmap(tape.func.hessian(lambda w, x: f(w * x)), in_dims=(None, 0))
+    rows = [jacrev(jacrev(lambda w, x=x: f(w * x)), chunk_size=1)(X) for x in EYE + 1.0]
+    assert_allclose(shared(X, EYE + 1.0), tape.stack(rows), rtol=1e-9, atol=1e-12)

@@ -66,8 +66,8 @@ def test_out_dims():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: vmap(tape.sin, in_dims="a")(X), ValueError, "must be an int, or a tuple"),
-        (lambda: vmap(tape.add, in_dims=[0, 0])(X, X), ValueError, "must be an int, or a tuple"),
+        (lambda: vmap(tape.sin, in_dims="a")(X), ValueError, "expected `in_dims` to be int"),
+        (lambda: vmap(tape.add, in_dims=[0, 0])(X, X), ValueError, "expected `in_dims` to be int"),
         (lambda: vmap(tape.add, in_dims=(0,))(X, X), ValueError, "not compatible with the structure of `inputs`"),
         (lambda: vmap(len, in_dims=([0, 0],))((X, X)), ValueError, "not compatible with the structure"),
         (lambda: vmap(len, in_dims=({"x": 0},))({"y": X}), ValueError, "not compatible with the structure"),
@@ -75,12 +75,12 @@ def test_out_dims():
         (lambda: vmap(tape.add, in_dims=(None, None))(X, X), ValueError, "at least one Tensor to vmap over"),
         (lambda: vmap(lambda: X)(), ValueError, "got no inputs"),
         (lambda: vmap(tape.sin, in_dims=2)(X), ValueError, "-2 <= in_dim < 2"),
-        (lambda: vmap(tape.sin)(tape.tensor(1.0)), ValueError, "0 axes"),
+        (lambda: vmap(tape.sin)(tape.tensor(1.0)), ValueError, "dimensionality 0"),
         (lambda: vmap(tape.add)(X, Y[:2]), ValueError, r"same size in the mapped dimension, got sizes \[3, 2\]"),
         (lambda: vmap(tape.mul)(X, 2.0), ValueError, "Say None for it"),
         (lambda: vmap(lambda x: 1)(X), ValueError, "must only return Tensors, got type <class 'int'>"),
         (lambda: vmap(lambda x: None)(X), ValueError, "must only return Tensors"),
-        (lambda: vmap(lambda x: x, out_dims=None)(X), ValueError, "out_dim is None"),
+        (lambda: vmap(lambda x: x, out_dims=None)(X), ValueError, "not return a BatchedTensor when out_dim is None"),
         (lambda: vmap(lambda x: (x, x), out_dims=(0,))(X), ValueError, "structure of `outputs`"),
         (lambda: vmap(lambda x: x, out_dims=(0, 0))(X), ValueError, "structure of `outputs`"),
         (lambda: vmap(lambda x: x, out_dims=0.5)(X), ValueError, "must be an int, None"),
@@ -88,7 +88,7 @@ def test_out_dims():
         (lambda: vmap(tape.sin, chunk_size=0)(X), ValueError, "chunk_size should be None or greater than 0"),
         (lambda: vmap(tape.sin, randomness="some")(X), RuntimeError, "'error', 'different' and 'same'; got 'some'"),
         (lambda: vmap(lambda x: x if x.sum() > 0 else -x)(X), RuntimeError, r"data-dependent (.|\n)*tape.where"),
-        (lambda: vmap(lambda x: x.sum().item())(X), RuntimeError, r"\.item\(\)"),
+        (lambda: vmap(lambda x: x.sum().item())(X), RuntimeError, r"item\(\) on a Tensor"),
         (lambda: vmap(lambda x: float(x[0]))(X), RuntimeError, r"float\(\)"),
         (lambda: vmap(lambda x: int(x[0]))(X), RuntimeError, r"int\(\)"),
         (lambda: vmap(lambda x: x.tolist())(X), RuntimeError, r"tolist\(\)"),
@@ -265,7 +265,8 @@ def test_functional_within():
 
 def test_the_state_of_a_batched_tensor():
     def look(x):
-        assert (x.is_leaf, x.requires_grad, x.grad, x.is_contiguous(), x.contiguous().shape) == (True, True, None, True, (2,))
+        assert (x.is_leaf, x.requires_grad, x.grad) == (True, True, None)
+        assert (x.is_contiguous(), x.contiguous().shape) == (True, (2,))
         assert (x.stride(), x._version, (x * 2).grad_fn.name()) == ((1,), 0, "MulBackward0")
         return x.detach()
 

@@ -181,7 +181,7 @@ def test_a_function_that_says_nothing_is_refused():
 
 @pytest.mark.parametrize(
     ("returned", "text"),
-    [(lambda x: x, "must return two things"), (lambda x: ((x, x), (0,)), "2 outputs and 1 out_dims")],
+    [(lambda x: x, "to have two returns"), (lambda x: ((x, x), (0,)), "2 outputs and 1 out_dims")],
 )
 def test_what_ones_own_rule_must_return(returned, text):
     class Wrong(Silent):

@@ -114,6 +114,13 @@ PROGRAMS = {
         lambda x, y: (x @ y).sin().sum(), (a, v), vectorize=True, outer_jacobian_strategy="forward-mode"),
     "zeros_like": lambda t, a, b, m, v: t.vmap(lambda x: t.m.zeros_like(x).add_(x) + x.new_ones(2, 4) * x)(a),
     "in place": lambda t, a, b, m, v: t.vmap(lambda x, y: x.clone().mul_(y).add_(1.0))(a, b),
+    "in place, differentiated": lambda t, a, b, m, v: t.vmap(t.grad(lambda x: _filled(x.sin(), x).prod()))(a),
+    "in place, on what a rule needs": lambda t, a, b, m, v: t.vmap(t.grad(lambda x: (x * 2).mul_(x).sum()))(a),
+    "in place, hessian": lambda t, a, b, m, v: t.vmap(t.hessian(lambda x: _filled(x.sin(), x).prod()))(a),
+    "in place, hessian of what is shared": lambda t, a, b, m, v: t.vmap(
+        t.hessian(lambda w, x: (_filled(w * w, w) * x).prod()), in_dims=(None, 0))(v, a),
+    "in place, on views": lambda t, a, b, m, v: t.vmap(t.grad(lambda x: _viewed(x * 2, x).prod()))(m),
+    "in place, shapes": lambda t, a, b, m, v: t.vmap(lambda x: x.clone().t_().unsqueeze_(0).mul_(x[0]).squeeze_(0))(m),
     "in place, by index": lambda t, a, b, m, v: t.vmap(lambda x, y: _filled(x, y))(a, b),
 }  # fmt: skip
 
@@ -124,6 +131,13 @@ def _filled(x, y):
     z[2:] += y[:2]
     z[..., 0] = 1.5
     return z
+
+
+def _viewed(y, x):
+    y[0].add_(x[1])
+    y.t()[1:3, 2] *= 3.0
+    y.diagonal().mul_(x[0])
+    return y[:2]
 
 
 def leaves(tree):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ops
 from ops.batching import LanesDiffer
 
-from ..batch import Batch, active, batched, lanes_of
+from ..batch import Batch, batched, lanes_of
 from ..tensor import Tensor
 from .grad_mode import no_grad
 
@@ -52,29 +51,19 @@ def root_of(function: type) -> type:
     return next(c for c in function.__mro__ if c.__bases__ == (object,))
 
 
-@contextmanager
-def left(level: Batch):  # type: ignore[no-untyped-def]
-    """Outside of a level for a while."""
-    batches = active()
-    at = batches.index(level)
-    del batches[at]
-    try:
-        yield
-    finally:
-        batches.insert(at, level)
-
-
 def _by_own(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[bool]) -> tuple[Tensor, ...]:
     """By the function's static method ``vmap(info, in_dims, *args)``, which gives (output, out_dims)."""
     name = call.function.__name__
     dims = iter([0 if b else None for b in flags])
     in_dims = tuple([next(dims) if call.is_tensor(arg) else None for arg in call.args])
-    with left(level):
-        returned = call.function.vmap(VmapInfo(level.n, level.randomness), in_dims, *call.arguments(xs))
+    with level.left():
+        returned = call.function.vmap(
+            VmapInfo(level.n, level.randomness), in_dims, *call.arguments(xs), **(call.named or {})
+        )
     if not (isinstance(returned, tuple) and len(returned) == 2):
         raise RuntimeError(
-            f"{name}.vmap must return two things, (output, out_dims), where out_dims has an entry for each output; it "
-            f"returned {returned!r}"
+            f"{name}.vmap is expected to have two returns, (output, out_dims), where out_dims has an entry for each "
+            f"output; it returned {returned!r}"
         )
     output, out_dims = returned
     tensors = call.take(output)
@@ -87,6 +76,8 @@ def _by_own(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[bool]) 
         raise RuntimeError(
             f"{name}.vmap returned {len(outputs)} outputs and {len(out_dims)} out_dims; return one for each output"
         )
+    if not all(d is None or isinstance(d, int) for d in out_dims):
+        raise RuntimeError(f"{name}.vmap returned out_dims that are incompatible with its output: {out_dims!r}")
     placed = [d for x, d in zip(outputs, out_dims) if isinstance(x, Tensor)]
     return tuple([lanes_of(x, level, d) for x, d in zip(tensors, placed)])
 
@@ -100,7 +91,7 @@ def _by_mapping(call: Call, level: Batch, xs: Sequence[Any], flags: Sequence[boo
         {name: staticmethod(getattr(mapping, name)) for name in ("forward", "backward", "jvp")}
         | {"generate_vmap_rule": True},
     )  # fmt: skip
-    with left(level):
+    with level.left():
         results = made.apply(*xs)  # type: ignore[attr-defined]
     return tuple([batched(x, level) for x in results])
 

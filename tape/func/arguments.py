@@ -19,15 +19,15 @@ def positions(argnums: Argnums, count: int) -> tuple[int, ...]:
     """
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     if not wanted:
-        raise RuntimeError("argnums must name at least one argument; got ()")
+        raise RuntimeError("argnums must be non-empty: it names at least one argument; got ()")
     for k in wanted:
         if not isinstance(k, int):
-            raise RuntimeError(f"argnums must be an int or a tuple of ints; got {argnums!r}")
+            raise RuntimeError(f"argnums must be int or Tuple of ints, and each of them must be int; got {argnums!r}")
         if not -count <= k < count:
-            raise RuntimeError(f"argnums {k} does not exist: the function was called with {count} positional arguments")
+            raise RuntimeError(f"argnums {k} does not exist: there are arguments, but only {count} positional inputs")
     found = tuple(k % count for k in wanted)
     if len(set(found)) < len(found):
-        raise RuntimeError(f"argnums must name each argument once; got {argnums!r}")
+        raise RuntimeError(f"argnums must be unique: they name each argument once; got {argnums!r}")
     return found
 
 
@@ -132,7 +132,10 @@ def split_aux(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise RuntimeError(f"{name} with has_aux=True needs a function that returns (output, aux); got {result!r}")
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple (output, aux) with has_aux=True; got "
+            f"{type(result).__name__}"
+        )
     return result
 
 

@@ -82,8 +82,8 @@ def _taken_out(name: str, level: Batch, z: Any, axis: int | None) -> Any:
     if axis is None:
         if has_lanes:
             raise ValueError(
-                f"vmap({name}): a result differs from lane to lane, and can not be returned when its out_dim is None, "
-                "for results that are the same in all lanes.\nSay where its lanes shall go, such as out_dims=0."
+                f"vmap({name}): `{name}` can not return a BatchedTensor when out_dim is None, which is for results "
+                "that are the same in all lanes.\nSay where its lanes shall go, such as out_dims=0."
             )
         return z
     if not isinstance(z, Tensor):
@@ -127,8 +127,8 @@ def _in_dims(name: str, in_dims: Dims, args: tuple[Any, ...]) -> tuple[list[Any]
     """The leaves of the arguments, and the mapped axis of each, counted from the front."""
     if not (isinstance(in_dims, tuple) or (isinstance(in_dims, int) and not isinstance(in_dims, bool))):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}): `in_dims` must be an int, or a tuple built like the inputs; "
-            f"got: {type(in_dims)}."
+            f"vmap({name}, in_dims={in_dims}): expected `in_dims` to be int or a (potentially nested) tuple built "
+            f"like the inputs, got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
@@ -161,8 +161,8 @@ def _axis(name: str, in_dims: Dims, x: Any, axis: Any) -> int | None:
     ndim = live(x).ndim
     if not -ndim <= axis < ndim:
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for a tensor with {ndim} axes, of which only "
-            f"-{ndim} <= in_dim < {ndim} exist."
+            f"vmap({name}, in_dims={in_dims}): Got in_dim={axis} for some input, but that input is a Tensor of "
+            f"dimensionality {ndim}: only -{ndim} <= in_dim < {ndim} exist."
         )
     return axis % ndim
 
@@ -206,8 +206,8 @@ def _out_dims(name: str, out_dims: Dims, output: Any) -> tuple[Structure, list[i
     structure = structure_of(output)
     if not all(d is None or (isinstance(d, int) and not isinstance(d, bool)) for d in leaves_of(out_dims)):
         raise ValueError(
-            f"vmap({name}, out_dims={out_dims}): `out_dims` must be an int, None, or a structure of these: where the "
-            "lanes go in each output."
+            f"vmap({name}, out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints: "
+            "where the lanes go in each output."
         )
     if structure == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
