@@ -58,7 +58,8 @@ def _check_positions(listing: Listing) -> None:
     given, constant, made = x.code == INPUT, x.code == CONSTANT, x.code >= 0
     demand(np.all(given | constant | made), "an unknown kind of record")
     demand(not counts[~made].any() and np.all(x.spec[~made] >= 0), "an input or constant has operands, or no spec")
-    demand(sorted(x.param[given].tolist()) == list(range(x.inputs)), "the inputs are not numbered")
+    numbers = np.sort(x.param[given])
+    demand(len(numbers) == x.inputs and np.all(numbers == np.arange(len(numbers))), "the inputs are not numbered")
     demand(_within(x.param[constant], 0, len(x.constants)), "a constant is missing")
     demand(_within(x.param[made], -1, len(x.params)), "parameters are missing")
 
