@@ -246,9 +246,9 @@ def squared(x):
 
 def written(x):
     y = x.sin()
-    y[1] = x[0] * y[2]
+    y[1] = x[0] * x[2]
     y += x
-    y[:2].mul_(x[1:])
+    y *= y.sin()
     return (y * x).prod() + y.sum()
 
 
