@@ -248,7 +248,7 @@ def written(x):
     y = x.sin()
     y[1] = x[0] * x[2]
     y += x
-    y *= y.sin()
+    y *= x
     return (y * x).prod() + y.sum()
 
 
