@@ -11,19 +11,14 @@ through the workspace.
 
 from __future__ import annotations
 
-import re
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
-from llvmlite import ir
+from ops import Op
+from ops.lane import Same
 
-from ops import Op, Symbol
-from ops.lane import Compare, Mask, Same, Select, Via
-
-from .emit import Emitter, NoLane
+from .lines import B, F, hexadecimal, lines_of, result_kind
+from .loop import loop_text, total_text
 from .platform import target
 
 CHUNK_ROWS = 400
@@ -36,9 +31,6 @@ What a kernel goes through are blocks of COUNT elements; in each block it goes t
 
 INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
 SUMS = ("sum", "mean")
-F, B = 0, 1
-"""Kinds of value in a kernel: a floating-point number, a truth value."""
-
 
 @dataclass(frozen=True)
 class Input:
@@ -57,7 +49,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), the ``sum`` or ``mean`` of all."""
+    """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), or the ``sum`` or ``mean``."""
 
     value: int
     how: str
@@ -86,102 +78,6 @@ class Run:
     constants: Sequence[float | bool]
     rows: Sequence[tuple[Op, tuple[int, ...]]]
     outputs: Sequence[Output]
-
-
-@cache
-def result_kind(op: Op) -> int:
-    """Whether an op with a lane gives numbers or truth values."""
-    if isinstance(op.lane, (Compare, Mask)):
-        return B
-    if isinstance(op.lane, Via):
-        found = op.lane.formula(*map(Symbol, "xyw"[: op.arity]))
-        return result_kind(found.op) if isinstance(found, Symbol) and found.op is not None else F
-    return F
-
-
-@cache
-def operand_kinds(op: Op) -> tuple[int, ...]:
-    """Which kind of value an op with a lane takes for each operand."""
-    if isinstance(op.lane, Mask):
-        return (B,) * op.arity
-    if isinstance(op.lane, Select):
-        return B, F, F
-    kinds = dict.fromkeys("xyw"[: op.arity], F)
-    if isinstance(op.lane, Via):
-        for s in op.lane.formula(*map(Symbol, kinds)).walk():
-            for x, kind in zip(s.operands, operand_kinds(s.op) if s.op is not None else ()):
-                if isinstance(x, Symbol) and x.op is None:
-                    kinds[x.name] = kind
-    return tuple(kinds.values())
-
-
-def gives_back(op: Op) -> bool:
-    """Whether an op gives real numbers back as they are."""
-    if not isinstance(op.lane, Via) or op.arity != 1:
-        return False
-    found = op.lane.formula(Symbol("x"))
-    return isinstance(found, Symbol) and found.op is None
-
-
-@cache
-def has_lane(op: Op) -> bool:
-    """Whether an op can be part of a fused kernel."""
-    if isinstance(op.lane, Same):
-        return True
-    if op.lane is None or op.params or op.variadic:
-        return False
-    if isinstance(op.lane, Via):
-        found = op.lane.formula(*map(Symbol, "xyw"[: op.arity]))
-        if not isinstance(found, Symbol) or found.op is None:
-            return False
-        return all(s.op is None or has_lane(s.op) for s in found.walk())
-    return True
-
-
-_NAME = re.compile(r'%"([^"]*)"')
-
-
-@cache
-def lines_of(op: Op, bits: int, width: int) -> tuple[Callable[..., str], int, tuple[str, ...]]:
-    """The lines that compute an op: a function of (number of the first name, result, operands); how many names
-    they use; and the declarations that they need."""
-    module = ir.Module()
-    names = "xyw"[: op.arity]
-    emitter = Emitter(module, ir.IRBuilder(), bits, width)
-    mask = ir.VectorType(ir.IntType(1), width) if width > 1 else ir.IntType(1)
-    types = [mask if kind == B else emitter.type for kind in operand_kinds(op)]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), types), "op")
-    emitter.builder.position_at_end(function.append_basic_block())
-    for argument, name in zip(function.args, names):
-        argument.name = name
-    result = emitter.apply(op, list(function.args))
-    if isinstance(result, (ir.Argument, ir.Constant)):
-        raise NoLane(op.name)
-    instructions = [str(i).strip() for i in emitter.builder.block.instructions]
-    text = "\n".join(instructions).replace("{", "{{").replace("}", "}}")
-    inner: dict[str, int] = {}
-
-    def rename(found: re.Match[str]) -> str:
-        name = found.group(1)
-        if name in names:
-            return "{" + str(names.index(name) + 1) + "}"
-        if name == result.name:
-            return "{0}"
-        return "%t{n[" + str(inner.setdefault(name, len(inner))) + "]}"
-
-    template = _NAME.sub(rename, text) + "\n"
-    declared = tuple(str(g) for name, g in module.globals.items() if name != "op")
-    if not inner:
-        return (lambda n, z, *xs: template.format(z, *xs)), 0, declared
-    count = len(inner)
-    return (lambda n, z, *xs: template.format(z, *xs, n=range(n, n + count))), count, declared
-
-
-def hexadecimal(value: float, bits: int) -> str:
-    """A floating-point constant as LLVM reads it."""
-    if bits == 32:
-        value = struct.unpack("f", struct.pack("f", value))[0]
-    return f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}"
 
 
 def module_text(run: Run, width: int | None = None) -> str:
@@ -431,55 +327,20 @@ class Writer:
         chunk.lines.append(f"{after} = fadd {self.types[F]} {before}, {value}\n")
         self.store_slot(chunk, slot, F, after)
 
-    # The loop over all lanes.
-
     def main(self) -> str:
-        w, lanes = self.width, ", ".join(f"i64 {k}" for k in range(self.width))
-        lines = ["define void @kernel(i64 %step) {", "entry:", "%t0 = add i64 %step, 8", "%t1 = inttoptr i64 %t0 to ptr",
-                 "%table = load i64, ptr %t1", "%t2 = inttoptr i64 %table to ptr"]  # fmt: skip
-        words = {"first": FIRST, "end": END, "count": COUNT, "workspace": WORKSPACE, "opening": FIRST_BLOCK, "closing": END_BLOCK}
-        for name, word in words.items():
-            lines += [f"%p{name} = getelementptr i64, ptr %t2, i64 {word}", f"%{name} = load i64, ptr %p{name}"]
-        for k, slot in self.accumulators.items():
-            lines += [f"%z{k} = add i64 %workspace, {slot * self.slot_bytes}", f"%y{k} = inttoptr i64 %z{k} to ptr"]
-            lines += [f"store {self.types[F]} {'zeroinitializer' if w > 1 else '0.0'}, ptr %y{k}"]
-        lines += ["%full = icmp slt i64 %first, %end", "%blocks = icmp slt i64 %opening, %closing", "%some = and i1 %full, %blocks",
-                  "br i1 %some, label %outer, label %done", "outer:",
-                  "%block = phi i64 [%opening, %entry], [%nextblock, %after]", "%start = mul i64 %block, %count",
-                  "br label %loop", "loop:", "%k = phi i64 [%first, %outer], [%next, %loop]", f"%at = mul i64 %k, {w}",
-                  "%flat = add i64 %start, %at"]  # fmt: skip
-        mask = ""
-        if w > 1:
-            lines += [f"%o1 = insertelement <{w} x i64> poison, i64 %at, i32 0",
-                      f"%o2 = shufflevector <{w} x i64> %o1, <{w} x i64> poison, <{w} x i32> zeroinitializer",
-                      f"%o3 = add <{w} x i64> %o2, <{lanes}>",
-                      f"%o4 = insertelement <{w} x i64> poison, i64 %count, i32 0",
-                      f"%o5 = shufflevector <{w} x i64> %o4, <{w} x i64> poison, <{w} x i32> zeroinitializer",
-                      f"%mask = icmp slt <{w} x i64> %o3, %o5"]  # fmt: skip
-            mask = f", {self.types[B]} %mask"
-        lines += [f"call void @chunk{j}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})" for j in range(len(self.chunks))]
-        lines += ["%next = add i64 %k, 1", "%more = icmp slt i64 %next, %end", "br i1 %more, label %loop, label %after",
-                  "after:", "%nextblock = add i64 %block, 1", "%again = icmp slt i64 %nextblock, %closing",
-                  "br i1 %again, label %outer, label %done", "done:"]  # fmt: skip
-        for k in self.accumulators:
-            lines += self.total(k)
-        return "\n".join([*lines, "ret void", "}"])
+        """The loop over all lanes."""
+        totals = [self.total(k, slot) for k, slot in self.accumulators.items()]
+        places = [self.slot_bytes * slot for slot in self.accumulators.values()]
+        return loop_text(self.width, self.types[F], len(self.chunks), places, totals)
 
-    def total(self, k: int) -> list[str]:
-        """Write the sum of an accumulator's lanes."""
-        output, t = self.run.outputs[k], self.types[F]
-        lines = [f"%a{k} = load {t}, ptr %y{k}"]
-        value = f"%a{k}"
+    def total(self, k: int, slot: int) -> str:
+        """The lines that write the sum or mean of an accumulator."""
+        output = self.run.outputs[k]
+        name = f"llvm.vector.reduce.fadd.v{self.width}f{self.run.bits}"
         if self.width > 1:
-            value, zero = f"%b{k}", "-0.0"
-            name = f"llvm.vector.reduce.fadd.v{self.width}f{self.run.bits}"
-            self.declare(f"declare {self.real} @{name}({self.real}, {t})")
-            lines += [f"{value} = call reassoc {self.real} @{name}({self.real} {zero}, {t} %a{k})"]
-        if output.how == "mean":
-            lines += [f"%m{k} = fdiv {self.real} {value}, {hexadecimal(float(self.run.size), self.run.bits)}"]
-            value = f"%m{k}"
-        word = HEADER + output.memory
-        return [*lines, f"%c{k} = getelementptr i64, ptr %t2, i64 {word}", f"%d{k} = load i64, ptr %c{k}",
-                f"%e{k} = inttoptr i64 %d{k} to ptr", f"%f{k} = getelementptr {self.real}, ptr %e{k}, i64 {output.offset}",
-                f"store {self.real} {value}, ptr %f{k}, align {self.item}"]  # fmt: skip
-
+            self.declare(f"declare {self.real} @{name}({self.real}, {self.types[F]})")
+        count = hexadecimal(float(self.run.size), self.run.bits) if output.how == "mean" else None
+        return total_text(
+            k, self.real, self.types[F], self.slot_bytes * slot, name if self.width > 1 else None, count,
+            HEADER + output.memory, output.offset,
+        )  # fmt: skip

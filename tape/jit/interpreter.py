@@ -16,7 +16,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.lane import Same
 
-from .fused import B, has_lane, lines_of, operand_kinds, result_kind
+from .lines import B, has_lane, lines_of, operand_kinds, result_kind
 from .kernels import compile_kernel
 
 END, LOAD, STORE, FIRST_OP = 0, 1, 2, 3

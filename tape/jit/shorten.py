@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from .compiled import entry
+from .compiled import entry, inner
 
 
 @entry
@@ -29,8 +31,14 @@ def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
             fixed[k] = same
 
 
+@inner
+def equal(x, y, signed):  # type: ignore[no-untyped-def]
+    """Whether two numbers are the same, zeros of two signs only where there are no signs."""
+    return x == y and (x != 0.0 or not signed or math.copysign(1.0, x) == math.copysign(1.0, y))
+
+
 @entry
-def merge(code, first, args, param, spec, real, number, left, right, kept, twice, repeats, place, table):  # type: ignore[no-untyped-def]
+def merge(code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, place, table):  # type: ignore[no-untyped-def]
     """Find for every record the earliest that is the same; ``place`` says which.
 
     Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
@@ -50,10 +58,11 @@ def merge(code, first, args, param, spec, real, number, left, right, kept, twice
             number[k] = number[args[start]]
         if end - start == 2:
             x, y = args[start], args[start + 1]
-            if number[y] == right[op] and spec[x] == spec[k]:
+            exact = signed[spec[k]] if spec[k] >= 0 else True
+            if equal(number[y], right[op], exact) and spec[x] == spec[k]:
                 place[k] = x
                 continue
-            if number[x] == left[op] and spec[y] == spec[k]:
+            if equal(number[x], left[op], exact) and spec[y] == spec[k]:
                 place[k] = y
                 continue
         elif end - start == 1:
@@ -73,12 +82,12 @@ def merge(code, first, args, param, spec, real, number, left, right, kept, twice
             other = table[slot]
             if code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
                 begin = first[other]
-                equal = first[other + 1] - begin == end - start
+                alike = first[other + 1] - begin == end - start
                 j = 0
-                while equal and j < end - start:
-                    equal = args[begin + j] == args[start + j]
+                while alike and j < end - start:
+                    alike = args[begin + j] == args[start + j]
                     j += 1
-                if equal:
+                if alike:
                     place[k] = other
                     break
             slot = (slot + np.uint64(1)) & mask

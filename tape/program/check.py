@@ -95,12 +95,12 @@ def _check_specs(listing: Listing) -> None:
     """Shape and dtype of what a kernel may compute, and of the inputs of one, are right."""
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         demand(listing.spec_of(k) is spec_for(listing.constant(k)), "a constant is not what its spec says")
-    fused = import_module("tape.jit.fused")
+    lines = import_module("tape.jit.lines")
     for code in np.unique(listing.code[listing.code >= 0]).tolist():
         rows = np.flatnonzero(listing.code == code)
         op = listing.op(int(rows[0]))
         assert op is not None
-        if op.kind == "elementwise" or fused.has_lane(op):
+        if op.kind == "elementwise" or lines.has_lane(op):
             _check_elementwise(listing, op, rows)
         elif op.motion == "block" or op.name == "stack":
             for k in rows.tolist():

@@ -148,6 +148,7 @@ class CompiledFunction:
         else:
             last.branches.append((missed.index, missed.value, path))
         try:
+            path.program.expect(call.given)
             return path.program.run(call.given)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             return self._eager(args, kwargs, call)

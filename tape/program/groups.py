@@ -80,15 +80,15 @@ Step = Group | Alone
 @cache
 def _ops(count: int) -> tuple[np.ndarray, ...]:
     """By opcode: has a lane, gives truth values, takes truth values (bits), role in a group of others."""
-    fused, g = importlib.import_module("tape.jit.fused"), _grouping()
+    lines, g = importlib.import_module("tape.jit.lines"), _grouping()
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
     lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
     for op in list(REGISTRY.values())[:count]:
         part[op.code] = roles.get(op.name) or roles.get(op.motion, g.ALONE)
-        if fused.has_lane(op) and op.arity <= 3:
+        if lines.has_lane(op) and op.arity <= 3:
             lane[op.code] = 1
-            gives[op.code] = fused.result_kind(op)
-            takes[op.code] = sum(kind << i for i, kind in enumerate(fused.operand_kinds(op)))
+            gives[op.code] = lines.result_kind(op)
+            takes[op.code] = sum(kind << i for i, kind in enumerate(lines.operand_kinds(op)))
     return lane, gives, takes, part
 
 

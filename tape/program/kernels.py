@@ -21,9 +21,9 @@ def _jit(room: str) -> Any:
 
 def run_of(layout: Layout) -> Any:
     """What the compiler is told of a group."""
-    fused, group = _jit("fused"), layout.group
+    fused, lines, group = _jit("fused"), _jit("lines"), layout.group
     inputs = [
-        fused.Input(fused.B if truth else fused.F, lies if group.size != 1 else "one", max(offset, 0), address)
+        fused.Input(lines.B if truth else lines.F, lies if group.size != 1 else "one", max(offset, 0), address)
         for (address, offset), lies, truth in zip(layout.inputs, layout.lies, layout.truths)
     ]
     codes = layout.listing.code[group.rows].tolist()

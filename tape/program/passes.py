@@ -70,17 +70,18 @@ def fold(listing: Listing) -> Listing:
 
 
 def merge(listing: Listing) -> Listing:
-    """With equal records computed once, and without those that give an operand back: x·1, x + 0, −(−x)."""
+    """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x)."""
     n = len(listing)
     left, right, kept, twice, repeats = _facts(len(REGISTRY))
     number = np.full(n, np.nan)
     real = np.array([s.dtype.kind != "c" for s in listing.specs])
+    signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         number[k] = as_number(listing.constant(k))
     args, place = listing.args.copy(), np.empty(n, dtype=np.int64)
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
-        listing.code, listing.first, args, listing.param, listing.spec, real, number, left, right, kept, twice,
+        listing.code, listing.first, args, listing.param, listing.spec, real, signed, number, left, right, kept, twice,
         repeats, place, table,
     )  # fmt: skip
     return replace(listing, args=args).with_rows(place == np.arange(n), place)
@@ -108,7 +109,7 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     ops = list(REGISTRY.values())[:count]
     left = np.array([op.neutral.get(0, math.nan) for op in ops])
     right = np.array([op.neutral.get(1, math.nan) for op in ops])
-    gives_back = importlib.import_module("tape.jit.fused").gives_back
+    gives_back = importlib.import_module("tape.jit.lines").gives_back
     kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
     twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
     return left, right, kept, twice, repeats

@@ -43,12 +43,12 @@ def rules(count: int) -> Rules:
     simple = np.zeros(count, dtype=np.bool_)
     differentiable = np.zeros(count, dtype=np.bool_)
     truth = np.zeros(count, dtype=np.int64)
-    fused = importlib.import_module("tape.jit.fused")
+    lines = importlib.import_module("tape.jit.lines")
     table: list[int] = []
     constants: dict[float, int] = {}
     for op in list(REGISTRY.values())[:count]:
         differentiable[op.code] = op.differentiable
-        truth[op.code] = fused.has_lane(op) and fused.result_kind(op)
+        truth[op.code] = lines.has_lane(op) and lines.result_kind(op)
         written = [_written(op, i, constants, reverse) for i in range(op.arity)] if _is_simple(op) else [None]
         if None in written:
             continue
@@ -64,7 +64,7 @@ def rules(count: int) -> Rules:
 
 
 def _is_simple(op: Op) -> bool:
-    has_lane = importlib.import_module("tape.jit.fused").has_lane
+    has_lane = importlib.import_module("tape.jit.lines").has_lane
     return op.kind == "elementwise" and op.arity <= 3 and not op.params and has_lane(op)
 
 

@@ -37,7 +37,10 @@ class Fixed:
         return isinstance(other, Fixed) and type(self.value) is type(other.value) and self._same(other.value)
 
     def _same(self, other: Any) -> bool:
-        return self.value is other or bool(self.value == other)
+        if self.value is other:
+            return True
+        equal = bool(self.value == other)
+        return equal and not (self.value == 0 and repr(self.value) != repr(other))  # -0.0 is not 0.0
 
     def __hash__(self) -> int:
         try:

@@ -70,7 +70,7 @@ class Surroundings:
 def equal(now: Any, value: Any) -> bool:
     """Whether something is the same number or text as before, if it is not the same object."""
     plain = (int, float, complex, str, bytes)
-    return type(now) is type(value) and isinstance(value, plain) and bool(now == value)
+    return type(now) is type(value) and isinstance(value, plain) and bool(now == value) and repr(now) == repr(value)
 
 
 def names_in(code: CodeType) -> Iterator[str]:

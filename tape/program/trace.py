@@ -269,25 +269,37 @@ def spec_for(value: Any) -> Spec:
     return spec_of(value if hasattr(value, "dtype") else np.asarray(value))
 
 
-ROUNDING = 1e-13
-"""Relative difference up to which floating-point numbers count as equal: kernels round otherwise than NumPy."""
-
-
 def same(value: Any, seen: Any) -> bool:
-    """Whether a value is what it was, up to rounding; nan equals nan."""
+    """Whether a value is exactly what it was: 0.0 is not -0.0, and nan is nan."""
     if type(seen) is np.bool_ or type(seen) is bool:
         return bool(value == seen)
-    if type(seen) is float or type(seen) is np.float64:
-        value = float(value)
-        return value == seen or abs(value - seen) <= ROUNDING * abs(seen) or (value != value and seen != seen)
     seen, value = np.asarray(seen), np.asarray(value)
-    if value.shape != seen.shape:
+    if value.shape != seen.shape or value.dtype != seen.dtype:
         return False
-    if seen.dtype.kind in "fc":
-        rounding = ROUNDING if seen.dtype.itemsize >= 8 else 1e-5
-        return bool(np.allclose(value, seen, rtol=rounding, atol=0.0, equal_nan=True))
-    return bool(np.array_equal(value, seen))
+    if seen.dtype.kind not in "fc":
+        return bool(np.array_equal(value, seen))
+    return bool(np.array_equal(value, seen, equal_nan=True)) and _signs(value, seen)
 
+
+def _signs(value: np.ndarray, seen: np.ndarray) -> bool:
+    """Whether equal numbers have equal signs where they are zero."""
+    if np.all(seen):
+        return True
+    pairs = ((value.real, seen.real), (value.imag, seen.imag)) if seen.dtype.kind == "c" else ((value, seen),)
+    return all(np.array_equal(np.signbit(x), np.signbit(y)) for x, y in pairs)
+
+
+ROUNDING = {8: 1e-13, 4: 1e-5, 2: 1e-2}
+"""By the bytes of a number, the relative difference that may come from kernels, which round otherwise than NumPy."""
+
+
+def near(value: Any, seen: Any) -> bool:
+    """Whether two values of floating-point numbers differ by rounding alone."""
+    seen, value = np.asarray(seen), np.asarray(value)
+    if value.shape != seen.shape or value.dtype != seen.dtype or seen.dtype.kind not in "fc":
+        return False
+    bytes_each = seen.real.dtype.itemsize
+    return bool(np.allclose(value, seen, rtol=ROUNDING.get(bytes_each, 1e-13), atol=0.0, equal_nan=True))
 
 
 OPS = list(REGISTRY.values())

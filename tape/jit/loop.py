@@ -1,0 +1,104 @@
+"""The loop of a fused kernel: over blocks, and in each over vectors; then the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+ENTRY = """\
+define void @kernel(i64 %step) {{
+entry:
+  %at_table = add i64 %step, 8
+  %to_table = inttoptr i64 %at_table to ptr
+  %table = load i64, ptr %to_table
+  %words = inttoptr i64 %table to ptr
+  %first = load i64, ptr %words
+  %at_end = getelementptr i64, ptr %words, i64 1
+  %end = load i64, ptr %at_end
+  %at_count = getelementptr i64, ptr %words, i64 2
+  %count = load i64, ptr %at_count
+  %at_workspace = getelementptr i64, ptr %words, i64 3
+  %workspace = load i64, ptr %at_workspace
+  %at_opening = getelementptr i64, ptr %words, i64 4
+  %opening = load i64, ptr %at_opening
+  %at_closing = getelementptr i64, ptr %words, i64 5
+  %closing = load i64, ptr %at_closing
+{cleared}
+  %some_vectors = icmp slt i64 %first, %end
+  %some_blocks = icmp slt i64 %opening, %closing
+  %some = and i1 %some_vectors, %some_blocks
+  br i1 %some, label %outer, label %done
+outer:
+  %block = phi i64 [%opening, %entry], [%next_block, %after]
+  %start = mul i64 %block, %count
+  br label %loop
+loop:
+  %k = phi i64 [%first, %outer], [%next, %loop]
+  %at = mul i64 %k, {width}
+  %flat = add i64 %start, %at
+{mask}
+{calls}
+  %next = add i64 %k, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %after
+after:
+  %next_block = add i64 %block, 1
+  %again = icmp slt i64 %next_block, %closing
+  br i1 %again, label %outer, label %done
+done:
+{totals}
+  ret void
+}}"""
+
+CLEARED = """\
+  %clear_at{k} = add i64 %workspace, {offset}
+  %clear{k} = inttoptr i64 %clear_at{k} to ptr
+  store {type} zeroinitializer, ptr %clear{k}"""
+
+MASK = """\
+  %at_lane = insertelement <{width} x i64> poison, i64 %at, i32 0
+  %at_lanes = shufflevector <{width} x i64> %at_lane, <{width} x i64> poison, <{width} x i32> zeroinitializer
+  %places = add <{width} x i64> %at_lanes, <{numbers}>
+  %limit = insertelement <{width} x i64> poison, i64 %count, i32 0
+  %limits = shufflevector <{width} x i64> %limit, <{width} x i64> poison, <{width} x i32> zeroinitializer
+  %mask = icmp slt <{width} x i64> %places, %limits"""
+
+TOTAL = """\
+  %sum_at{k} = add i64 %workspace, {offset}
+  %sum_to{k} = inttoptr i64 %sum_at{k} to ptr
+  %lanes{k} = load {type}, ptr %sum_to{k}
+{whole}
+  %place{k} = getelementptr i64, ptr %words, i64 {word}
+  %base{k} = load i64, ptr %place{k}
+  %array{k} = inttoptr i64 %base{k} to ptr
+  %element{k} = getelementptr {real}, ptr %array{k}, i64 {element}
+  store {real} {value}, ptr %element{k}, align 4"""
+
+
+def loop_text(width: int, type_: str, chunks: int, accumulators: Sequence[int], totals: Sequence[str]) -> str:
+    """The function ``kernel``: `accumulators` are places in the workspace, `totals` what is done at the end."""
+    mask = ", " + f"<{width} x i1> %mask" if width > 1 else ""
+    return ENTRY.format(
+        width=width,
+        cleared="\n".join(CLEARED.format(k=k, offset=at, type=type_) for k, at in enumerate(accumulators)),
+        mask=MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else "",
+        calls="\n".join(
+            f"  call void @chunk{j}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})" for j in range(chunks)
+        ),
+        totals="\n".join(totals),
+    )
+
+
+def total_text(
+    k: int, real: str, type_: str, offset: int, reduce: str | None, count: str | None, word: int, element: int
+) -> str:
+    """The lines that write the sum of an accumulator, or the mean where there is a `count`."""
+    value, whole = f"%lanes{k}", []
+    if reduce is not None:
+        whole.append(f"  %total{k} = call reassoc {real} @{reduce}({real} -0.0, {type_} {value})")
+        value = f"%total{k}"
+    if count is not None:
+        whole.append(f"  %mean{k} = fdiv {real} {value}, {count}")
+        value = f"%mean{k}"
+    return TOTAL.format(
+        k=k, offset=offset, type=type_, whole="\n".join(whole), word=word, real=real, element=element, value=value
+    )
