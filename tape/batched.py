@@ -247,9 +247,10 @@ for _name, _function in names().items():
 for _op in REGISTRY.values():
     if _op.symbol and hasattr(Tensor, f"__i{_op.symbol}__"):
         setattr(Batched, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name], f"__i{_op.symbol}__"))
-for _name, _compute in {
+_ASSIGNING: dict[str, Callable[..., Any]] = {
     "copy_": _copied, "fill_": _copied, "zero_": lambda self: _copied(self, 0.0), "__setitem__": _set,
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _compute in _ASSIGNING.items():
     setattr(Batched, _name, _inplace(_compute, _name))
 for _name in restriding.NAMES:
     setattr(Batched, f"{_name}_", _reshaped(FUNCTIONS[_name]))

@@ -275,7 +275,7 @@ def test_the_state_of_a_batched_tensor():
 
 def test_threads_do_not_see_each_others_maps():
     def work(k):
-        return vmap(tape.func.grad(lambda x: (x**k).sum()))(X), active()
+        return vmap(tape.func.grad(lambda x: (x**k).sum()))(X), list(active())
 
     with ThreadPoolExecutor(4) as pool:
         for k, (found, batches) in zip(range(1, 20), pool.map(work, range(1, 20))):
