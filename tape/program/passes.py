@@ -18,7 +18,7 @@ from ops.lane import Same
 
 from ..evaluate import forward_of
 from .listing import Listing, is_fixed, number_of
-from .trace import CONSTANT
+from .trace import CONSTANT, INPUT
 
 
 def _jitted() -> Any:
@@ -43,13 +43,15 @@ def fold(listing: Listing) -> Listing:
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         fixed[k] = is_fixed(listing.constant(k))
     given = fixed.copy()
-    _jitted().mark_constant(listing.code, listing.first, listing.args, fixed)
     repeating = [op.code for op in REGISTRY.values() if isinstance(op.lane, Same)]
-    found = np.flatnonzero(fixed & ~given & ~np.isin(listing.code, repeating)).tolist()
+    kept = np.where(np.isin(listing.code, repeating), INPUT, listing.code)  # a kernel repeats a number by itself
+    _jitted().mark_constant(kept, listing.first, listing.args, fixed)
+    found = np.flatnonzero(fixed & ~given).tolist()
     if not found:
         return listing
     code, param = listing.code.copy(), listing.param.copy()
-    constants, values = list(listing.constants), {}
+    constants = list(listing.constants)
+    values: dict[int, Any] = {}
     folded = []
     for k in found:
         op = listing.op(k)
