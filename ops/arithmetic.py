@@ -35,7 +35,7 @@ def _pow_partial(y: Any, power: Any) -> Any:
 add = elementwise(
     "add", operator.add, lambda g: g, lambda g: g,
     numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC,
-    neutral={0: 0.0, 1: 0.0}, domain=(REAL, REAL),
+    neutral={0: -0.0, 1: -0.0}, domain=(REAL, REAL),
     doc="Sum, elementwise: z = x + y.",
 )
 

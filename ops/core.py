@@ -140,7 +140,8 @@ class Op:
         batch: how the op applies to a whole batch (see `ops.batching`), where that does not follow from its kind.
         complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
-        neutral: by position of an operand, the number there that gives the other operand back: x·1, x + 0.
+        neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
+            For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
         involution: whether applying the op twice gives the operand back.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.

@@ -17,6 +17,7 @@ from .display import counted
 from .listing import Listing
 from .program import GuardMissed, Program
 from .recording import record_call
+from .replay import Refitted
 from .signature import Call, take_apart
 from .statistics import CallStatistics
 from .surroundings import Surroundings
@@ -110,7 +111,7 @@ class CompiledFunction:
         if paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
             paths = self._paths.setdefault(call.key, Paths(fixed_floats=True))
-        if paths.eager or any([isinstance(x, (Traced, Layer)) for x in call.given]):
+        if paths.eager or any(isinstance(x, (Traced, Layer)) for x in call.given):
             return self._eager(args, kwargs, call)
         last, missed = None, None
         path = paths.first
@@ -119,6 +120,9 @@ class CompiledFunction:
                 return path.program.run(call.given)
             except GuardMissed as miss:
                 last, missed, path = path, miss, path.branch(miss)
+            except Refitted:
+                paths.first, paths.count = None, 0
+                return self._record(args, kwargs, call, paths, None, None)
             except Exception:  # the function itself says what is wrong, if anything is
                 return self._eager(args, kwargs, call)
         return self._record(args, kwargs, call, paths, last, missed)
@@ -180,7 +184,7 @@ def narrower(listing: Listing) -> bool:
     return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
 
 
-def compile(  # noqa: A001
+def compile(
     function: Callable[..., Any] | None = None,
     *,
     tier: str | None = None,

@@ -23,7 +23,7 @@ from .display import Display
 from .listing import Listing
 from .passes import shorten
 from .recording import Results, record_call
-from .replay import Replay
+from .replay import Refitted, Replay
 from .signature import gives_tensors, take_apart
 from .trace import CONSTANT, INPUT, Guard, near
 
@@ -83,8 +83,9 @@ class Program(Display):
         self.count = len(recorded.outputs) - len(self.guards)
         self.replays = self.missed = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
-        tensors = {id(c): c for c in constants if isinstance(c, Tensor) and c._node is not None}
-        self.captures = tuple(tensors.values())
+        tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
+        self.captures = tuple([t for t in tensors.values() if t._node is not None])
+        self.without_history = tuple([t for t in tensors.values() if t._node is None])
         self.plain = not self.captures and not self.tensors
         self._lock = threading.Lock()
         self._derived: dict[Any, Program] = {}
@@ -127,9 +128,11 @@ class Program(Display):
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
         assert self.results is not None
+        if self.without_history and any([t._node is not None for t in self.without_history]):
+            raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.plain:
             return self.results.build(list(map(unboxed, self.verified(given))))
-        tracked = bool(self.captures) or any([isinstance(x, Tensor) and x._node is not None for x in given])
+        tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if tracked and current().recording:
             return self.results.build(REPLAY(*given, *self.captures, program=self))
         values = self.evaluate(given)
@@ -153,11 +156,12 @@ class Program(Display):
 
     def expect(self, given: Sequence[Any]) -> None:
         """Let the guards expect what the kernels give for the inputs that were recorded, where they round otherwise."""
-        if not any([guard_of_floats(guard) for guard in self.guards]):
+        if not any(guard_of_floats(guard) for guard in self.guards):
             return
         values = self.replay([x._data if isinstance(x, Tensor) else x for x in given])[self.count :]
         self.guards = [
-            guard._replace(seen=value) if near(value, guard.seen) else guard for guard, value in zip(self.guards, values)
+            guard._replace(seen=value) if near(value, guard.seen) else guard
+            for guard, value in zip(self.guards, values)
         ]
 
     def save(self, path: str | os.PathLike[str]) -> None:

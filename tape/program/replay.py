@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import forward_of
-from ..spec import Spec
+from ..spec import Spec, spec_of
 from ..tensor import Tensor
 from .frames import Caller
 from .groups import Alone, Group, Source, Target, sources_of, steps_of
 from .kernels import interpretable, kernel_for
 from .layout import Layout
 from .listing import Listing, op_number
+from .ownership import separate, suspects
 from .tiers import INTERPRET, first_tier, next_tier
 from .trace import CONSTANT, INPUT
 
@@ -40,12 +41,14 @@ class Replay:
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         self.outputs = listing.outputs.tolist()
+        self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
         self.steps = [
             KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None)
             if isinstance(s, Group)
             else NumPyStep(listing, s)
             for s in steps_of(listing)
         ]
+        self.suspects = suspects(listing, {s.row for s in self.steps if isinstance(s, NumPyStep)})
         self._plan()
         self._lock = threading.Lock()
         self._look()
@@ -94,7 +97,9 @@ class Replay:
         if self._direct is not None:
             caller, order = self._direct
             results = caller(inputs)
-            return [results[i] for i in order]
+            return self._owned([results[i] for i in order], inputs)
+        if self.captured:
+            self.check_captured()
         values: Values = [None] * len(self.listing)
         for k, number in self.inputs:
             values[k] = inputs[number]
@@ -105,7 +110,29 @@ class Replay:
                 step(values)
                 for k in step.drops:
                     values[k] = None
-        return [values[k] for k in self.outputs]
+        return self._owned([values[k] for k in self.outputs], inputs)
+
+    def _owned(self, results: list[Any], inputs: Sequence[Any]) -> list[Any]:
+        if self.suspects:
+            separate(
+                results, self.suspects, [*inputs, *(c._data if isinstance(c, Tensor) else c for c, _ in self.captured)]
+            )
+        return results
+
+    def check_captured(self) -> None:
+        """Raise unless the captured tensors and arrays have the shapes and dtypes that they were recorded with.
+
+        Raises:
+            Refitted: naming the first that has not.
+        """
+        for thing, spec in self.captured:
+            now = thing._spec if isinstance(thing, Tensor) else spec_of(thing)
+            if now is not spec:
+                raise Refitted(f"a captured tensor or array was {spec} when it was recorded, and is {now} now")
+
+
+class Refitted(RuntimeError):
+    """Something that a list captured has another shape or dtype now; the list has to be recorded again."""
 
 
 class NumPyStep:
@@ -170,7 +197,7 @@ class OneByOne:
         self.sources = list(sources_of(listing, group))
         self.first = len(group.outside)
         operands = group.operands.reshape(-1, 3).tolist()
-        self.rows = []
+        self.rows: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = []
         for k, xs in zip(group.rows.tolist(), operands):
             op = op_number(int(listing.code[k]))
             self.rows.append((forward_of(op), tuple(xs[: op.arity]), listing.parameters(k)))

@@ -79,7 +79,7 @@ class Block:
 
     def fields(self, k: int) -> tuple[Any, ...]:
         code, x, y, w = self.words[k].tolist()
-        extra = ((x, y, w), {}) if w >= 0 else None
+        extra: Any = ((x, y, w), {}) if w >= 0 else None
         return code, x, y, extra, self.kinds[self.truth[k]]
 
 
@@ -182,7 +182,8 @@ class Trace:
         if params or len(numbers) > 2 or op.variadic:
             number = self.append(op.code, -1, -1, (numbers, {**op.params, **params}), z, depth + 1)
         else:
-            number = self.append(op.code, *numbers, *(-1,) * (2 - len(numbers)), None, z, depth + 1)
+            x, y = numbers if len(numbers) == 2 else (numbers[0], -1)
+            number = self.append(op.code, x, y, None, z, depth + 1)
         if op.is_view(params):
             self.share_memory(number, numbers[0])
         return number
