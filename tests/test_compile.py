@@ -31,7 +31,9 @@ def test_arrays_in_arrays_out():
     x, y = np.arange(3.0), np.ones(3)
     for _ in range(3):
         found = fast(x, y)
-        assert type(found["sum"]) is np.float64 and type(found["both"][0]) is np.ndarray and found["name"] == "a"
+        assert type(found["sum"]) is np.float64
+        assert type(found["both"][0]) is np.ndarray
+        assert found["name"] == "a"
         assert found["sum"] == 6.0
         assert_array_equal(found["both"][1][0], x - y)
 
@@ -53,9 +55,7 @@ def test_any_order_of_derivatives():
     y, w = x, x
     found, expected = fast(y), (w**4).sum() * w[0]
     for _ in range(4):
-        (found,), (expected,) = (
-            tape.autograd.grad(z.sum(), x, create_graph=True) for z in (found, expected)
-        )
+        (found,), (expected,) = (tape.autograd.grad(z.sum(), x, create_graph=True) for z in (found, expected))
         assert_allclose(found.detach().numpy(), expected.detach().numpy())
 
 
@@ -151,7 +151,7 @@ def test_a_loop_until_convergence():
         lambda x: float(x.sum()), lambda x: x.sum().item(), lambda x: int(x.sum()), lambda x: x.tolist()[0],
         lambda x: x.detach().numpy()[0], lambda x: np.asarray(x.detach())[0], lambda x: bool(x.sum()) * 1.0,
         lambda x: max(x), lambda x: x[x > 0.5].sum(), lambda x: x[x.argmax()], lambda x: 1.0 if x[0] in x[1:] else 2.0,
-        lambda x: sorted(x)[0], lambda x: x[int(x[0])],
+        lambda x: sorted(x)[1], lambda x: x[int(x[0])],
     ],
 )  # fmt: skip
 def test_whatever_python_is_told_of_a_value_is_verified(ask):
@@ -170,9 +170,12 @@ def test_whatever_python_is_told_of_a_value_is_verified(ask):
 
 def test_a_function_that_always_takes_another_path_runs_as_it_is():
     fast = compile(lambda x: x * float(x[0]), most_paths=4)
+    for k in range(4):
+        assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
     with pytest.warns(RuntimeWarning, match=r"4 paths were recorded.*test_compile"):
-        for k in range(20):
-            assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
+        fast(np.array([5.0, 2.0]))
+    for k in range(10):
+        assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
 
 
 def test_a_program_alone_refuses_another_path():
@@ -268,7 +271,11 @@ def change_view(x):
 
 
 @pytest.mark.parametrize(
-    "function", [Double.apply, change_argument, change_view, lambda x: x * tape.rand(3), lambda x: x * np.random.rand()]
+    "function",
+    [
+        Double.apply, change_argument, change_view, lambda x: x * tape.rand(3),
+        lambda x: x * np.random.random_sample(),  # noqa: NPY002
+    ],
 )  # fmt: skip
 def test_what_a_list_cannot_repeat_runs_as_it_is(function):
     fast = compile(function)
@@ -343,9 +350,7 @@ def test_several_threads_at_once():
     wrong = []
 
     def work(part):
-        for k in part:
-            if not np.allclose(fast(xs[k]), expected[k]):
-                wrong.append(k)
+        wrong.extend(k for k in part if not np.allclose(fast(xs[k]), expected[k]))
 
     threads = [threading.Thread(target=work, args=(range(k, 40, 4),)) for k in range(4)]
     for t in threads:

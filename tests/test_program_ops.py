@@ -32,7 +32,8 @@ def test_values(op, tier):
             for z, w in zip(results(found), results(expected), strict=True):
                 if w is not None:
                     assert_allclose(z, w, rtol=1e-12, atol=1e-14)
-                    assert np.shape(z) == np.shape(w) and np.asarray(z).dtype == np.asarray(w).dtype
+                    assert np.shape(z) == np.shape(w)
+                    assert np.asarray(z).dtype == np.asarray(w).dtype
 
 
 @every_op

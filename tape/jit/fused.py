@@ -32,6 +32,7 @@ What a kernel goes through are blocks of COUNT elements; in each block it goes t
 INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
 SUMS = ("sum", "mean")
 
+
 @dataclass(frozen=True)
 class Input:
     """A value that a kernel reads.

@@ -7,8 +7,9 @@ import numpy as np
 from .compiled import entry, inner
 
 G, X, Y, W, Z = -1, -2, -3, -4, -5
-"""What an operand in a rule may be, beside an earlier record of the rule (0 and up) and a constant (`FIRST_CONSTANT` and below)."""
+"""What an operand in a rule may be, beside an earlier record of the rule (0 and up) and a constant."""
 FIRST_CONSTANT = -10
+"""Constants have this number and those below."""
 WORDS = 4  # of a record in a rule: opcode, three operands
 
 
@@ -23,7 +24,7 @@ def leading(code, first, args, differentiable, stopped, leads):  # type: ignore[
 
 @entry
 def find_simple(code, first, args, spec, number, rules, this, truth, simple):  # type: ignore[no-untyped-def]
-    """Set ``simple`` for the records of spec `this` whose operands have it too, or are truth values or plain numbers."""
+    """Set ``simple`` for the records of spec `this` whose operands have it too, or are truth values or numbers."""
     for k in range(code.size):
         good = code[k] >= 0 and rules[code[k]] and spec[k] == this and first[k + 1] - first[k] <= 3
         if good:

@@ -1,7 +1,7 @@
 """Record once, replay compiled: a function as a list of records that runs without Python."""
 
 from . import native as native
-from .compile import CompiledFunction, compile
+from .compiled import CompiledFunction, compile
 from .container import ProgramFileError
 from .native import NotNative
 from .program import GuardMissed, Program, load, record

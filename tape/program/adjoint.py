@@ -174,7 +174,9 @@ def _contributions(trace: Trace, row: int, g: Any, leads: set[int]) -> list[tupl
         return []
     op = OPS[trace.code(row)]
     values = tuple(value_of(trace, k) for k in operands)
-    z: Any = traced(trace, row) if op.outputs == 1 else tuple(output(trace, row, i) for i in range(len(trace.values[row])))
+    z: Any = traced(trace, row)
+    if op.outputs != 1:
+        z = tuple(output(trace, row, i) for i in range(len(trace.values[row])))
     if op.kind == "elementwise":
         values = op.promoted(values, z.dtype)
     env = op.environment(values, z, params)

@@ -97,8 +97,8 @@ def adjoint_of(
     adjoints: dict[int, Any] = {}
     for i, g in weights.items():
         row = again.rows[listing.outputs[i]]._row
-        g = again.input(g)
-        adjoints[row] = adjoints[row] + g if row in adjoints else g
+        bar = again.input(g)
+        adjoints[row] = adjoints[row] + bar if row in adjoints else bar
     targets = [again.inputs[i] for i in wanted]
     with again.trace.recording():
         found = propagate(again.trace, adjoints, {t._row for t in targets}) if adjoints else {}

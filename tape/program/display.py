@@ -173,4 +173,3 @@ def plausible(s: Spec) -> Any:
     if s.ndim >= 2 and s.shape[-1] == s.shape[-2]:
         x = x + np.swapaxes(x, -1, -2) + 4.0 * s.shape[-1] * np.eye(s.shape[-1])
     return x.astype(s.dtype)[()]
-

@@ -71,7 +71,8 @@ class Caller:
         self.arrays = list(layout.arrays)
         self.pack = struct.Struct(f"{len(self.numbers)}{'d' if layout.dtype.itemsize == 8 else 'f'}").pack_into
         self.first = kernel.header + 1
-        self.sums = [layout.outputs[t] for t, target in enumerate(layout.group.targets) if target.how in ("sum", "mean")]
+        targets = zip(layout.group.targets, layout.outputs)
+        self.sums = [place for target, place in targets if target.how in ("sum", "mean")]
         self.pools = [(t, Pool(spec)) for t, spec in layout.large]
         self.parts = shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
         self._frames: list[Frame] = []
@@ -95,7 +96,7 @@ class Caller:
         alive = []
         for k, spec in self.arrays:
             array = values[k]
-            if type(array) is not np.ndarray or array.shape != spec.shape or not array.flags.carray or array.dtype != spec.dtype:
+            if not fits(array, spec):
                 array = fit(array, spec)
             alive.append(array)
             table[word] = address_of(array)
@@ -121,10 +122,12 @@ class Caller:
         """Let several threads run a part each; sums are put together at the end."""
         assert self.parts is not None
         block = self.kernel.header + 1 + len(self.arrays)
-        frames, partial = [], []
+        frames: list[Frame] = []
+        partial: list[np.ndarray] = []
         for bounds in self.parts:
             own = Frame(self.kernel, self.layout)
-            own.table[self.kernel.header :] = frame.table[self.kernel.header :]
+            for word in range(self.kernel.header, len(frame.table)):
+                own.table[word] = frame.table[word]
             for place, bound in bounds.items():
                 own.table[place] = bound
             sums = small if not partial else small.copy()
@@ -134,6 +137,13 @@ class Caller:
         share(lambda own: self.call(own.step), frames)
         for _, start in self.sums:
             small[start] = sum(p[start] for p in partial)
+
+
+def fits(array: Any, spec: Spec) -> bool:
+    """Whether a kernel can read an array as it is."""
+    if type(array) is not np.ndarray or array.shape != spec.shape:
+        return False
+    return array.flags.carray and array.dtype == spec.dtype
 
 
 def fit(value: Any, spec: Spec) -> np.ndarray:

@@ -13,8 +13,8 @@ import numpy as np
 
 from ops import REGISTRY
 
-from .listing import NUMBERS, Listing, number_of
-from .trace import CONSTANT
+from .listing import Listing, number_of
+from .trace import CONSTANT, NUMBERS
 
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
 
@@ -25,7 +25,7 @@ def _grouping() -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Memory that a group reads: the record that made it, and where a number is in it (−1: an element for each lane)."""
+    """Memory that a group reads: the record that made it, and where a number is in it (−1: all of its elements)."""
 
     row: int
     offset: int
@@ -84,7 +84,7 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
     lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
     for op in list(REGISTRY.values())[:count]:
-        part[op.code] = roles.get(op.name) or roles.get(op.motion, g.ALONE)
+        part[op.code] = int(roles.get(op.name) or roles.get(op.motion or "", g.ALONE))
         if lines.has_lane(op) and op.arity <= 3:
             lane[op.code] = 1
             gives[op.code] = lines.result_kind(op)
@@ -121,8 +121,8 @@ def steps_of(listing: Listing) -> list[Step]:
     for rows in np.split(members, ends[:-1]) if len(found) else ():
         made = _group(listing, rows, role, group, family, escapes, place)
         timed.append((int(stage[rows[0]]), int(rows[0]), made))
-    for k in np.flatnonzero((role == g.ALONE) | ((role == g.ELEMENT) & escapes)).tolist():
-        timed.append((int(stage[k]), k, Alone(k)))
+    alone = np.flatnonzero((role == g.ALONE) | ((role == g.ELEMENT) & escapes))
+    timed += [(int(stage[k]), k, Alone(k)) for k in alone.tolist()]
     timed.sort(key=lambda item: item[:2])
     return [step for _, _, step in timed]
 

@@ -121,4 +121,3 @@ def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     if tier == "interpret" and interpretable(layout):
         return Interpreted(layout)
     return Compiled(layout, 0 if tier == "quick" and layout.group.size == 1 else 2)
-

@@ -14,7 +14,20 @@ from ops import Op
 from ..location import Location, locate
 from ..spec import Spec
 from .trace import (
-    CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, OPS, SPEC, WIDTH, Block, Guard, Trace, X, Y,
+    CODE,
+    CONSTANT,
+    EXTRA,
+    LASTI,
+    LINE,
+    NUMBERS,
+    OPS,
+    SPEC,
+    WIDTH,
+    Block,
+    Guard,
+    Trace,
+    X,
+    Y,
 )  # fmt: skip
 
 
@@ -115,7 +128,7 @@ def number_of(constant: Any) -> Any:
 def op_number(code: int) -> Op:
     """The op of an opcode."""
     if code >= len(OPS):
-        from ops import REGISTRY  # noqa: PLC0415
+        from ops import REGISTRY
 
         OPS.extend(list(REGISTRY.values())[len(OPS) :])
     return OPS[code]
@@ -161,7 +174,7 @@ class Columns:
     def _spec_numbers(self, specs: list[Spec | None]) -> np.ndarray:
         """Which of `specs` each is: worked out once for all that are the same."""
         indices = np.array([-1 if s is None else s.index for s in specs], dtype=np.int64)
-        found, where, inverse = np.unique(indices, return_index=True, return_inverse=True)
+        _, where, inverse = np.unique(indices, return_index=True, return_inverse=True)
         return np.array([self._spec(specs[k]) for k in where.tolist()], dtype=np.int64)[inverse]
 
     def _spec(self, spec: Spec | None) -> int:
@@ -175,7 +188,7 @@ class Columns:
 def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
     """A trace that is finished, as arrays."""
     columns = Columns(trace)
-    n, code = len(trace), columns.code
+    code = columns.code
     param = np.where(code < 0, columns.x, -1)
     inline = np.stack([np.where(code < 0, -1, columns.x), columns.y, columns.w], axis=1)
     counts = (inline >= 0).sum(axis=1)

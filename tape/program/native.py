@@ -76,7 +76,8 @@ class _Writer:
         return repr(float(number_of(dict(self.replay.constants)[k])))
 
     def _kernel(self, j: int, step: KernelStep) -> None:
-        assert isinstance(step.caller, Caller) and isinstance(step.kernel, Compiled)
+        assert isinstance(step.caller, Caller)
+        assert isinstance(step.kernel, Compiled)
         layout, kernel, say = step.caller.layout, step.kernel, self.lines.append
         head, _ = kernel.head()
         real = f"np.float{8 * layout.dtype.itemsize}"
@@ -131,9 +132,9 @@ def njit(program: Program) -> Any:
     Raises:
         NotNative: if the program needs Python.
     """
-    import numba  # noqa: PLC0415
+    import numba
 
-    from ..jit.address import call  # noqa: PLC0415
+    from ..jit.address import call
 
     try:
         writer = _Writer(program)
@@ -147,7 +148,7 @@ def njit(program: Program) -> Any:
     file = f"<program {id(writer)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     space: dict[str, Any] = {"np": np, "call": call, "keep": _keep(numba), **writer.arrays}
-    exec(compile(source, file, "exec"), space)  # noqa: S102  (written above, from numbers and shapes alone)
+    exec(compile(source, file, "exec"), space)
     made = numba.njit(tuple(types), nogil=True, error_model="numpy")(space["program"])
     _pinned.append((writer, made))
     return made
@@ -163,8 +164,8 @@ def low_level_callable(program: Program) -> Any:
 
     Its signature is ``double (double)`` for one float, else ``double (int, double *)``.
     """
-    import numba  # noqa: PLC0415
-    import scipy  # noqa: PLC0415
+    import numba
+    import scipy
 
     specs, types = program.input_specs, numba.types
     result = program.listing.spec_of(int(program.listing.outputs[0]))
@@ -177,7 +178,7 @@ def low_level_callable(program: Program) -> Any:
     elif numbers:
         items = ", ".join(f"x[{i}]" for i in range(len(specs)))
         space = {"inner": inner, "carray": numba.carray}
-        exec(f"def made(n, x):\n    return inner({items})\n", space)  # noqa: S102
+        exec(f"def made(n, x):\n    return inner({items})\n", space)
         made = numba.cfunc(types.float64(types.intc, types.CPointer(types.float64)))(space["made"])
     elif len(specs) == 1 and specs[0].ndim == 1 and specs[0].dtype == np.float64:
         (length,) = specs[0].shape

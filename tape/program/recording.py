@@ -90,5 +90,5 @@ def record_call(
 
 def _random_state() -> Any:
     """The states of the generators that a function may draw from without being given one."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002
-    return random.getstate(), (name, keys.tobytes(), *rest), own_random.generator().bit_generator.state
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002  (the user's function may draw from it)
+    return random.getstate(), (name, np.asarray(keys).tobytes(), *rest), own_random.generator().bit_generator.state

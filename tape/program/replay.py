@@ -203,8 +203,8 @@ class OneByOne:
             self.rows.append((forward_of(op), tuple(xs[: op.arity]), listing.parameters(k)))
         self.targets = [(t, layout.spec(t.row)) for t in group.targets]
         last: dict[int, int] = {}
-        for k, (_, xs, _) in enumerate(self.rows):
-            last.update(dict.fromkeys(xs, k))
+        for k, (_, operands_of, _) in enumerate(self.rows):
+            last.update(dict.fromkeys(operands_of, k))
         kept = {v for t in group.targets for v in t.values}
         self.drops: list[list[int]] = [[] for _ in self.rows]
         for x, k in last.items():

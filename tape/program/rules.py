@@ -84,7 +84,7 @@ def _written(op: Op, i: int, constants: dict[float, int], reverse: Any) -> tuple
         return reverse.FIRST_CONSTANT - constants.setdefault(float(x), len(constants))
 
     done: dict[int, int] = {}
-    records = []
+    records: list[Any] = []
     if not isinstance(bar, Symbol):
         return records, ref(bar)
     for symbol in bar.walk():

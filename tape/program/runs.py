@@ -39,9 +39,7 @@ class Runs:
         stopped[list(trace.stopped)] = True
         self.leads = np.zeros(n, dtype=np.bool_)
         self.leads[list(targets)] = True
-        self.jitted.leading(
-            listing.code, listing.first, listing.args, self.rules.differentiable, stopped, self.leads
-        )
+        self.jitted.leading(listing.code, listing.first, listing.args, self.rules.differentiable, stopped, self.leads)
         self.simple = np.zeros(n, dtype=np.bool_)
         self.spec = self._commonest()
         if self.spec is not None:

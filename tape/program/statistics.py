@@ -196,8 +196,6 @@ def _live_peak(listing: Listing, steps: Sequence[Any]) -> int:
     return peak
 
 
-
-
 @dataclass(frozen=True)
 class CallStatistics:
     """What a compiled function has done so far.

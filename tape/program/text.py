@@ -104,9 +104,7 @@ def record_text(listing: Listing, k: int, names: Sequence[str] = (), inline: boo
         return constant_text(listing.constant(k))
     op = listing.op(k)
     assert op is not None
-    operands = [
-        repr(listing.constant(j)) if inline and listing.is_number(j) else f"v{j}" for j in listing.operands(k)
-    ]
+    operands = [repr(listing.constant(j)) if inline and listing.is_number(j) else f"v{j}" for j in listing.operands(k)]
     params = {n: v for n, v in listing.parameters(k).items() if not _is_default(op.params.get(n), v)}
     if params.keys() == {"index"} and len(operands) == 1 and op.name in ("select", "getitem"):
         return f"{operands[0]}[{index_text(params['index'])}]"

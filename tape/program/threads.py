@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 from .kernels import Compiled, Interpreted
@@ -37,7 +38,7 @@ def shares(kernel: Compiled | Interpreted, work: int, threads: int | None) -> li
         return None
     edges = [over * i // count for i in range(count + 1)]
     first, end = (4, 5) if kernel.blocks > 1 else (0, 1)
-    return [{first: a, end: b} for a, b in zip(edges, edges[1:])]
+    return [{first: a, end: b} for a, b in pairwise(edges)]
 
 
 def share(run: Callable[[Any], None], parts: Sequence[Any]) -> None:

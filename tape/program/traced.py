@@ -19,6 +19,7 @@ from ..record import getframe, new, plain_array, plain_number
 from ..tensor import Tensor
 from .trace import NUMBER, Trace, Untraceable, spec_for
 
+
 class Traced(Tensor):
     """A tensor of a function that is being recorded.
 
@@ -88,13 +89,13 @@ class Traced(Tensor):
 
     def __bool__(self) -> bool:
         if self._spec.size != 1:
-            return Tensor.__bool__(self)
+            return Tensor.__bool__(self)  # type: ignore[attr-defined]
         truth = self if self._spec.dtype.kind == "b" else ops.ne(self, 0)
         return bool(np.asarray(truth._trace.guard(truth._row, "bool()")).item())
 
     def item(self) -> Any:
         if self._spec.size != 1:
-            return Tensor.item(self)
+            return Tensor.item(self)  # type: ignore[attr-defined]
         return np.asarray(self._trace.guard(self._row, "reading its number")).item()
 
     def __float__(self) -> float:
@@ -158,7 +159,7 @@ def traced(trace: Trace, row: int) -> Traced:
     """The tensor of a record."""
     made: Traced = new(Traced)
     made._trace, made._row = trace, row
-    made._spec = trace.spec(row)
+    made._spec = trace.spec(row)  # type: ignore[assignment]
     return made
 
 
@@ -263,7 +264,7 @@ def _pow(self: Traced, exponent: Any) -> Any:
 
 _power = _binary(REGISTRY["pow"], reflected=False)
 _set("__pow__", _pow)
-Traced.__hash__ = object.__hash__  # type: ignore[method-assign]
+Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 
 
 # In place: the tensor goes on as what the change made of it.
