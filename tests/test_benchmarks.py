@@ -4,8 +4,9 @@ import json
 
 import pytest
 from benchmarks import command
-from benchmarks.catalogue import BENCHMARKS, Fresh, Timed, agree, chosen, gradients
-from benchmarks.goal import BASE, at_most, faster, within
+from benchmarks.catalogue import BENCHMARKS, chosen
+from benchmarks.goal import at_most, beyond, faster, within
+from benchmarks.kinds import Fresh, Timed, agree, gradients
 from benchmarks.peers import start
 from benchmarks.report import START, STOP, Result, write_readme
 from benchmarks.timing import Samples, compare
@@ -22,15 +23,17 @@ def names(benchmarks):
 @pytest.mark.parametrize("benchmark", TIMED, ids=names(TIMED))
 def test_small_gradients_agree_with_the_complex_step(benchmark):
     work = benchmark.make(*benchmark.small)
-    agree(gradients(start(BASE, work)), work.reference(), benchmark.name)
-    with benchmark.samplers([BASE], small=True) as samplers:
-        assert samplers[BASE]() > 0
+    ours = benchmark.peers[0]
+    agree(gradients(start(ours, work)), work.reference(), benchmark.name)
+    with benchmark.samplers([ours], small=True) as samplers:
+        assert samplers[ours]() > 0
 
 
 @pytest.mark.parametrize("benchmark", FRESH, ids=names(FRESH))
 def test_fresh_processes_give_a_figure(benchmark):
-    with benchmark.samplers([BASE], small=True) as samplers:
-        assert samplers[BASE]() > 0
+    ours = benchmark.peers[0]
+    with benchmark.samplers([ours], small=True) as samplers:
+        assert samplers[ours]() > 0
 
 
 def test_a_peer_with_another_gradient_is_noticed():
@@ -64,12 +67,18 @@ def test_goals():
     assert not within("tape", 0.9).reached(samples)
     assert at_most(1.0).reached(samples)
     assert not at_most(0.9).reached(samples)
+    assert beyond("torch", -2.5, "no more").reached(samples)
+    assert not beyond("torch", -3.5, "no more").reached(samples)
+    both = faster("torch", 4) & at_most(0.9)
+    assert not both.reached(samples)
+    assert both.peers == ("torch",)
+    assert both.text == "≥ 4× faster than torch; ≤ 0.9 s"
 
 
 @pytest.fixture
 def result(monkeypatch):
     """A chain measured without peers, as on a machine that has none of them."""
-    monkeypatch.setattr(command, "installed", lambda peer: peer == BASE)
+    monkeypatch.setattr(command, "installed", lambda peer: peer == "tape")
     return command.measure(chosen(["chain ()"])[0], seconds=0.0, small=True, rounds=1)
 
 

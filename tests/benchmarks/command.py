@@ -9,7 +9,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from .catalogue import Fresh, Timed, chosen
+from .catalogue import chosen
+from .kinds import Fresh, Timed
 from .machine import describe
 from .peers import installed
 from .processes import ROOT

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = "numpy", "scipy", "numba", "llvmlite", "torch", "autograd", "jax"
+PACKAGES = "numpy", "scipy", "numba", "llvmlite", "torch", "autograd", "jax", "casadi"
 
 
 def processor() -> str:

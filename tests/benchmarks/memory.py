@@ -1,11 +1,25 @@
-"""``python -m tests.benchmarks.memory PEER RECORDS``: bytes that a history takes, for each record."""
+"""Memory, as a fresh process sees it.
+
+    python -m tests.benchmarks.memory PEER RECORDS
+
+prints how many bytes a history takes for each record, and
+
+    python -m tests.benchmarks.memory PEER {first,again} WORK SIZE
+
+the most that are in use beyond those of the loaded library while value and gradient are computed: for the
+first time, which may record and compile, or again.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import sys
 from pathlib import Path
 
+from . import problems
+from .first import once
 from .peers import start
 from .work import chain
 
@@ -28,5 +42,35 @@ def growth(peer: str, records: int) -> float:
     return (after - before) / records
 
 
+def peak(peer: str, when: str, name: str, size: int) -> float:
+    """Bytes in use at most while value and gradient are computed, inputs and results included."""
+    make = getattr(problems, name)
+    once(peer, problems.again(make, 1000))
+    settle()
+    before = resident()
+    run = once(peer, make(size))
+    if when == "again":
+        for _ in range(3):
+            run.gradients()
+            run.forward()
+            settle()
+            run.backward()
+    return highest() - before
+
+
+def settle() -> None:
+    """Give back what is free, and let the record of the most in use begin anew."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def highest() -> int:
+    """The most bytes that were in use since `settle`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
 if __name__ == "__main__":
-    print(growth(sys.argv[1], int(sys.argv[2])))
+    peer, *rest = sys.argv[1:]
+    print(growth(peer, int(rest[0])) if len(rest) == 1 else peak(peer, rest[0], rest[1], int(rest[2])))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 
+from .compilers import ByHand, CasADi, Compiled, Jitted
 from .work import Work
 
 
@@ -76,28 +78,6 @@ class Autograd:
         return [np.asarray(g) for g in self.found]
 
 
-class Jitted:
-    """JAX, value and gradient compiled into one program beforehand; it has no forward of its own."""
-
-    def __init__(self, xp: Any, work: Work):
-        jax = import_module("jax")
-        jax.config.update("jax_enable_x64", True)
-        constants = [xp.asarray(c) for c in work.constants]
-        self.variables = tuple(xp.asarray(v) for v in work.variables)
-        self.run = jax.jit(jax.value_and_grad(lambda v: xp.sum(work.program(xp, *v, *constants))))
-        self.ready = jax.block_until_ready
-        self.backward()
-
-    def forward(self) -> None:
-        """Part of `backward`."""
-
-    def backward(self) -> None:
-        self.value, self.found = self.ready(self.run(self.variables))
-
-    def gradients(self) -> list[np.ndarray]:
-        return [np.asarray(g) for g in self.found]
-
-
 class Plain:
     """NumPy, which computes and takes no gradient."""
 
@@ -107,12 +87,24 @@ class Plain:
     def forward(self) -> None:
         self.y = self.work.program(self.xp, *self.work.variables, *self.work.constants)
 
+    def backward(self) -> None:
+        """Not for NumPy."""
+
+    def gradients(self) -> list[np.ndarray]:
+        return []
+
 
 PEERS: dict[str, tuple[str, Callable[[Any, Work], Any]]] = {
     "tape": ("tape", Eager),
     "torch": ("torch", Eager),
     "autograd": ("autograd.numpy", Autograd),
     "jax.jit": ("jax.numpy", Jitted),
+    "tape.compile": ("tape", Compiled),
+    "tape.compile, quick": ("tape", partial(Compiled, tier="quick")),
+    "tape.compile, interpreted": ("tape", partial(Compiled, tier="interpret")),
+    "tape.compile, 2 threads": ("tape", partial(Compiled, threads=2)),
+    "casadi": ("casadi", CasADi),
+    "numba": ("numba", ByHand),
     "numpy": ("numpy", Plain),
     "tape, no_grad": ("tape", NoGrad),
     "torch, no_grad": ("torch", NoGrad),

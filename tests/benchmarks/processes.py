@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,7 @@ def printed(arguments: list[str], caches: str | None = None) -> float:
         environment |= {"NUMBA_CACHE_DIR": f"{caches}/numba", "TAPE_CACHE_DIR": f"{caches}/tape"}
     done = subprocess.run(
         [sys.executable, *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"a process that was to be measured failed:\n{done.stderr}")
@@ -88,3 +89,21 @@ def folder(filled: bool) -> Iterator[Callable[[], str]]:
 def bytes_per_record(peer: str, records: int) -> float:
     """Growth of a fresh process over a recorded chain on one number, for each operation."""
     return printed(["-m", "tests.benchmarks.memory", peer, str(records)])
+
+
+def first_call(peer: str, name: str, warm: int, size: int, caches: str | None = None) -> float:
+    """Seconds of a first call in a fresh process; see `first`."""
+    return printed(["-m", "tests.benchmarks.first", peer, name, str(warm), str(size)], caches)
+
+
+@contextmanager
+def copies(name: str, warm: int) -> Iterator[Callable[[], str]]:
+    """Gives folders for caches with what nearly the same work needs; kernels are kept by content, so its own lack."""
+    with tempfile.TemporaryDirectory() as top:
+        printed(["-m", "tests.benchmarks.first", "tape.compile", name, str(warm)], f"{top}/filled")
+        yield lambda: shutil.copytree(f"{top}/filled", tempfile.mkdtemp(dir=top), dirs_exist_ok=True)
+
+
+def peak_bytes(peer: str, when: str, name: str, size: int) -> float:
+    """The most memory in use in a fresh process; see `memory`."""
+    return printed(["-m", "tests.benchmarks.memory", peer, when, name, str(size)])

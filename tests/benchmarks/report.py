@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .catalogue import Fresh, Timed
-from .goal import BASE
+from .goal import Goal
+from .kinds import Fresh, Timed
 from .machine import describe
 from .timing import Samples
 
@@ -33,15 +33,18 @@ class Result:
         if peer in self.missing:
             return "not installed"
         figure = amount(self.samples.median(peer), self.benchmark.unit)
-        return figure if peer == BASE else f"{figure} ({self.samples.ratio(peer, BASE):.3g}×)"
+        base = self.samples.base
+        return figure if peer == base else f"{figure} ({self.samples.ratio(peer, base):.3g}×)"
 
     def column(self, column: str) -> str:
-        """What stands in a column: jax is there as ``jax`` or as ``jax.jit``."""
-        return ", ".join(self.cell(p) for p in self.benchmark.peers if p.partition(".")[0] == column) or "–"
+        """What stands in a column: jax is there as ``jax`` or as ``jax.jit``; several ways of one peer are named."""
+        ways = [p for p in self.benchmark.peers if named(p) == column]
+        first, *others = ways or [""]
+        return "; ".join([self.cell(first), *(f"{way(p)}: {self.cell(p)}" for p in others)]) if ways else "–"
 
     def others(self) -> str:
         """The peers that have no column of their own."""
-        rest = [p for p in self.benchmark.peers if p.partition(".")[0] not in COLUMNS]
+        rest = [p for p in self.benchmark.peers if named(p) not in COLUMNS]
         return "; ".join(f"{p}: {self.cell(p)}" for p in rest) or "–"
 
     def verdict(self) -> str:
@@ -49,9 +52,12 @@ class Result:
         goal = self.benchmark.goal
         if goal is None:
             return "–"
-        if goal.peer in self.missing:
+        if self._unknown(goal):
             return f"{goal.text}: unknown"
         return f"{goal.text}: {'reached' if goal.reached(self.samples) else 'MISSED'}"
+
+    def _unknown(self, goal: Goal) -> bool:
+        return any(peer in self.missing for peer in goal.peers)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for machines."""
@@ -60,23 +66,33 @@ class Result:
             peer: {
                 "median": samples.median(peer),
                 "quartiles": samples.quartiles(peer),
-                "ratio": samples.ratio(peer, BASE),
+                "ratio": samples.ratio(peer, samples.base),
                 "samples": figures,
             }
             for peer, figures in samples.by_peer.items()
         }
         goal = self.benchmark.goal
-        reached = None if goal is None or goal.peer in self.missing else goal.reached(samples)
+        reached = None if goal is None or self._unknown(goal) else goal.reached(samples)
         return {
             "name": self.benchmark.name, "text": self.benchmark.text, "unit": self.benchmark.unit, "peers": peers,
             "missing": self.missing, "goal": goal and goal.text, "reached": reached,
         }  # fmt: skip
 
 
+def named(peer: str) -> str:
+    """Whose column a peer belongs to, if there is one: ``jax`` for ``jax.jit``, but none for ``tape, no_grad``."""
+    return peer.partition(".")[0]
+
+
+def way(peer: str) -> str:
+    """How a peer goes about it."""
+    return peer.partition(", ")[2] or peer.partition(".")[2] or peer
+
+
 def amount(figure: float, unit: str) -> str:
     """A figure with three digits and a unit that suits it."""
     if unit != "s":
-        return f"{figure:.0f} {unit}"
+        return f"{figure / 2**20:.3g} MiB" if unit == "B" and figure >= 2**20 else f"{figure:.0f} {unit}"
     for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if figure >= scale:
             return f"{figure / scale:.3g} {name}"

@@ -23,6 +23,11 @@ class Samples:
 
     by_peer: dict[str, list[float]]
 
+    @property
+    def base(self) -> str:
+        """Who the others are compared with: the first."""
+        return next(iter(self.by_peer))
+
     def median(self, peer: str) -> float:
         return median(self.by_peer[peer])
 

@@ -17,11 +17,23 @@ COMPLEX_STEP = 1e-30
 
 @dataclass(frozen=True)
 class Work:
-    """A program and its inputs: a gradient is wanted for the variables, none for the constants."""
+    """A program and its inputs: a gradient is wanted for the variables, none for the constants.
+
+    Attributes:
+        lanes: the program is one of numbers, to be run for each element of its variables, side by side.
+        order: 2 where the Hessian is wanted, of a function of one vector.
+        by_hand: value and gradients as a loop that Numba compiles: ``by_hand(*variables, *gradients)`` fills the
+            gradients in, which are arrays, and returns the value.
+        in_jax: the program as one writes it for JAX, where that differs.
+    """
 
     program: Callable[..., Any]
     variables: tuple[np.ndarray, ...]
     constants: tuple[np.ndarray, ...] = ()
+    lanes: bool = False
+    order: int = 1
+    by_hand: Callable[..., float] | None = None
+    in_jax: Callable[..., Any] | None = None
 
     def reference(self) -> list[np.ndarray]:
         """Gradients by the complex step ∂f/∂xᵢ = Im f(x + ih eᵢ) / h, in NumPy alone: slow and exact."""
@@ -35,6 +47,17 @@ class Work:
             gradient[index] = np.sum(self.program(np, *inputs, *self.constants)).imag / COMPLEX_STEP
         return gradient
 
+    def slope(self, steps: tuple[np.ndarray, ...]) -> float:
+        """The derivative of the sum along a direction, by one complex step."""
+        inputs = [v + 1j * COMPLEX_STEP * u for v, u in zip(self.variables, steps, strict=True)]
+        return float(np.sum(self.program(np, *inputs, *self.constants)).imag / COMPLEX_STEP)
+
+    def curvature(self, step: np.ndarray) -> float:
+        """The second derivative along a direction, of a polynomial of degree 4 at most: the five points are exact."""
+        (x,) = self.variables
+        f = [float(self.program(np, x + k * step)) for k in (-2, -1, 0, 1, 2)]
+        return (-f[0] + 16 * f[1] - 30 * f[2] + 16 * f[3] - f[4]) / 12
+
 
 def chain(shape: tuple[int, ...], steps: int) -> Work:
     """Two operations a step on small arrays: all overhead."""
@@ -45,7 +68,7 @@ def chain(shape: tuple[int, ...], steps: int) -> Work:
             y = y * x + x
         return y
 
-    return Work(program, (np.asarray(_rng().uniform(0.0, 0.5, shape)),))
+    return Work(program, (np.asarray(rng().uniform(0.0, 0.5, shape)),))
 
 
 def square() -> Work:
@@ -62,7 +85,7 @@ def indexing(n: int) -> Work:
             s = s + x[i] * x[i]
         return s
 
-    return Work(program, (_rng().random(n),))
+    return Work(program, (rng().random(n),))
 
 
 def elementwise(n: int, dtype: str) -> Work:
@@ -71,12 +94,12 @@ def elementwise(n: int, dtype: str) -> Work:
     def program(xp: Any, x: Any) -> Any:
         return xp.sum(xp.sin(xp.tanh(xp.log(xp.exp(x) + 1.0))))
 
-    return Work(program, (_rng().normal(size=n).astype(dtype),))
+    return Work(program, (rng().normal(size=n).astype(dtype),))
 
 
 def matmul(n: int) -> Work:
     """A product of square matrices."""
-    return Work(lambda xp, x, y: x @ y, (_rng().random((n, n)), _rng().random((n, n))))
+    return Work(lambda xp, x, y: x @ y, (rng().random((n, n)), rng().random((n, n))))
 
 
 def logistic(rows: int, columns: int) -> Work:
@@ -85,10 +108,10 @@ def logistic(rows: int, columns: int) -> Work:
     def program(xp: Any, w: Any, b: Any, features: Any, labels: Any) -> Any:
         return xp.mean(xp.log1p(xp.exp(-labels * (features @ w + b))))
 
-    rng = _rng()
-    features, w = rng.normal(size=(rows, columns)), rng.normal(size=columns)
+    draw = rng()
+    features, w = draw.normal(size=(rows, columns)), draw.normal(size=columns)
     return Work(program, (0.5 * w, np.asarray(0.1)), (features, np.sign(features @ w + 0.05)))
 
 
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(20)
+def rng(seed: int = 20) -> np.random.Generator:
+    return np.random.default_rng(seed)

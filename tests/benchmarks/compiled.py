@@ -1,0 +1,103 @@
+"""The benchmarks of compiled programs: recorded once, replayed, on one thread unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from . import processes
+from .goal import at_most, faster, within
+from .kinds import Fresh, Sampler, Timed
+from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, twenty
+from .work import chain, logistic
+
+
+def _first(name: str, warm: int) -> Callable[..., Sampler]:
+    """Makes the samplers of a first call, with caches that lack just what this function needs."""
+
+    def sampler(peer: str, caches: Callable[[], str] | None, size: int) -> Sampler:
+        return lambda: processes.first_call(peer, name, warm, size, caches and caches())
+
+    return sampler
+
+
+def first(name: str, text: str, work: str, warm: int, size: int, small: int, **others: object) -> Fresh:
+    """A row about a first call: record, differentiate, compile, run."""
+    return Fresh(
+        f"first call {name}", text, _first(work, warm), size=(size,), small=(small,), rounds=3,
+        setting=partial(processes.copies, work, warm), **others,
+    )  # fmt: skip
+
+
+def _peak(peer: str, when: str, work: str, size: int) -> Sampler:
+    return lambda: processes.peak_bytes(peer, when, work, size)
+
+
+def peak(when: str, text: str) -> Fresh:
+    """A row about memory."""
+    return Fresh(
+        f"peak memory {when}", text, _peak, ("tape.compile", "tape", "torch", "jax.jit"), unit="B", rounds=3,
+        size=(when, "black_scholes", 10**6), small=(when, "black_scholes", 10**4),
+    )  # fmt: skip
+
+
+def per_record(records: int) -> Timed:
+    """A row about the interpreter."""
+    return Timed(
+        f"interpreted {records:.0e}", f"`y = y*x + x` on one number, {records:,} operations: a replay that interprets "
+        "forward and reverse, per operation", chain, ((), records // 2), ((), 3), ("tape.compile, interpreted",),
+        goal=at_most(16e-9, "16 ns"), per=lambda _, steps: 2 * steps,
+    )  # fmt: skip
+
+
+COMPILED: tuple[Timed | Fresh, ...] = (
+    Timed(
+        "Black–Scholes", "Black–Scholes price and 5 Greeks of 10⁶ options; NumPy: the price alone", black_scholes,
+        (10**6,), (5,), ("tape.compile", "jax.jit", "torch", "numpy"), goal=faster("jax.jit", 8) & faster("numpy", 1),
+    ),
+    first(
+        "Black–Scholes", "the same, first call, on 10³ options", "black_scholes", 100, 1000, 10,
+        peers=("tape.compile", "jax.jit", "torch"), goal=faster("jax.jit", 5),
+    ),
+    Timed(
+        "Lorenz", "Lorenz' equations, 1000 Runge–Kutta steps on numbers: value and 6 derivatives, per operation",
+        lorenz, (1000,), (3,), ("tape.compile", "tape.compile, quick", "casadi"),
+        goal=faster("casadi", 2) & at_most(3e-9, "3 ns"), per=lambda steps: LORENZ_STEP * steps,
+    ),
+    first(
+        "Lorenz", "the same, first call, in all", "lorenz", 20, 1000, 2, peers=("tape.compile", "torch"),
+        goal=faster("torch", 3),
+    ),
+    Timed(
+        "Lorenz in lanes", "the same for 1000 starts at once, per operation and start; JAX: `vmap` over `lax.scan`",
+        lorenz, (1000, 1000), (3, 5), ("tape.compile", "jax.jit"), goal=faster("jax.jit", 5) & at_most(3e-10, "0.3 ns"),
+        per=lambda steps, lanes: LORENZ_STEP * steps * lanes,
+    ),
+    Timed(
+        "twenty", "20 operations on each of 10⁷ elements, value and gradient; Numba: a loop by hand", twenty, (10**7,),
+        (5,), ("tape.compile", "numba", "jax.jit"), goal=within("numba", 1.3),
+    ),
+    Timed(
+        "compiled logistic", "logistic regression, 10⁵ × 100: loss and gradient", logistic, (100_000, 100), (7, 3),
+        ("tape.compile", "torch", "jax.jit"), goal=within("torch", 1) & within("jax.jit", 1),
+    ),
+    Timed(
+        "layers", "two layers of 64, batch of 32: loss and gradient", layers, (32, 64), (3, 2),
+        ("tape.compile", "torch", "jax.jit"), goal=within("torch", 1) & within("jax.jit", 1),
+    ),
+    Timed(
+        "few", "one call from Python: 66 operations on numbers, value and gradient", few, (22,), (3,),
+        ("tape.compile", "casadi", "jax.jit", "numba"), "call", within("casadi", 3) & faster("jax.jit", 10),
+    ),
+    *map(per_record, (10**5, 10**6)),
+    first(
+        "Hessian", "the Hessian of the Rosenbrock function of 100 variables, a loop over elements: first call",
+        "rosenbrock", 10, 100, 5, peers=("tape.compile", "jax.jit"), goal=faster("jax.jit", 5),
+    ),
+    Timed(
+        "threads", "Black–Scholes as above, on two threads; in brackets one thread", black_scholes, (10**6,), (5,),
+        ("tape.compile, 2 threads", "tape.compile"), goal=faster("tape.compile", 1.7),
+    ),
+    peak("again", "Black–Scholes as above: the most memory in use while it is computed, inputs and results included"),
+    peak("first", "the same during the first call"),
+)  # fmt: skip

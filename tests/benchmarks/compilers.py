@@ -1,0 +1,102 @@
+"""The libraries that compile: value and gradient come at once, without a forward of their own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .work import Work
+
+
+class Whole:
+    """A peer whose `backward` does it all."""
+
+    found: Any
+
+    def forward(self) -> None:
+        """Part of `backward`."""
+
+    def gradients(self) -> list[np.ndarray]:
+        return [np.asarray(g) for g in self.found]
+
+
+class Compiled(Whole):
+    """`tape.compile`, on one thread unless said otherwise."""
+
+    def __init__(self, xp: Any, work: Work, tier: str | None = None, threads: int = 1):
+        n = len(work.variables)
+        if work.order == 2:
+            function = xp.func.hessian(self._total(xp, work))
+        else:
+            function = xp.func.grad_and_value(self._total(xp, work), argnums=tuple(range(n)))
+        self.run = xp.compile(xp.func.vmap(function) if work.lanes else function, tier=tier, threads=threads)
+        self.order = work.order
+        self.inputs = [v if v.ndim else v.item() for v in (*work.variables, *work.constants)]
+
+    def _total(self, xp: Any, work: Work) -> Any:
+        """The sum of what the program returns; the program itself where that is one number."""
+
+        def total(*inputs: Any) -> Any:
+            y = work.program(xp, *inputs)
+            return y.sum() if y.ndim else y
+
+        return total
+
+    def backward(self) -> None:
+        self.found = self.run(*self.inputs)
+
+    def gradients(self) -> list[np.ndarray]:
+        return [np.asarray(g) for g in ([self.found] if self.order == 2 else self.found[0])]
+
+
+class Jitted(Whole):
+    """JAX, value and gradient compiled into one program."""
+
+    def __init__(self, xp: Any, work: Work):
+        jax = import_module("jax")
+        jax.config.update("jax_enable_x64", True)
+        program, n = work.in_jax or work.program, len(work.variables)
+
+        def total(*inputs: Any) -> Any:
+            return xp.sum(program(xp, *inputs))
+
+        function = jax.hessian(total) if work.order == 2 else jax.value_and_grad(total, argnums=tuple(range(n)))
+        self.run = jax.jit(jax.vmap(function) if work.lanes else function)
+        self.ready, self.order = jax.block_until_ready, work.order
+        self.inputs = [xp.asarray(v) for v in (*work.variables, *work.constants)]
+
+    def backward(self) -> None:
+        self.found = self.ready(self.run(*self.inputs))
+
+    def gradients(self) -> list[np.ndarray]:
+        return [np.asarray(g) for g in ([self.found] if self.order == 2 else self.found[1])]
+
+
+class CasADi(Whole):
+    """CasADi's virtual machine on scalars, called through buffers."""
+
+    def __init__(self, xp: Any, work: Work):
+        symbols = [xp.SX.sym(f"x{k}") for k in range(len(work.variables))]
+        inputs = xp.vertcat(*symbols)
+        y = work.program(xp, *symbols, *work.constants)
+        self.function = xp.Function("value_and_gradient", [inputs], [y, xp.gradient(y, inputs)])
+        self.inputs = np.array([v.item() for v in work.variables])
+        self.value, self.found = np.zeros(1), np.zeros(len(symbols))
+        self.buffer, self.backward = self.function.buffer()
+        self.buffer.set_arg(0, memoryview(self.inputs))
+        self.buffer.set_res(0, memoryview(self.value))
+        self.buffer.set_res(1, memoryview(self.found))
+
+
+class ByHand(Whole):
+    """A loop written by hand, compiled by Numba."""
+
+    def __init__(self, xp: Any, work: Work):
+        self.run = xp.njit(work.by_hand)
+        self.found = [np.zeros(v.shape) for v in work.variables]
+        self.inputs = [*work.variables, *self.found]
+
+    def backward(self) -> None:
+        self.value = self.run(*self.inputs)
