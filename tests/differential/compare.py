@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from .program import BROKEN, Look, Sight, Statement, last_look, step
 from .world import World, worlds
@@ -35,6 +36,9 @@ def difference(statements: Sequence[Statement]) -> Difference | None:
     try:
         for i, statement in enumerate(statements):
             a, b = step(ours, statement), step(theirs, statement)
+            if a.ran and a.error is None and b.error is not None and REFUSAL in str(b.error):
+                what = differing_ends(ours, with_values_kept(statements[: i + 1]), tolerance)
+                return Difference(i, f"where torch refuses: {what}") if what else None
             what = differing(a, b, tolerance)
             if what:
                 return Difference(i, what)
@@ -45,6 +49,22 @@ def difference(statements: Sequence[Statement]) -> Difference | None:
     finally:
         ours.names.clear()
         theirs.names.clear()
+
+
+REFUSAL = "modified by an inplace operation"
+
+
+def with_values_kept(statements: Sequence[Statement]) -> World:
+    """PyTorch's world after a program, in which values that a gradient needs are copied before they are changed.
+
+    Where PyTorch refuses to differentiate because a value was changed, we may still have it: numbers without axes
+    are never changed, and our rules read other values than PyTorch's.  The gradients must be those.
+    """
+    world = World(torch)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        for statement in statements:
+            step(world, statement)
+    return world
 
 
 def differing(a: Sight, b: Sight, tolerance: float) -> str | None:

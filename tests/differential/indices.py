@@ -45,6 +45,14 @@ def advanced(shape: tuple[int, ...], random: Random) -> str:
     return ", ".join([*before, chosen])
 
 
+def places(shape: tuple[int, ...], random: Random) -> str:
+    """An index of a list of places, each once: what is written twice into one has no one gradient."""
+    axis = random.randrange(len(shape))
+    n = shape[axis]
+    chosen = f"torch.tensor({random.sample(range(n), random.randint(1, n))})"
+    return ", ".join([*(random.choice([":", "1:", "::2"]) for _ in shape[:axis]), chosen])
+
+
 def views(name: str, shape: tuple[int, ...], random: Random) -> str:
     """An expression that looks at a tensor's memory, or at part of it."""
     rank = len(shape)

@@ -123,13 +123,13 @@ def part(w: Writer) -> Statement | None:
 
 def in_place(w: Writer) -> Statement | None:
     """A change of a whole tensor."""
-    x = w.pick()
+    x = w.changeable()
     if x is None:
         return None
     if w.chance(0.4):
         return in_place_op(w, x)
     y = w.partner(x)
-    if y is not None and w.chance(0.7):
+    if y is not None and w.apart(x, y) and w.chance(0.7):
         texts = [f"{x} += {y}", f"{x}.mul_({y})", f"{x}.copy_({y})", f"{x} -= {y}", f"{x}.add_({y}, alpha=2)"]
         return Statement(w.random.choice(texts), (x, y), (), (x,))
     texts = [f"{x}.mul_(0.5)", f"{x} += 1.5", f"{x} *= -1", f"{x}.zero_()", f"{x}.fill_(0.25)", f"{x}.sub_(0.5)"]
@@ -142,6 +142,8 @@ def in_place_op(w: Writer, x: str) -> Statement | None:
     y = w.partner(x) if len(op.intervals) == 2 else None
     if not within(w.at(x).detach().numpy(), op.intervals[0]) or (len(op.intervals) == 2 and y is None):
         return None
+    if y is not None and not w.apart(x, y):
+        return None
     if y is None:
         return Statement(f"{x}.{op.name}_()", (x,), (), (x,))
     return Statement(f"{x}.{op.name}_({operand(w, y, op.intervals[1])})", (x, y), (), (x,))
@@ -149,19 +151,19 @@ def in_place_op(w: Writer, x: str) -> Statement | None:
 
 def store(w: Writer) -> Statement | None:
     """A change of some elements."""
-    x = w.pick(lambda x: x.ndim > 0 and x.numel())
-    if x is None:
+    x = w.changeable()
+    if x is None or 0 in (w.at(x).ndim, w.at(x).numel()):
         return None
     kind = w.random.random()
     if kind < 0.25 and w.clear(x):
         mask = f"{x} > {w.random.choice([0.0, 0.5])}"
         texts = [f"{x}[{mask}] = 0.5", f"{x}.masked_fill_({mask}, -1.0)", f"{x}[{mask}] *= 2.0"]
         return Statement(w.random.choice(texts), (x,), (), (x,))
-    index = (indices.basic if kind < 0.8 else indices.advanced)(w.shape(x), w.random)
+    index = (indices.basic if kind < 0.8 else indices.places)(w.shape(x), w.random)
     place = f"{x}[{index}]"
     inner = tuple(eval(place, {**w.world.names}).shape)
     y = w.pick(lambda y: y.dtype == w.at(x).dtype and fills(tuple(y.shape), inner))
-    if y is None or w.chance(0.3):
+    if y is None or w.chance(0.3) or y in w.sharing([x]):
         return Statement(f"{place} {w.random.choice(['=', '+=', '*='])} 1.5", (x,), (), (x,))
     return Statement(f"{place} {w.random.choice(['=', '=', '+=', '*='])} {y}", (x, y), (), (x,))
 
@@ -197,7 +199,9 @@ def hook(w: Writer) -> Statement | None:
         h = w.random.choice(handles)
         return Statement(f"{h}.remove()", (h,))
     factor = w.random.choice(["", ", 2.0", ", -0.5"])
-    return Statement(f"h{number} = {x}.register_hook(see({number}{factor}))", (x,), (f"h{number}",), (), "hook")
+    # The node is read first: PyTorch 2.13 crashes on a hook for a view whose base has changed, until somebody does.
+    text = f"{x}.grad_fn; h{number} = {x}.register_hook(see({number}{factor}))"
+    return Statement(text, (x,), (f"h{number}",), (), "hook")
 
 
 def root(w: Writer) -> str | None:

@@ -84,6 +84,24 @@ class Writer:
         memory = {memory_of(self.world.names.get(n)) for n in names} - {None}
         return {n for n in self.tensors() if memory_of(self.at(n)) in memory}
 
+    def changeable(self) -> str | None:
+        """A tensor that may be changed in place.
+
+        Not an expanded one, into which PyTorch writes sometimes and ours never; not the result of `grad`, which
+        may share its memory with others; not one that shares its memory with another that has hooks, which
+        PyTorch hands on to the new history of a view only when somebody asks for that.
+        """
+        x = self.pick(lambda x: 0 not in x.stride())
+        if x is None:
+            return None
+        sharing = self.sharing([x])
+        hooked = {n for n in self.watched & sharing if self.at(n) is not self.at(x)}
+        return None if hooked or sharing & self.given else x
+
+    def apart(self, x: str, y: str) -> bool:
+        """Whether one tensor can be written into another: they share no memory, or are the same."""
+        return self.at(x) is self.at(y) or y not in self.sharing([x])
+
     # Growing
 
     def try_out(self, statement: Statement | None) -> None:
