@@ -60,7 +60,7 @@ from .creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
-from .device import contiguous_format, device, preserve_format
+from .device import contiguous_format, device, preserve_format, strided
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS
 from .legacy import CONSTRUCTORS
@@ -101,6 +101,6 @@ __all__ = [
     "inf", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
     "is_inference_mode_enabled", "linspace", "logspace", "manual_seed", "nan", "newaxis", "no_grad", "normal", "ones",
     "ones_like", "pi", "preserve_format", "printoptions", "rand", "rand_like", "randint", "randn", "randn_like",
-    "randperm", "set_default_dtype", "set_grad_enabled", "set_printoptions", "tensor", "zeros", "zeros_like",
-    *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
+    "randperm", "set_default_dtype", "set_grad_enabled", "set_printoptions", "strided", "tensor", "zeros",
+    "zeros_like", *FUNCTIONS, *CONSTRUCTORS, *dtypes.NAMES,
 ]  # fmt: skip

@@ -13,6 +13,7 @@ import ops
 from ops import REGISTRY, Op
 
 from .calls import adaptor, also, axis_of, derived, function_only
+from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .operators import store
 from .record import as_tensor, wrap
@@ -83,8 +84,12 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, **named: Any
 def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """``z[i][j] = x[index[i][j]][j]`` for ``dim`` 0, and likewise along other dimensions.
 
-    The gradient is dense, also where ``sparse_grad`` is asked for.
+    A tensor without dimensions counts as one of one element.  The gradient is dense, also where
+    ``sparse_grad`` is asked for.
     """
+    if not input.ndim or not np.ndim(index):
+        chosen = ops.gather(ops.reshape(input, shape=(-1,)), np.ravel(array_of(index)), axis=axis_of(input, dim))
+        return ops.reshape(chosen, shape=np.shape(index))
     return ops.gather(input, index, axis=axis_of(input, dim))
 
 

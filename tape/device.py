@@ -6,7 +6,10 @@ from typing import Any, NoReturn
 
 from .tensor import Tensor, attribute, method
 
-__all__ = ["check_device", "check_layout", "contiguous_format", "device", "is_device", "preserve_format"]
+__all__ = ["check_device", "check_layout", "contiguous_format", "device", "is_device", "preserve_format", "strided"]
+
+strided = "strided"
+"""What `Tensor.layout` says."""
 
 contiguous_format, preserve_format = "contiguous_format", "preserve_format"
 """What ``memory_format=`` may say: row-major order, or as the input has it."""
@@ -117,6 +120,18 @@ def is_cpu(self: Tensor) -> bool:
 def is_sparse(self: Tensor) -> bool:
     """Whether only some elements are stored: never."""
     return False
+
+
+@attribute
+def layout(self: Tensor) -> str:
+    """How the numbers lie: in strides, all of them."""
+    return strided
+
+
+@method
+def to_dense(self: Tensor) -> Tensor:
+    """The tensor itself: all are dense."""
+    return self
 
 
 @method

@@ -237,6 +237,12 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     return materialise(self)
 
 
+@method
+def __dir__(self: Tensor) -> list[str]:
+    """The names of what a tensor has, without the one that only tells what it has not."""
+    return [name for name in object.__dir__(self) if name != "_mask"]
+
+
 @attribute
 def _mask(self: Tensor) -> Any:
     """What `numpy.ma` asks its operands for; it would compute with the bare numbers, and drop the history.

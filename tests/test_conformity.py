@@ -126,3 +126,27 @@ def test_integers_of_any_dtype():
         drawn = tape.randint(5, (100,), dtype=dtype)
         assert drawn.dtype == dtype
         assert set(drawn.tolist()) == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(("x", "index"), [(1.5, 0), (1.5, [0, 0]), ([1.5, 2.0], 1), ([1.5, 2.0], [1, 1, 0])])
+def test_gather_where_something_has_no_dimensions(x, index):
+    x = tape.tensor(x, requires_grad=True)
+    index = tape.tensor(index)
+    for sparse in (False, True):
+        chosen = x.gather(0, index, sparse_grad=sparse)
+        assert chosen.shape == index.shape
+        np.testing.assert_array_equal(chosen.numpy(force=True), np.take(x.numpy(force=True), index.numpy()))
+        x.grad = None
+        chosen.sum().backward()
+        np.testing.assert_array_equal(
+            np.ravel(x.grad.numpy()), np.bincount(np.ravel(index.numpy()), minlength=x.numel())
+        )
+
+
+def test_every_name_of_dir_is_there():
+    x = tape.ones(2, 2, dtype=tape.complex128, requires_grad=True)
+    assert "shape" in dir(x)
+    for name in dir(x):
+        assert hasattr(x, name)
+    assert x.layout == tape.strided
+    assert x.to_dense() is x
