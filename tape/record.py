@@ -206,8 +206,8 @@ def append(
     if handle > wengert.limit:
         wengert.scan()
     nbytes = spec.nbytes if spec else sum(v.nbytes for v in z)
-    for field in (*refs, xv, yv, row_params):
-        if field is not None:
+    for field in (*refs, xv, yv, *row_params) if op.params else (*refs, xv, yv):
+        if field is not None and type(field) is not int:
             nbytes += _bytes_of(field)
     if nbytes > LARGE:
         wengert.account(nbytes)
@@ -220,10 +220,10 @@ def fields(op: Op, refs: list[Any], values: list[Any], keep: tuple[bool, ...] | 
     """The fields X, Y, XV and YV of a row, and the plain number among two operands if there is one."""
     if isinstance(keep, bool):
         return tuple(refs), None, tuple(values) if keep else None, None, None
+    if len(keep) == 1:
+        return refs[0], None, values[0] if keep[0] else None, None, None
     saved = [v if k else None for v, k in zip(values, keep)]
-    if op.arity == 1:
-        return refs[0], None, saved[0], None, None
-    if op.arity != 2:
+    if len(keep) != 2:
         return tuple(refs), None, tuple(saved), None, None
     for i, v in enumerate(values):
         if type(v) in (float, int, bool) and not op.params:
