@@ -170,6 +170,23 @@ def test_what_a_file_cannot_hold(f, what, tmp_path):
     assert (tmp_path / "program").read_text() == "before"
 
 
+def test_a_file_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    """What was there before stays if writing comes to nothing."""
+    program = tape.record(lambda x: x * 2.0, 1.0)
+    (tmp_path / "program").write_text("before")
+    monkeypatch.setattr("pathlib.Path.replace", lambda self, target: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        program.save(tmp_path / "program")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["before"]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(OSError):  # noqa: PT011  (which one depends on the system)
+        tape.load(tmp_path)
+    with pytest.raises(OSError):  # noqa: PT011
+        tape.record(lambda x: x * 2.0, 1.0).save(tmp_path)
+
+
 def test_no_such_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         tape.record(lambda x: x, 1.0).save(tmp_path / "nowhere" / "program")

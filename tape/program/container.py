@@ -22,8 +22,8 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import struct
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,16 +46,13 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Sequence
     """Write a file; it is complete as soon as it has its name."""
     whole = packed(header, arrays)
     target = Path(path)
-    number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    begun = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(number, "wb") as file:
+        with begun.open("xb") as file:
             file.write(whole)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
+        begun.replace(target)
     except BaseException:
-        os.unlink(name)
+        begun.unlink(missing_ok=True)
         raise
 
 
