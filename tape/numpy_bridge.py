@@ -239,8 +239,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @method
 def __dir__(self: Tensor) -> list[str]:
-    """The names of what a tensor has, without the one that only tells what it has not."""
-    return [name for name in object.__dir__(self) if name != "_mask"]
+    """The names of what a tensor has: not of slots that are empty, nor of what only tells what is missing."""
+    missing = {"_mask", *(name for name in Tensor.__slots__ if not hasattr(self, name))}
+    return [name for name in object.__dir__(self) if name not in missing]
 
 
 @attribute
