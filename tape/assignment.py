@@ -18,9 +18,9 @@ from .rebase import append, check_free, is_tracked, last_of, rebase
 from .record import operand
 from .tensor import Tensor, method
 from .version import increment
-from .views import materialise, refresh
+from .views import materialise
 from .wengert import current
-from .writing import check_writeable
+from .writing import check_writeable, refreshed, spare
 
 INDEX_PUT = REGISTRY["index_put"]
 OPERATION = "x[index] = value"
@@ -79,6 +79,7 @@ def _write(tensor: Tensor, index: Any, value: Any, last: int) -> None:
     check_writeable(tensor, OPERATION)
     if not tensor._spec.shape and index is Ellipsis:
         index = ()
+    spare(tensor)
     try:
         materialise(tensor)[index] = value._data if isinstance(value, Tensor) else value
     except ValueError as error:
@@ -86,5 +87,5 @@ def _write(tensor: Tensor, index: Any, value: Any, last: int) -> None:
         raise RuntimeError(
             f"{OPERATION}: a value of shape {tuple(value.shape)} does not fit a place of shape {shape}"
         ) from error
-    refresh(tensor)
+    refreshed(tensor, OPERATION, last)
     increment(tensor, OPERATION, last)

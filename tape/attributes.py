@@ -10,7 +10,7 @@ from .leaf import materialise, requires_grad_
 from .record import wrap
 from .tensor import Narrow, Tensor, attribute, method, settable
 from .version import count, note_refit, own_count, share_count
-from .views import base_of, sever, twin
+from .views import base_of, is_related, sever, twin
 
 
 @attribute
@@ -73,7 +73,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
             f"this tensor requires grad, so its .data must be of a floating point or complex dtype; got {value.dtype}"
         )
     array = materialise(value)
-    sever(self)
+    if is_related(self):
+        sever(self)
     if self._node is True and value._spec is not self._spec:
         note_refit(self, self._spec)
     if type(self) is not value._spec.tensor and type(self) in (Tensor, Narrow):

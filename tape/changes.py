@@ -67,7 +67,7 @@ def _holds_changed(wengert: WengertList, last: int) -> bool:
 def _is_changed(value: Any) -> bool:
     if type(value) is tuple:
         return any(map(_is_changed, value))
-    return isinstance(value, np.ndarray) and id(owner(value)) in CHANGES
+    return isinstance(value, (np.ndarray, np.generic)) and id(owner(value)) in CHANGES
 
 
 def _check(row: list[Any]) -> None:
@@ -85,11 +85,11 @@ def _is_before(row: list[Any], change: Change | Refit) -> bool:
     return row[HANDLE] <= change.before.get(row[HANDLE] >> THREAD_SHIFT, -1)
 
 
-def _saved(row: list[Any]) -> list[np.ndarray]:
+def _saved(row: list[Any]) -> list[Any]:
     values = [row[YV]]
     for value in (row[XV], row[ZV]):
         values += value if isinstance(value, tuple) else (value,)
-    return [v for v in values if isinstance(v, np.ndarray)]
+    return [v for v in values if isinstance(v, (np.ndarray, np.generic))]
 
 
 def changed_error(row: list[Any], change: Change) -> RuntimeError:

@@ -31,7 +31,9 @@ PUT_VIEW = REGISTRY["put_view"]
 
 def is_tracked(tensor: Tensor, operands: Iterable[Any]) -> bool:
     """Whether a change of this tensor, from these operands, is part of a history that is being recorded."""
-    return current().recording and (tensor._node is not None or any(map(_has_history, operands)))
+    if not current().recording:
+        return False
+    return tensor._node is not None or base_of(tensor)._node is not None or any(map(_has_history, operands))
 
 
 def _has_history(x: Any) -> bool:
@@ -203,7 +205,7 @@ class Barred:
     def name(self) -> str:
         return "Error"
 
-    def vjp(self, g: Any, wanted: tuple[int, ...]) -> Any:
+    def vjp(self, g: Any, wanted: tuple[int, ...], *_: Any) -> Any:
         raise RuntimeError(
             f"no gradient can flow through this tensor any more, because its base was changed: {_REASONS[self.reason]}"
         )

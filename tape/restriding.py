@@ -9,7 +9,7 @@ from .functions import FUNCTIONS
 from .rebase import check_free, is_tracked
 from .tensor import Tensor, method
 from .version import increment, note_refit
-from .views import children, former, link, look_of, sever
+from .views import children, link, look_of, sever
 
 
 def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -29,9 +29,7 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
         above = look_of(self)
         if children(self):
             # The views that are there are made of what this tensor was, and so is the tensor itself from now on.
-            past = former(self)
-            sever(self)
-            link(self, past, steps, None)
+            link(self, sever(self), steps, None)
         elif above is not None:
             self._of = above._replace(steps=(*above.steps, *steps))
         if self._node is True and result._spec is not old:

@@ -56,6 +56,7 @@ class Tensor(Operators):
     _accumulator: Any = None
     _versions: list[int] | None = None
     _silent = False
+    _was: Any = None
 
     __hash__ = object.__hash__
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from .row import HANDLE, WIDTH
 from .spec import Spec
 from .tensor import Tensor
 from .untraced import untraced
-from .views import base_of, owner
+from .views import base_of, counted_with, owner
 from .wengert import LISTS, current
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
@@ -32,7 +33,7 @@ def _counter(array: np.ndarray) -> list[int]:
 
 def count(tensor: Tensor) -> int:
     """How often a tensor's memory was changed in place."""
-    versions = base_of(tensor)._versions
+    versions = counted_with(tensor)._versions
     return versions[0] if versions is not None else count_of(tensor._data)
 
 
@@ -48,19 +49,20 @@ class Change(NamedTuple):
     """An in-place change of memory that records may have saved.
 
     Attributes:
-        memory: the array that owns the memory.
+        memory: gives the array that owns the memory, or the scalar, as long as it is there.
         operation: what changed it.
         code, lasti: the user's line.
         before: per list, the last record that was there before the change.
     """
 
-    memory: weakref.ref[np.ndarray]
+    memory: Callable[[], Any]
     operation: str
     code: CodeType
     lasti: int
     before: dict[int, int]
 
 
+MANY = 1 << 10
 CHANGES: dict[int, Change] = {}
 """The last change of each piece of memory that something else than its tensor held at the time."""
 
@@ -104,24 +106,37 @@ def increment(tensor: Tensor, operation: str, last: int | None = None) -> None:
     updated, so that nothing is noted and the next backward has nothing to check.  Records of this
     thread's list after `last` are of the change itself.
     """
-    base = base_of(tensor)
+    base = counted_with(tensor)
     if base._versions is not None:
         base._versions[0] += 1
         if base._silent:
             return
-    if not isinstance(tensor._data, np.ndarray):
-        base._versions = base._versions or [1]
-        return
-    _counter(tensor._data)[0] += 1
+    elif not isinstance(tensor._data, np.ndarray):
+        base._versions = [1]
+    if isinstance(tensor._data, np.ndarray):
+        _counter(tensor._data)[0] += 1
+        note(tensor, operation, last)
+
+
+def note(tensor: Tensor, operation: str, last: int | None = None) -> None:
+    """Note that what a tensor holds, memory or a scalar, is not any more what records may have saved."""
+    past = base_of(tensor)._was
+    if past is not None:
+        _note(past, lambda: past, operation, last)
     if _references(tensor) > _ALONE:
-        memory = owner(tensor._data)
-        k = id(memory)
-        gone = weakref.ref(memory, lambda _: CHANGES.pop(k, None))
-        before = last_records()
-        wengert = current()
-        if last is not None and wengert.number in before:
-            before[wengert.number] = last
-        CHANGES[k] = Change(gone, operation, *(wengert.where or user_frame(sys._getframe(1))), before)
+        value = owner(tensor._data)
+        k = id(value)
+        gone = weakref.ref(value, lambda _: CHANGES.pop(k, None)) if isinstance(value, np.ndarray) else lambda: value
+        _note(value, gone, operation, last)
+
+
+def _note(value: Any, there: Callable[[], Any], operation: str, last: int | None) -> None:
+    before, wengert = last_records(), current()
+    if last is not None and wengert.number in before:
+        before[wengert.number] = last
+    CHANGES[id(value)] = Change(there, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
+    if len(CHANGES) % MANY == 0:
+        forget_released()
 
 
 def _references(tensor: Tensor) -> int:
@@ -155,7 +170,7 @@ def forget_released() -> None:
 
 def share_count(tensor: Tensor, twin: Tensor) -> None:
     """Let a twin on the same memory share a tensor's own counter, if it has one."""
-    base = base_of(tensor)
+    base = counted_with(tensor)
     if base._versions is not None:
         twin._versions, twin._silent = base._versions, base._silent
 

@@ -218,6 +218,13 @@ def base_of(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def counted_with(tensor: Tensor) -> Tensor:
+    """The tensor that counts the changes of this one: its base, or one of several views with a history."""
+    while tensor._versions is None and (of := getattr(tensor, "_of", None)) is not None:
+        tensor = of if isinstance(of, Tensor) else of[0]
+    return tensor
+
+
 def attach(
     view: Tensor, parent: Tensor, op: Op, params: dict[str, Any], recording: bool, output: int | None = None
 ) -> Tensor:
@@ -235,6 +242,8 @@ def attach(
     elif op.view is not True and not _gives_view(op, params):
         return view
     view._of = parent, op, params, recording, output
+    if output is not None and view._node is not None:
+        view._versions = [0]  # PyTorch counts the changes of each of several views apart
     if hasattr(parent, "_of"):
         parent = look_of(view).parent  # type: ignore[union-attr]  # a long chain of views is shortened as it grows
     try:
@@ -271,8 +280,8 @@ def twin(tensor: Tensor, other: Tensor) -> Tensor:
     return other
 
 
-def owner(array: np.ndarray) -> np.ndarray:
-    """The array that a view is a view of."""
+def owner(array: Any) -> Any:
+    """The array that a view is a view of; a scalar itself."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -286,7 +295,7 @@ def is_related(tensor: Tensor) -> bool:
 def materialise(tensor: Tensor) -> np.ndarray:
     """The value as an array whose memory others can share; a scalar is moved into one first."""
     if type(tensor._data) is not np.ndarray:
-        above = look_of(tensor)
+        above, tensor._was = look_of(tensor), tensor._data
         tensor._data = np.array(tensor._data) if above is None else _element(materialise(above.parent), above.steps)
         tensor._spec = spec_of(tensor._data)
     return tensor._data
@@ -303,19 +312,23 @@ def _element(memory: np.ndarray, steps: Steps) -> np.ndarray:
     return memory[(*place, ...)]
 
 
-def refresh(tensor: Tensor) -> None:
-    """Read again what shares no memory, after a tensor's memory was changed: elements among the views of its base."""
+def elements(tensor: Tensor) -> list[Tensor]:
+    """The single elements, which share no memory, among the views of a tensor's base; parents first."""
     if getattr(tensor, "_views", None) is None and getattr(tensor, "_among", None) is None:
-        return
-    for view in family(tensor):
-        if type(view._data) is not np.ndarray and (above := look_of(view)) is not None:
-            view._data = ops.overwriting.look(above.parent._data, above.steps)[()]
+        return []
+    return [view for view in family(tensor) if type(view._data) is not np.ndarray and hasattr(view, "_of")]
 
 
-def former(tensor: Tensor) -> Tensor:
-    """What a tensor was, as a tensor of its own, which takes over its views; it has none itself from then on."""
-    past: Tensor = object.__new__(type(tensor))
-    views = children(tensor)
+def refresh(element: Tensor) -> None:
+    """Read an element again."""
+    above = look_of(element)
+    assert above is not None
+    element._data = ops.overwriting.look(above.parent._data, above.steps)[()]
+
+
+def sever(tensor: Tensor) -> Tensor:
+    """Leave a tensor's memory to its views and to its base, because it is about to get another one; what it was."""
+    views, past = children(tensor), object.__new__(type(tensor))
     for name in ("_data", "_node", "_spec", "_of", "_among", "_views"):
         if hasattr(tensor, name):
             setattr(past, name, getattr(tensor, name))
@@ -324,17 +337,10 @@ def former(tensor: Tensor) -> Tensor:
         above = look_of(view)
         assert above is not None
         view._of = above._replace(parent=past)
-    return past
-
-
-def sever(tensor: Tensor) -> None:
-    """Leave a tensor's memory to its views and to its base, because it is about to get other memory."""
-    if getattr(tensor, "_views", None) is None and getattr(tensor, "_among", None) is None:
-        return
-    past = former(tensor)
     for name in ("_views", "_among", "_of"):
         if hasattr(tensor, name):
             delattr(tensor, name)
-    views = getattr(past, "_views", None)
-    if views is not None:
-        views.owners[:] = [r for r in views.owners if r() is not tensor] + [weakref.ref(past)]
+    known = getattr(past, "_views", None)
+    if known is not None:
+        known.owners[:] = [r for r in known.owners if r() is not tensor] + [weakref.ref(past)]
+    return past

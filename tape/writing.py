@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ops import REGISTRY
+
 from .guard import GUARDS, before_change
+from .row import OP, WIDTH, ZV, X
 from .tensor import Tensor
-from .version import increment
-from .views import materialise, refresh
+from .version import increment, note
+from .views import base_of, elements, materialise, refresh
+from .wengert import list_of
+
+OUTPUT = REGISTRY["output"]
 
 
 def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
@@ -25,13 +31,36 @@ def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
 
 def put(tensor: Tensor, value: Any, operation: str, last: int | None = None) -> None:
     """`write` a value that fits; records later than `last` know of the change already."""
+    spare(tensor)
     if is_alone(tensor):
+        note(tensor, operation, last)
         tensor._data = tensor._spec.dtype.type(value)
     else:
         check_writeable(tensor, operation)
         np.copyto(materialise(tensor), value, casting="unsafe")
-        refresh(tensor)
+        refreshed(tensor, operation, last)
     increment(tensor, operation, last)
+
+
+def spare(tensor: Tensor) -> None:
+    """Let the record of an op with several results keep this one as it is: its rule may need the others alone."""
+    node = base_of(tensor)._node
+    if type(node) is not int:
+        return
+    wengert = list_of(node)
+    with wengert.still():
+        rows, row = wengert.rows, wengert.row(wengert.locate(node))
+        if row[OP] == OUTPUT.code and wengert.owns(row[X]):
+            place = wengert.locate(row[X]) * WIDTH + ZV
+            if type(rows[place]) is tuple:
+                rows[place] = tuple([v.copy() for v in rows[place]])
+
+
+def refreshed(tensor: Tensor, operation: str, last: int | None = None) -> None:
+    """Let the elements among the views of a tensor's base be read again, after its memory was changed."""
+    for view in elements(tensor):
+        note(view, operation, last)
+        refresh(view)
 
 
 def is_alone(tensor: Tensor) -> bool:
@@ -65,7 +94,7 @@ def check_writeable(tensor: Tensor, operation: str) -> None:
     array = tensor._data
     if not isinstance(array, np.ndarray):
         return
-    if any(n > 1 and not stride for n, stride in zip(array.shape, array.strides)):
+    if array.size and any(n > 1 and not stride for n, stride in zip(array.shape, array.strides)):
         raise RuntimeError(
             f"{operation} cannot change an expanded tensor in place: several of its elements are one and the same "
             "number in memory.\nUse .clone() for a copy."

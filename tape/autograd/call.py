@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..location import user_frame
+from ..rebase import check_free, rebase
 from ..record import CUSTOM, LARGE, output, wrap
 from ..row import CODE, LASTI
 from ..tensor import Tensor
+from ..views import CUSTOM as CUSTOM_VIEW, link, owner
 from ..wengert import WengertList, current
 from .mapping import apply_mapped
 from .rules import BackwardCFunction
@@ -55,7 +57,7 @@ def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tenso
     ctx._settle(tensors, (x,))
     if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
         return _alias(x, tensors, ())
-    return wrap(x._data, append(ctx, wengert, tensors, spec), spec)
+    return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), tensors)
 
 
 def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...]) -> list[Any]:
@@ -77,10 +79,25 @@ def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
             continue
         z = wrap(x._data, handle, alone) if alone else output_of(wengert, handle, i, x._data)
         if _among(x, dirty):
-            x._node = z._node
+            check_free(x, f"mark_dirty() in {ctx._title}.forward")
+            rebase(x, z._node)
             z = x
-        made.append(z)
+        made.append(_seen_through(z, tensors))
     return made
+
+
+def _seen_through(z: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """A result, as a view if it lies in the memory of an input; how it is made of that, only the function knows."""
+    value = z._data
+    if isinstance(value, np.ndarray):
+        for x in tensors:
+            if x is not z and type(x) is type(z) and isinstance(x._data, np.ndarray) and _share(value, x._data):
+                return link(z, x, (), CUSTOM_VIEW)
+    return z
+
+
+def _share(value: np.ndarray, other: np.ndarray) -> bool:
+    return value is other or (value.base is not None and owner(value) is owner(other))
 
 
 def output_of(wengert: WengertList, handle: int, i: int, value: Any) -> Tensor:
