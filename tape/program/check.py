@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.lane import Same
 
 from ..spec import Spec, spec_of
 from .listing import Listing
@@ -145,6 +146,14 @@ def _dtype(op: Op, dtypes: Sequence[Any], plain: Sequence[Any], params: dict[str
     xs = [number(1) if number else np.ones(1, dtype) for number, dtype in zip(plain, dtypes)]
     with np.errstate(all="ignore"):
         return spec_of(np.asarray(op.forward(*xs, **params))).dtype
+
+
+def _check_repeated(listing: Listing, op: Op, k: int) -> None:
+    """What is repeated has the shape that it is said to have, which the operand's broadcasts to."""
+    found, (x,) = specs_of(listing, k)
+    shape = tuple(listing.parameters(k).get("shape", ()))
+    fits = np.broadcast_shapes(x.shape, shape) == shape == found.shape
+    demand(fits and x.dtype == found.dtype, f"{op.name} does not give {found}")
 
 
 def _check_parts(listing: Listing, op: Op, k: int) -> None:
