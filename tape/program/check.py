@@ -101,7 +101,10 @@ def _check_specs(listing: Listing) -> None:
         rows = np.flatnonzero(listing.code == code)
         op = listing.op(int(rows[0]))
         assert op is not None
-        if op.kind == "elementwise" or lines.has_lane(op):
+        if isinstance(op.lane, Same):
+            for k in rows.tolist():
+                _check_repeated(listing, op, k)
+        elif op.kind == "elementwise" or lines.has_lane(op):
             _check_elementwise(listing, op, rows)
         elif op.motion == "block" or op.name == "stack":
             for k in rows.tolist():
@@ -112,7 +115,8 @@ def _check_elementwise(listing: Listing, op: Op, rows: np.ndarray) -> None:
     """One check for all records whose operands and result are of the same kinds."""
     first = listing.first[rows][:, None] + np.arange(op.arity)
     operands = listing.args[first]
-    kinds = np.concatenate([listing.spec[operands], _numbers(listing)[operands], listing.spec[rows][:, None]], axis=1)
+    own = np.stack([listing.spec[rows], listing.param[rows]], axis=1)
+    kinds = np.concatenate([listing.spec[operands], _numbers(listing)[operands], own], axis=1)
     _, where = np.unique(kinds, axis=0, return_index=True)
     for k in rows[where].tolist():
         xs = listing.operands(k)
@@ -151,7 +155,8 @@ def _dtype(op: Op, dtypes: Sequence[Any], plain: Sequence[Any], params: dict[str
 def _check_repeated(listing: Listing, op: Op, k: int) -> None:
     """What is repeated has the shape that it is said to have, which the operand's broadcasts to."""
     found, (x,) = specs_of(listing, k)
-    shape = tuple(listing.parameters(k).get("shape", ()))
+    given = listing.parameters(k)["shape"]
+    shape = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     fits = np.broadcast_shapes(x.shape, shape) == shape == found.shape
     demand(fits and x.dtype == found.dtype, f"{op.name} does not give {found}")
 
