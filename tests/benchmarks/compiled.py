@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from . import processes
-from .goal import at_most, faster, within
+from .compilers import Inside
+from .goal import at_most, beyond, faster, within
 from .kinds import Fresh, Sampler, Timed
 from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, twenty
 from .work import chain, logistic
@@ -88,6 +89,11 @@ COMPILED: tuple[Timed | Fresh, ...] = (
     Timed(
         "few", "one call from Python: 66 operations on numbers, value and gradient", few, (22,), (3,),
         ("tape.compile", "casadi", "jax.jit", "numba"), "call", within("casadi", 3) & faster("jax.jit", 10),
+    ),
+    Timed(
+        "few in njit", "the same, one call from `@numba.njit` code; Numba: by hand", few, (22,), (3,),
+        ("tape.compile, in njit", "numba, in njit"), goal=beyond("numba, in njit", 2e-7, "0.2 µs"),
+        per=lambda _: Inside.CALLS,
     ),
     *map(per_record, (10**5, 10**6)),
     first(

@@ -33,7 +33,7 @@ class Compiled(Whole):
             function = xp.func.grad_and_value(self._total(xp, work), argnums=tuple(range(n)))
         self.run = xp.compile(xp.func.vmap(function) if work.lanes else function, tier=tier, threads=threads)
         self.order = work.order
-        self.inputs = [v if v.ndim else v.item() for v in (*work.variables, *work.constants)]
+        self.inputs = inputs_of(work)
 
     def _total(self, xp: Any, work: Work) -> Any:
         """The sum of what the program returns; the program itself where that is one number."""
@@ -95,8 +95,56 @@ class ByHand(Whole):
 
     def __init__(self, xp: Any, work: Work):
         self.run = xp.njit(work.by_hand)
-        self.found = [np.zeros(v.shape) for v in work.variables]
-        self.inputs = [*work.variables, *self.found]
+        self.inputs = inputs_of(work)
+        self.given = [np.zeros(v.shape) for v in work.variables if v.ndim]
 
     def backward(self) -> None:
-        self.value = self.run(*self.inputs)
+        found = self.run(*self.inputs, *self.given)
+        self.found = self.given or found[1:]
+
+
+class Inside(Whole):
+    """Value and gradients of numbers, called in a row by the user's own jitted code, each after the one before."""
+
+    CALLS = 1000
+
+    def __init__(self, xp: Any, work: Work):
+        numba = import_module("numba")
+        one = self.function(xp, work)
+
+        @numba.njit
+        def loop(x, y, calls):  # type: ignore[no-untyped-def]
+            found = one(x, y)
+            for _ in range(calls - 1):
+                found = one(x + 0.0 * found[0], y)
+            return found
+
+        self.loop, self.inputs = loop, inputs_of(work)
+
+    def backward(self) -> None:
+        *self.found, _ = self.loop(*self.inputs, self.CALLS)
+
+    def function(self, xp: Any, work: Work) -> Any:
+        """A jitted function that gives the gradients."""
+        n = len(work.variables)
+        function = xp.func.grad_and_value(lambda *inputs: work.program(xp, *inputs), argnums=tuple(range(n)))
+        return xp.record(function, *inputs_of(work)).njit()
+
+
+class ByHandInside(Inside):
+    """The same with value and gradients written by hand."""
+
+    def function(self, xp: Any, work: Work) -> Any:
+        by_hand = xp.njit(work.by_hand)
+
+        @xp.njit
+        def function(x, y):  # type: ignore[no-untyped-def]
+            value, x_bar, y_bar = by_hand(x, y)
+            return x_bar, y_bar, value
+
+        return function
+
+
+def inputs_of(work: Work) -> list[Any]:
+    """Arrays, and numbers for arrays without axes."""
+    return [v if v.ndim else v.item() for v in (*work.variables, *work.constants)]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .compilers import ByHand, CasADi, Compiled, Jitted
+from .compilers import ByHand, ByHandInside, CasADi, Compiled, Inside, Jitted
 from .work import Work
 
 
@@ -105,6 +105,8 @@ PEERS: dict[str, tuple[str, Callable[[Any, Work], Any]]] = {
     "tape.compile, 2 threads": ("tape", partial(Compiled, threads=2)),
     "casadi": ("casadi", CasADi),
     "numba": ("numba", ByHand),
+    "tape.compile, in njit": ("tape", Inside),
+    "numba, in njit": ("numba", ByHandInside),
     "numpy": ("numpy", Plain),
     "tape, no_grad": ("tape", NoGrad),
     "torch, no_grad": ("torch", NoGrad),

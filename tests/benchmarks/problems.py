@@ -76,14 +76,12 @@ def few(steps: int) -> Work:
             z = (z * x + y) * 0.5
         return z
 
-    def by_hand(x, y, x_bar, y_bar):  # type: ignore[no-untyped-def]
-        z, by_x, by_y = x[()], 1.0, 0.0
+    def by_hand(x, y):  # type: ignore[no-untyped-def]
+        z, by_x, by_y = x, 1.0, 0.0
         for _ in range(steps):
-            by_x = 0.5 * (by_x * x[()] + z)
-            by_y = 0.5 * (by_y * x[()] + 1.0)
-            z = (z * x[()] + y[()]) * 0.5
-        x_bar[()], y_bar[()] = by_x, by_y
-        return z
+            by_x, by_y = 0.5 * (by_x * x + z), 0.5 * (by_y * x + 1.0)
+            z = (z * x + y) * 0.5
+        return z, by_x, by_y
 
     return Work(program, (np.asarray(0.3), np.asarray(0.7)), by_hand=by_hand)
 

@@ -22,8 +22,8 @@ class Work:
     Attributes:
         lanes: the program is one of numbers, to be run for each element of its variables, side by side.
         order: 2 where the Hessian is wanted, of a function of one vector.
-        by_hand: value and gradients as a loop that Numba compiles: ``by_hand(*variables, *gradients)`` fills the
-            gradients in, which are arrays, and returns the value.
+        by_hand: value and gradients as a loop that Numba compiles: of numbers ``by_hand(*variables)`` returns both,
+            of arrays ``by_hand(*variables, *gradients)`` fills the gradients in.
         in_jax: the program as one writes it for JAX, where that differs.
     """
 
@@ -32,7 +32,7 @@ class Work:
     constants: tuple[np.ndarray, ...] = ()
     lanes: bool = False
     order: int = 1
-    by_hand: Callable[..., float] | None = None
+    by_hand: Callable[..., Any] | None = None
     in_jax: Callable[..., Any] | None = None
 
     def reference(self) -> list[np.ndarray]:
