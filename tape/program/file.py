@@ -110,7 +110,7 @@ class _Writer:
         columns = {name: getattr(x, name) for name in COLUMNS}
         columns["code"] = np.where(codes < 0, codes, numbers)[code]
         lines = _Once()
-        numbers = np.array([*(lines.add(locate(*pair)) for pair in x.lines), -1], dtype=np.int64)
+        numbers = np.array([*map(lines.place, x.lines), -1], dtype=np.int64)
         columns["line"] = numbers[x.line]
         guards = [[int(g.row), self.encode(g.seen), g.what, lines.add(g.location)] for g in x.guards]
         return {
@@ -140,6 +140,14 @@ class _Once:
     def __init__(self) -> None:
         self.found: list[Location] = []
         self._known: dict[Location, int] = {}
+        self._places: dict[tuple[int, int], int] = {}
+
+    def place(self, line: tuple[CodeType, int]) -> int:
+        """The number of a place in some code."""
+        key = id(line[0]), line[1]
+        if key not in self._places:
+            self._places[key] = self.add(locate(*line))
+        return self._places[key]
 
     def add(self, line: Location) -> int:
         number = self._known.setdefault(line, len(self.found))
