@@ -49,37 +49,79 @@ class RemovableHandle:
         self.remove()
 
 
-class Chain:
-    """The hooks of one record or leaf.
+class Hung:
+    """What a user has hung on a record or leaf; it may hold anything.
 
     Attributes:
-        spec: shape and dtype of the adjoint; None for an op with several results.
         hooks: called with the adjoint of the tensor.
-        retained: the tensor whose ``.grad`` keeps what they leave of it.
         before: hooks of the node, called with the adjoints of its results before its rule runs.
         after: hooks of the node, called with those of its operands and of its results after.
         accumulated: called with a leaf whose ``.grad`` has been added to.
         metadata: what the user wrote down at the node.
     """
 
-    __slots__ = ("__weakref__", "accumulated", "after", "before", "hooks", "metadata", "retained", "spec")
+    __slots__ = ("accumulated", "after", "before", "hooks", "metadata")
 
-    def __init__(self, spec: Spec | None):
-        self.spec = spec
+    def __init__(self) -> None:
         self.hooks: Hooks = {}
-        self.retained: weakref.ref[Tensor] | None = None
         self.before: Hooks = {}
         self.after: Hooks = {}
         self.accumulated: Hooks = {}
         self.metadata: dict[Any, Any] = {}
 
+
+class Chain:
+    """The hooks of one record or leaf.
+
+    Attributes:
+        spec: shape and dtype of the adjoint; None for an op with several results.
+        retained: the tensor whose ``.grad`` keeps what the hooks of the tensor leave of it.
+    """
+
+    __slots__ = ("_hung", "_lent", "retained", "spec")
+
+    def __init__(self, spec: Spec | None):
+        self.spec = spec
+        self.retained: weakref.ref[Tensor] | None = None
+        self._hung: Hung | None = Hung()
+        self._lent: weakref.ref[Any] | None = None
+
+    def hung(self) -> Hung:
+        """What hangs here, also while it is lent."""
+        found = self._hung
+        if found is None:
+            loan = self._lent and self._lent()
+            found = loan.hung if loan else Hung()
+        return found
+
+    def lend(self, loan: Any) -> None:
+        """Let what hangs here live as long as something else does, which holds it as ``loan.hung``."""
+        self._hung, self._lent = None, weakref.ref(loan)
+
+    def take_back(self, hung: Hung) -> None:
+        """Hold again what was lent."""
+        self._hung, self._lent = hung, None
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether something else holds what hangs here."""
+        return self._hung is None
+
+    hooks = property(lambda self: self.hung().hooks)
+    before = property(lambda self: self.hung().before)
+    after = property(lambda self: self.hung().after)
+    accumulated = property(lambda self: self.hung().accumulated)
+    metadata = property(lambda self: self.hung().metadata)
+
     def stops(self) -> bool:
         """Whether a sweep has anything to do here."""
-        return bool(self.hooks or self.retained or self.before or self.after)
+        hung = self._hung or self.hung()
+        return bool(hung.hooks or self.retained or hung.before or hung.after)
 
     def surrounds(self) -> bool:
         """Whether something runs just before or after the rule."""
-        return bool(self.before or self.after)
+        hung = self._hung or self.hung()
+        return bool(hung.before or hung.after)
 
     def receive(self, g: Any) -> Any:
         """The adjoint after the hooks of the tensor, an array or a tensor as it came."""
@@ -163,13 +205,13 @@ def _replaced(result: Any, gs: Adjoints, hook: Hook) -> Adjoints:
     name = _name(hook)
     if not isinstance(result, tuple):
         raise TypeError(
-            f"expected tuple, but hook returned '{type(result).__name__}': {name}, a hook of a node, must return None or "
-            "a tuple of the tensors that replace the gradients"
+            f"expected tuple, but hook returned '{type(result).__name__}': {name}, a hook of a node, must return None "
+            "or a tuple of the tensors that replace the gradients"
         )
     if len(result) != len(gs):
         raise RuntimeError(
-            f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected {len(gs)}): one "
-            "for each gradient"
+            f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected {len(gs)}): "
+            "one for each gradient"
         )
     return tuple([_replacement(mine, g, i, hook) for i, (g, mine) in enumerate(zip(gs, result))])
 

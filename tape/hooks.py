@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from .chain import Chain, Hook, RemovableHandle, apply
+from .lending import MANY, lend_hooks
 from .spec import Spec
 from .tensor import Tensor, attribute, method
 from .wengert import list_of
@@ -24,7 +26,11 @@ def chain_of(handle: int, spec: Spec | None) -> Chain:
     wengert = list_of(handle)
     found = wengert.hooks.get(handle)
     if found is None:
-        wengert.prune_hooks()
+        if wengert.has_many_hooks():
+            wengert.prune_hooks()
+            if len(wengert.hooks) >= MANY and lend_hooks(wengert):
+                gc.collect()
+                wengert.prune_hooks()
         found = wengert.hooks.setdefault(copy_of(handle), Chain(spec))
     return found
 

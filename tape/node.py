@@ -37,7 +37,7 @@ class Node:
     While a node is alive it is the only one of its record, and keeps the record alive.
     """
 
-    __slots__ = ("__weakref__", "_handle")
+    __slots__ = ("__weakref__", "_handle", "_loan")
 
     def __init__(self, handle: int):
         self._handle = handle

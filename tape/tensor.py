@@ -53,6 +53,7 @@ class Tensor(Operators):
     _chain: Any = None
     _retains = False
     _inference = False
+    _loan: Any = None
     _accumulator: Any = None
     _versions: list[int] | None = None
     _silent = False

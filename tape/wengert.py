@@ -149,11 +149,14 @@ class WengertList:
                     self._released.append(rows[column])
                 rows[column] = [None] * (stop - start)
 
+    def has_many_hooks(self) -> bool:
+        """Whether it is time to look for hooks of dead records, because every sweep looks through all hooks."""
+        return len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self and not self._sweeps
+
     def prune_hooks(self) -> None:
-        """Drop the hooks of dead records before there are many, because every sweep looks through them."""
-        if len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self:
-            self.scan()
-            self._hooks_limit = max(HOOKS_BETWEEN_SCANS, 2 * len(self.hooks))
+        """Drop the hooks of dead records."""
+        self.scan()
+        self._hooks_limit = max(HOOKS_BETWEEN_SCANS, 2 * len(self.hooks))
 
     def scan_if_due(self) -> None:
         """Scan after a sweep; the list of another thread is scanned by that thread alone."""

@@ -13,7 +13,7 @@ from ops.bundle import Bundle
 from ..chain import Chain, surrounded
 from ..hooks import hooked_leaves
 from ..propagate import contributions, key, released_error, spec_of_operand
-from ..row import HANDLE, SPEC, X, Y, operands
+from ..row import HANDLE, SPEC, WIDTH, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
 from ..tensor import Tensor
 from ..watch import WATCHERS, Steps, watched_rules, watched_steps
@@ -34,6 +34,7 @@ from .sweep import STEP_BYTES, reverse_sweep
 from .workspace import IDLE, Workspace, address_of
 
 NO_FLAGS = np.zeros(0, dtype=np.int64)
+FEW = 64  # hooks that are found one by one
 Early = Callable[[Tensor, list[Any]], Any]
 
 
@@ -159,11 +160,15 @@ class Run:
         if not self.flags.size:
             self.flags = np.zeros(self.last + 1, dtype=np.int64)
             self.work.use_flags(self.flags)
-        for handle, chain in list(self.wengert.hooks.items()):
-            if self.within(handle) and chain.stops():
-                position = self.wengert.locate(handle)
-                if position <= self.work.state[POSITION]:
-                    self.flags[position] |= STOPS
+        latest = self.wengert.row(int(self.work.state[POSITION]))[HANDLE]
+        hooks = list(self.wengert.hooks.items())
+        handles = [handle for handle, chain in hooks if handle <= latest and chain.stops()]
+        if len(handles) < FEW:
+            positions = list(map(self.wengert.locate, handles))
+        else:
+            rows = np.array(self.wengert.rows[HANDLE : (self.last + 1) * WIDTH : WIDTH])
+            positions = np.searchsorted(rows, handles).tolist()
+        self.flags[positions] |= STOPS
 
     def within(self, handle: int) -> bool:
         """Whether a record lies on the part of the list that this sweep can reach."""

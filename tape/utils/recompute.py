@@ -258,8 +258,8 @@ class Collector:
         if wrong:
             raise CheckpointError(
                 "Recomputed values for the following tensors have different metadata than during the forward pass:"
-                f"{''.join(wrong)}\nA checkpointed function must do the same when it runs again; determinism_check='none' "
-                "leaves this check out."
+                f"{''.join(wrong)}\nA checkpointed function must do the same when it runs again; "
+                "determinism_check='none' leaves this check out."
             )
 
 
