@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +17,11 @@ from ..record import wrap
 from ..tensor import Tensor
 from .display import counted
 from .listing import Listing
+from .outside import Outside
 from .program import GuardMissed, Program
-from .recording import record_call
+from .recording import Results, record_call
 from .replay import Refitted
-from .signature import Call, take_apart
+from .signature import Call, objects_in, take_apart, varying
 from .statistics import CallStatistics
 from .surroundings import Surroundings
 from .trace import Untraceable, same
@@ -40,6 +43,11 @@ class Paths:
         self.missed = 0
         self.fixed_floats = fixed_floats
         self.eager = False
+        self.around: Surroundings | None = None
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.first, self.count, self.around = None, 0, None
 
 
 class Path:
@@ -68,6 +76,19 @@ class CompiledFunction:
         self.function, self.tier, self.threads, self.most_paths = function, tier, threads, most_paths
         self._paths: dict[Any, Paths] = {}
         self._surroundings: Surroundings | None = None
+        self._renewed = 0
+
+    def __reduce__(self) -> Any:
+        """The function, by its name where that stands for this; programs are recorded again elsewhere."""
+        space: Any = sys.modules.get(self.function.__module__)
+        for name in getattr(self.function, "__qualname__", "").split("."):
+            space = getattr(space, name, None)
+        if space is self:
+            return self.function.__qualname__
+        return CompiledFunction, (self.function, self.tier, self.threads, self.most_paths)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        return CompiledFunction(copy.deepcopy(self.function, memo), self.tier, self.threads, self.most_paths)
 
     @property
     def programs(self) -> list[Program]:
@@ -102,6 +123,7 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._surroundings is None or not self._surroundings.unchanged():
             self._surroundings, self._paths = Surroundings(self.function), {}
+            self._renewed += 1
         call = take_apart(args, kwargs)
         paths = self._paths.get(call.key)
         if paths is None:
@@ -111,17 +133,22 @@ class CompiledFunction:
         if paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
             paths = self._paths.setdefault(call.key, Paths(fixed_floats=True))
-        if paths.eager or any(isinstance(x, (Traced, Layer)) for x in call.given):
+        if paths.eager or any(isinstance(x, (Traced, Outside, Layer)) for x in call.given):
             return self._eager(args, kwargs, call)
+        if paths.around is not None and not paths.around.unchanged():
+            paths.forget()
+            self._renewed += 1
         last, missed = None, None
         path = paths.first
         while path is not None:
             try:
-                return path.program.run(call.given)
+                results = path.program.run(call.given)
+                self._renewed = 0
+                return results
             except GuardMissed as miss:
                 last, missed, path = path, miss, path.branch(miss)
             except Refitted:
-                paths.first, paths.count = None, 0
+                paths.forget()
                 return self._record(args, kwargs, call, paths, None, None)
             except Exception:  # the function itself says what is wrong, if anything is
                 return self._eager(args, kwargs, call)
@@ -137,11 +164,18 @@ class CompiledFunction:
                     f"{paths.count} paths were recorded, and {guard.what} at {guard.location} still gives new values",
                 )
                 return self._eager(args, kwargs, call)
+        if self._renewed > self.most_paths:
+            self._give_up(paths, "what it reads from around it is new in every call")
+            return self._eager(args, kwargs, call)
         try:
-            listing, results = record_call(self.function, args, kwargs, call.given, paths.fixed_floats)
+            listing, results = self._recorded(args, kwargs, call, paths)
         except Untraceable as reason:
             self._give_up(paths, str(reason))
             return self._eager(args, kwargs, call)
+        except Exception as error:
+            results = self._eager(args, kwargs, call)  # which raises it again, unless recording is to blame
+            self._give_up(paths, f"it raised {type(error).__name__} when it was recorded: {error}")
+            return results
         if not paths.fixed_floats and float in kinds_of(call) and narrower(listing):
             paths.fixed_floats = True
             return self(*args, **kwargs)
@@ -150,12 +184,23 @@ class CompiledFunction:
         if last is None:
             paths.first = path
         else:
-            last.branches.append((missed.index, missed.value, path))
+            last.branches.append((missed.index, copy.copy(missed.value), path))
         try:
             path.program.expect(call.given)
             return path.program.run(call.given)
-        except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
+        except Exception:  # most likely GuardMissed: rounding decides, and a kernel rounds otherwise than NumPy
             return self._eager(args, kwargs, call)
+
+    def _recorded(self, args: Any, kwargs: Any, call: Call, paths: Paths) -> tuple[Listing, Results]:
+        """Record the function; what it reads around it, and in the objects among its arguments, is watched."""
+        assert self._surroundings is not None
+        around, objects = self._surroundings, objects_in(call.key)
+        if objects:
+            around = paths.around = Surroundings(self.function, objects)
+        recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
+        if objects:
+            self._surroundings.settle(self._surroundings.arrays, {})
+        return recorded
 
     def _give_up(self, paths: Paths, reason: str) -> None:
         paths.eager = True
@@ -169,7 +214,11 @@ class CompiledFunction:
         """Call the function itself; arrays in give arrays out."""
         if any(isinstance(x, Tensor) for x in call.given) or not call.given:
             return self.function(*args, **kwargs)
-        as_tensors = transform(lambda x: wrap(x) if isinstance(x, (np.ndarray, np.generic)) else x, (args, kwargs))
+        kinds = (np.ndarray, np.generic) if any(p is not float for p in varying(call.key)) else (float, np.generic)
+        as_tensors = transform(
+            lambda x: wrap(np.asarray(x)[()]) if isinstance(x, kinds) and np.asarray(x).dtype.kind in "biufc" else x,
+            (args, kwargs),
+        )
         result = self.function(*as_tensors[0], **as_tensors[1])
         return transform(lambda x: x._data if isinstance(x, Tensor) else x, result)
 

@@ -28,7 +28,7 @@ def separate(results: list[Any], which: Sequence[int], others: Sequence[Any]) ->
         z = results[i]
         if type(z) is not np.ndarray:
             continue
-        same = any([z is x for x in arrays]) or any([z is x for j, x in enumerate(results) if j != i])
+        same = any(z is x for x in arrays) or any(z is x for j, x in enumerate(results) if j != i)
         if same or (z.base is not None and _overlaps(z, arrays, results, i)):
             results[i] = z.copy()
 
@@ -36,6 +36,6 @@ def separate(results: list[Any], which: Sequence[int], others: Sequence[Any]) ->
 def _overlaps(z: np.ndarray, arrays: Sequence[np.ndarray], results: Sequence[Any], i: int) -> bool:
     if 0 in z.strides and z.size > 1:
         return True  # one number in several places
-    if any([np.may_share_memory(z, x) for x in arrays]):
+    if any(np.may_share_memory(z, x) for x in arrays):
         return True
-    return any([j != i and type(x) is np.ndarray and np.may_share_memory(z, x) for j, x in enumerate(results)])
+    return any(j != i and type(x) is np.ndarray and np.may_share_memory(z, x) for j, x in enumerate(results))

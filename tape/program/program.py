@@ -39,17 +39,21 @@ class GuardMissed(RuntimeError):
     """
 
     def __init__(self, index: int, guard: Guard, value: Any):
+        super().__init__(index, guard, value)
         self.index, self.guard, self.value = index, guard, value
-        super().__init__(
+
+    def __str__(self) -> str:
+        guard = self.guard
+        return (
             f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it "
-            f"gives {shown(value)}.\n  asked at {guard.location}\n"
+            f"gives {shown(self.value)}.\n  asked at {guard.location}\n"
             "Call the function through tape.compile, which records every path taken, or choose with tape.where()."
         )
 
 
 def shown(value: Any) -> str:
     """A value in a message."""
-    return repr(value.item() if np.size(value) == 1 else value)
+    return repr(np.asarray(value).item() if np.size(value) == 1 else value)
 
 
 class Program(Display):
@@ -128,7 +132,7 @@ class Program(Display):
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
         assert self.results is not None
-        if self.without_history and any([t._node is not None for t in self.without_history]):
+        if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.plain:
             return self.results.build(list(map(unboxed, self.verified(given))))
@@ -250,7 +254,9 @@ def record(
     """
     call = take_apart(args, kwargs)
     listing, results = record_call(function, args, kwargs, call.given, fixed_floats=False)
-    return Program(listing, results, call.key, tier, threads)
+    program = Program(listing, results, call.key, tier, threads)
+    program.expect(call.given)
+    return program
 
 
 def load(path: str | os.PathLike[str]) -> Program:

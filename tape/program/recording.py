@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,11 @@ from ..func.tree import Structure, build, leaves_of, structure_of
 from ..level import live
 from ..tensor import Tensor
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
+from .fingerprint import fingerprint
 from .listing import Listing, listing_of
+from .outside import stand_in, standing
 from .signature import rebuilt
+from .surroundings import Surroundings
 from .trace import Trace, Untraceable
 from .traced import Traced, traced
 
@@ -62,30 +65,56 @@ def copied(x: Any) -> Any:
 
 
 def record_call(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    given: list[Any],
+    fixed_floats: bool,
+    around: Surroundings | None = None,
 ) -> tuple[Listing, Results]:
     """Call a function on traced arguments: what it did as a list, and what it returned.
+
+    The tensors `around` it are constants of the list, and what else is there must stay what it is.
 
     Raises:
         Untraceable: if it did something that a list cannot repeat.
     """
+    around = around or Surroundings(function)
+    if around.names("is_grad_enabled"):
+        raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
     args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
-    before = _random_state()
+    before = _random_state(), around.states()
+    contents = {k: fingerprint(a) for k, a in around.arrays.items() if a.nbytes <= LARGE}
     try:
-        with trace.recording():
+        with trace.recording(), standing(around.tensors, trace):
             tree = function(*args, **kwargs)
-        structure, leaves = structure_of(tree), [live(x) for x in leaves_of(tree)]
+            structure, leaves = structure_of(tree), [stand_in(live(x), trace) for x in leaves_of(tree)]
         rows: dict[int, int] = {}
         for i, x in enumerate(leaves):
             if isinstance(x, Traced):
                 leaves[i] = Place(rows.setdefault(x._row, len(rows)))
+            elif holds_traced(x):
+                raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
     finally:
         trace.open = False
-    if _random_state() != before:
+    if (_random_state(), around.states()) != before:
         raise Untraceable("it drew random numbers, which every replay would repeat")
+    trace.check_captured()
+    if any(fingerprint(around.arrays[k]) != content for k, content in contents.items()):
+        raise Untraceable("it changed an array from outside in place, which every replay would repeat")
+    around.settle(trace.captured, contents)
     return listing_of(trace, rows), Results(structure, leaves, len(rows))
+
+
+LARGE = 1 << 23
+"""Arrays around a function of more bytes are not looked at before it is recorded."""
+
+
+def holds_traced(x: Any) -> bool:
+    """Whether something is returned that a replay cannot make again: it computes later, or has tensors inside."""
+    return isinstance(x, Iterator) or any(isinstance(v, Traced) for v in getattr(x, "__dict__", {}).values())
 
 
 def _random_state() -> Any:

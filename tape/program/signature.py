@@ -11,6 +11,7 @@ from ..func.tree import Structure, build, leaves_like, leaves_of, structure_of
 from ..record import masked_error
 from ..spec import Spec, spec
 from ..tensor import Tensor
+from .surroundings import SETTLED
 
 
 class Call(NamedTuple):
@@ -78,6 +79,11 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     return Call((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
 
 
+def objects_in(key: Any) -> list[Any]:
+    """The arguments in a key that may change while they stay the same objects."""
+    return [p.value for p in key if isinstance(p, Fixed) and not isinstance(p.value, SETTLED)]
+
+
 def varying(key: Any) -> list[Any]:
     """The parts of a key that stand for what varies: a spec for an array, one in a tuple for a tensor, ``float``."""
     return [p for p in key if p is float or isinstance(p, Spec) or (type(p) is tuple and isinstance(p[0], Spec))]
@@ -104,6 +110,10 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     if isinstance(x, float) and not fixed_floats:
         given.append(float(x))
         return float
+    if isinstance(x, np.ndarray):  # of things that are no numbers: another one when they change
+        return Fixed((np.ndarray, x.dtype, x.shape, *x.ravel().tolist()))
+    if isinstance(x, (set, bytearray)):
+        return Fixed((type(x), frozenset(x) if isinstance(x, set) else bytes(x)))
     return Fixed(x)
 
 

@@ -1,76 +1,225 @@
 """What a function reads from around it, so that a recorded list is not used after it has changed.
 
-A recorded list holds what the function found in its closure and in the globals that it names: numbers,
-arrays, tensors, other functions.  When one of these names stands for something else, the function is
-recorded again.  Arrays and tensors that are changed in place are read anew by every replay anyway.
-Attributes of objects are not watched.
+A recorded list holds what the function found in its closure, in the globals that it names, in its defaults,
+in the attributes that it names of objects and modules, and in lists and dicts of these.  When one of them stands
+for something else, the function is recorded again.  Tensors that it finds there are read anew by every replay;
+so are arrays that meet what is recorded, and other arrays are verified to hold what they held.
+
+Not noticed: what is behind more than `DEEPEST` names, behind ``__slots__``, properties and files; and an array
+that is computed with both by NumPy alone and beside traced values.  What a function appends to a list, or adds to
+a dict, is added when it is recorded, not by replays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+import functools
+import itertools
+import random
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..location import in_library
 from ..tensor import Tensor
+from .fingerprint import fingerprint
 
 DEEPEST = 8
-WATCHED = (int, float, complex, str, bytes, tuple, frozenset, type(None), np.ndarray, np.generic, Tensor, FunctionType)
+LONGEST = 1 << 10
+PLAIN = (int, float, complex, str, bytes)
+SETTLED = (*PLAIN, type(None), CodeType, np.generic, np.dtype)
+CALLED = ("__call__", "__init__")
+"""Methods that run without being named."""
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _MISSING = object()
+_OTHERS = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class Surroundings:
-    """The names that a function and the functions it names read, and what they stand for."""
+    """The names that a function and the functions it names read, and what they stand for.
 
-    __slots__ = ("_cells", "_names")
+    Attributes:
+        tensors: those found there.
+        arrays: by identity, those found there.
+        generators: of random numbers.
+    """
 
-    def __init__(self, function: Callable[..., Any]):
+    __slots__ = ("_attributes", "_cells", "_contents", "_names", "_parts", "_seen", "arrays", "generators", "tensors")
+
+    def __init__(self, function: Callable[..., Any], objects: Iterable[Any] = ()):
         self._cells: list[tuple[Any, Any]] = []
-        self._names: list[tuple[dict[str, Any], str, Any]] = []
-        self._look(function, set(), 0)
+        self._names: list[tuple[Any, str, Any]] = [(vars(dtypes), "_default", dtypes.get_default_dtype())]
+        self._parts: list[tuple[Any, list[Any]]] = []
+        self._contents: dict[int, tuple[np.ndarray, Any]] = {}
+        self.tensors: list[Tensor] = []
+        self.arrays: dict[int, np.ndarray] = {}
+        self.generators: list[Any] = []
+        self._seen: dict[int, Any] = {}
+        self._attributes: set[str] = set(CALLED)
+        waiting: list[tuple[Any, int]] = []
+        for thing in (function, *objects):
+            self._look(thing, 0, waiting)
+        known = -1
+        while known != len(self._attributes) + len(waiting):  # looking at a method may bring new names
+            known = len(self._attributes) + len(waiting)
+            for thing, depth in waiting[:]:
+                self._look_into(thing, depth, waiting)
+        self._seen = {}
 
-    def _look(self, function: Any, seen: set[int], depth: int) -> None:
-        function = getattr(function, "__func__", function)
-        if not isinstance(function, FunctionType):
-            function = getattr(function, "__wrapped__", None)
-        if not isinstance(function, FunctionType) or id(function) in seen or depth > DEEPEST:
+    def _look(self, thing: Any, depth: int, waiting: list[tuple[Any, int]]) -> None:
+        if isinstance(thing, SETTLED) or depth > DEEPEST or id(thing) in self._seen:
             return
-        seen.add(id(function))
+        self._seen[id(thing)] = thing
+        follow = functools.partial(self._follow, depth=depth + 1, waiting=waiting)
+        if isinstance(thing, Tensor):
+            self.tensors.append(thing)
+        elif isinstance(thing, np.ndarray):
+            self.arrays[id(thing)] = thing
+        elif isinstance(thing, GENERATORS):
+            self.generators.append(thing)
+        elif isinstance(thing, FunctionType):
+            self._look_at_function(thing, follow)
+        elif isinstance(thing, MethodType):
+            follow((thing.__func__, thing.__self__))
+        elif isinstance(thing, functools.partial):
+            follow((thing.func, *thing.args, *thing.keywords.values()))
+        elif isinstance(thing, (list, tuple, dict, set)):
+            self._look_at_container(thing, follow)
+        elif isinstance(getattr(thing, "__wrapped__", None), FunctionType):
+            follow((thing.__wrapped__,))
+        elif is_users(thing):
+            waiting.append((thing, depth))
+
+    def _follow(self, things: Iterable[Any], depth: int, waiting: list[tuple[Any, int]]) -> None:
+        for thing in things:
+            self._look(thing, depth, waiting)
+
+    def _look_at_function(self, function: FunctionType, follow: Callable[[Iterable[Any]], None]) -> None:
         for cell in function.__closure__ or ():
             try:
                 value = cell.cell_contents
             except ValueError:
                 continue
-            if isinstance(value, WATCHED):
-                self._cells.append((cell, value))
-            self._look(value, seen, depth + 1)
+            self._cells.append((cell, value))
+            follow((value,))
+        if function.__defaults__ or function.__kwdefaults__:
+            follow((function.__defaults__, function.__kwdefaults__))
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None:
+            follow((wrapped,))
         if in_library(function.__code__.co_filename):
             return
         for name in names_in(function.__code__):
+            self._attributes.add(name)
             value = function.__globals__.get(name, _MISSING)
-            if isinstance(value, WATCHED):
+            if value is not _MISSING and not isinstance(value, ModuleType):
                 self._names.append((function.__globals__, name, value))
-                self._look(value, seen, depth + 1)
+            follow((value,))
+
+    def _look_at_container(self, container: Any, follow: Callable[[Iterable[Any]], None]) -> None:
+        if len(container) > LONGEST:
+            return
+        parts = parts_of(container)
+        if type(container) is not tuple:
+            self._parts.append((container, parts))
+        follow(parts)
+
+    def _look_into(self, thing: Any, depth: int, waiting: list[tuple[Any, int]]) -> None:
+        """Watch the attributes of an object that the function names."""
+        kind = thing if isinstance(thing, type) else type(thing)
+        spaces = [] if isinstance(thing, ModuleType) else [vars(k) for k in kind.__mro__ if k is not object]
+        if thing is not kind and hasattr(thing, "__dict__"):
+            spaces.append(vars(thing))
+        if spaces and spaces[-1] is getattr(thing, "__dict__", None):
+            self._watch_missing(spaces)
+        for space in spaces:
+            for name in self._attributes & set(space):
+                key = id(space), name
+                if key not in self._seen:
+                    self._seen[key] = space  # type: ignore[index]
+                    self._names.append((space, name, space[name]))
+                    self._look(space[name], depth + 1, waiting)
+
+    def _watch_missing(self, spaces: list[Any]) -> None:
+        """Notice when an object gets an attribute of its own in the place of its class's."""
+        own = spaces[-1]
+        for name in self._attributes & set().union(*spaces[:-1]) - set(own):
+            if (id(own), name) not in self._seen:
+                self._seen[id(own), name] = own  # type: ignore[index]
+                self._names.append((own, name, _MISSING))
 
     def unchanged(self) -> bool:
         """Whether every name still stands for what it did."""
-        for cell, value in self._cells:
-            if cell.cell_contents is not value and not equal(cell.cell_contents, value):
-                return False
+        try:
+            for cell, value in self._cells:
+                if cell.cell_contents is not value and not equal(cell.cell_contents, value):
+                    return False
+        except ValueError:  # it is empty now
+            return False
         for space, name, value in self._names:
             now = space.get(name, _MISSING)
             if now is not value and not equal(now, value):
                 return False
-        return True
+        for container, parts in self._parts:
+            now = parts_of(container)
+            if len(now) != len(parts) or not all(map(alike, now, parts)):
+                return False
+        return not self._contents or all(fingerprint(array) == print for array, print in self._contents.values())
+
+    def settle(self, captured: Iterable[int], before: dict[int, Any]) -> None:
+        """After a recording: take in what it appended, and watch the arrays that it did not capture."""
+        for k, (container, parts) in enumerate(self._parts):
+            now = parts_of(container)
+            if len(now) > len(parts) and all(map(alike, now, parts)):
+                self._parts[k] = container, now
+        for k in self.arrays.keys() - set(captured) - self._contents.keys():
+            self._contents[k] = self.arrays[k], before.get(k) or fingerprint(self.arrays[k])
+
+    def names(self, name: str) -> bool:
+        """Whether the function, or one that it names, names something."""
+        return name in self._attributes
+
+    def states(self) -> list[Any]:
+        """The states of the generators."""
+        return [state_of(g) for g in self.generators]
+
+
+def state_of(generator: Any) -> str:
+    if isinstance(generator, np.random.Generator):
+        return repr(generator.bit_generator.state)
+    return repr(generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate())
+
+
+def parts_of(container: Any) -> list[Any]:
+    """What is in a container, keys included."""
+    return list(itertools.chain.from_iterable(container.items())) if isinstance(container, dict) else list(container)
+
+
+def alike(now: Any, value: Any) -> bool:
+    return now is value or equal(now, value)
 
 
 def equal(now: Any, value: Any) -> bool:
     """Whether something is the same number or text as before, if it is not the same object."""
-    plain = (int, float, complex, str, bytes)
-    return type(now) is type(value) and isinstance(value, plain) and bool(now == value) and repr(now) == repr(value)
+    if type(now) is not type(value):
+        return False
+    if type(now) is MethodType:
+        return bool(now == value)
+    return isinstance(value, PLAIN) and bool(now == value) and repr(now) == repr(value)
+
+
+def is_users(thing: Any) -> bool:
+    """Whether an object, a class or a module is the user's rather than a library's."""
+    if isinstance(thing, ModuleType):
+        file = getattr(thing, "__file__", None)
+        return bool(file) and not in_library(file) and not file.startswith(_OTHERS)
+    kind = thing if isinstance(thing, type) else type(thing)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return kind.__module__ != "builtins" and not in_library(file)
 
 
 def names_in(code: CodeType) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from ..record import getframe
 from ..spec import Spec, spec_of
 from ..tensor import Tensor
 from ..wengert import current
+from .fingerprint import fingerprint
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
 WIDTH = 7
@@ -94,6 +95,7 @@ class Trace:
         guards: what Python was told, in order.
         stopped: numbers of the records through which no gradient flows.
         hooks: by number, what is called with the adjoint of a record.
+        own: by identity, ordinary tensors that stand for a record, and its number.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
     """
 
@@ -113,6 +115,8 @@ class Trace:
         self.wengert = current()
         self._numbers: dict[Any, int] = {}
         self._objects: dict[int, int] = {}
+        self._prints: dict[int, Any] = {}
+        self.own: dict[int, tuple[Tensor, int]] = {}
 
     def __len__(self) -> int:
         return len(self.values)
@@ -156,11 +160,29 @@ class Trace:
 
     def capture(self, thing: Any) -> int:
         """The row of an array or tensor that comes from outside; it is read anew on every replay."""
+        if id(thing) in self.own:
+            return self.own[id(thing)][1]
         found = self._objects.get(id(thing))
         if found is None:
-            value = thing._data if isinstance(thing, Tensor) else thing
+            value = value_in(thing)
             found = self._objects[id(thing)] = self._constant(thing, value)
+            self._prints[found] = fingerprint(value)
         return found
+
+    @property
+    def captured(self) -> Iterable[int]:
+        """Identities of the arrays and tensors from outside that became constants."""
+        return self._objects.keys()
+
+    def check_captured(self) -> None:
+        """Raise if an array was changed after it had been read, for a replay would read what it held at last.
+
+        Raises:
+            Untraceable: if one was.
+        """
+        for row, print in self._prints.items():
+            if fingerprint(value_in(self.constants[self.fields(row)[X]])) != print:
+                raise Untraceable("an array that is no argument was changed in place after it had been used")
 
     def _constant(self, thing: Any, value: Any) -> int:
         self.constants.append(thing)
@@ -255,6 +277,14 @@ class Trace:
 
     def spec(self, number: int) -> Spec | None:
         return self.fields(number)[SPEC]
+
+
+_DATA: Any = Tensor.__dict__["_data"]
+
+
+def value_in(thing: Any) -> Any:
+    """The value of an array or tensor, whatever a tensor stands for while it is recorded."""
+    return _DATA.__get__(thing) if isinstance(thing, Tensor) else thing
 
 
 NUMBERS = (int, float, bool, complex)

@@ -14,6 +14,7 @@ from ..functions import FUNCTIONS
 from ..hooks import RemovableHandle
 from ..inplace import NOT_AUGMENTED
 from ..level import Layer, innermost, live
+from ..location import in_library
 from ..operators import is_operand
 from ..record import getframe, new, plain_array, plain_number
 from ..tensor import Tensor
@@ -108,7 +109,9 @@ class Traced(Tensor):
         return complex(self.item())
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        return np.array(self._trace.guard(self._row, "numpy()"))
+        value = np.array(self._trace.guard(self._row, "numpy()"))
+        value.flags.writeable = False  # what is written there would not reach the tensor
+        return value
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype=dtype)
@@ -142,7 +145,11 @@ class Traced(Tensor):
             raise Untraceable("requires_grad was switched off")
         return self
 
-    requires_grad = property(lambda self: self._spec.inexact)
+    @property
+    def requires_grad(self) -> bool:
+        if not in_library(getframe(1).f_code.co_filename):
+            raise Untraceable("requires_grad was asked for, which every call decides for itself")
+        return self._spec.inexact
 
     def retain_grad(self) -> None:
         raise Untraceable("retain_grad() was called; use tape.autograd.grad inside a compiled function")

@@ -1,0 +1,27 @@
+"""Telling whether the numbers in an array are still the same, without keeping large ones."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+SMALL = 1 << 12
+LARGE, ROW = 1 << 20, 1 << 14
+"""Bytes from which on sums along two directions are taken, which is several times faster; and of one of their rows."""
+
+
+def fingerprint(value: Any) -> Any:
+    """Something that is equal as long as an array, or a number, is the same in every bit."""
+    value = np.asarray(value)
+    if value.dtype.hasobject:
+        return value.shape, list(value.flat)
+    if value.nbytes <= SMALL:
+        return value.shape, value.dtype, value.tobytes()
+    content = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    if value.nbytes < LARGE:
+        return value.shape, value.dtype, zlib.crc32(content)
+    square = content[: len(content) // ROW * ROW].view(np.uint64).reshape(-1, ROW // 8)
+    sums = [zlib.crc32(square.sum(axis=axis)) for axis in (0, 1)]
+    return value.shape, value.dtype, *sums, zlib.crc32(content[square.nbytes :])

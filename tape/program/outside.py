@@ -1,0 +1,180 @@
+"""Ordinary tensors that stand for records while a function is recorded.
+
+A tensor that the function finds around itself is not an argument, and Python would see its value, or
+compute with it, without anything being recorded.  So its class is `Outside` meanwhile: it behaves as the traced
+tensor of the constant that it is.  An ordinary tensor that the function makes itself, and writes a traced
+value into, becomes an `Outside` too, and stands for what the changes made of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ops import Op
+
+from ..record import bind, lift
+from ..tensor import Tensor
+from .trace import Trace, Untraceable, value_in
+from .traced import Traced, traced
+
+_OPEN: dict[int, list[Trace]] = {}
+_lock = threading.Lock()
+
+
+class Outside(Tensor):
+    """A tensor that stands for a record of the trace that its thread is recording; elsewhere an ordinary one."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        trace = recorded_here()
+        if trace is None:
+            return bind(op, operands, params, lift=_lift)
+        return Traced.__bind__(op, [stand_in(x, trace) for x in operands], params)
+
+    @property
+    def _data(self) -> Any:
+        trace = recorded_here()
+        return value_in(self) if trace is None else stand_in(self, trace)._data
+
+    @_data.setter
+    def _data(self, value: Any) -> None:
+        if recorded_here() is not None:
+            raise changed_outside()
+        Tensor.__dict__["_data"].__set__(self, value)
+
+
+def _detached(self: Any) -> Any:
+    trace = recorded_here()
+    return Tensor.data.fget(self) if trace is None else stand_in(self, trace).detach()  # type: ignore[attr-defined]
+
+
+def _replaced(self: Any, value: Any) -> None:
+    if recorded_here() is not None:
+        raise changed_outside()
+    Tensor.data.fset(self, value)  # type: ignore[attr-defined]
+
+
+Outside.data = property(_detached, _replaced)  # type: ignore[attr-defined]
+
+
+def _lift(x: Any) -> Any:
+    return value_in(x) if type(x) is Outside else lift(x)
+
+
+def recorded_here() -> Trace | None:
+    """The trace that this thread is recording, the innermost if there are several."""
+    traces = _OPEN.get(threading.get_ident())
+    return traces[-1] if traces else None
+
+
+def stand_in(x: Any, trace: Trace) -> Any:
+    """The traced tensor that an ordinary one stands for; anything else is itself."""
+    if type(x) is not Outside:
+        return x
+    own = trace.own.get(id(x))
+    return traced(trace, trace.capture(x)) if own is None else traced(trace, own[1])
+
+
+def adopt(value: Traced, target: Tensor) -> bool:
+    """Let a tensor that the function made stand for a record, because a traced value is written into it."""
+    trace = value._trace
+    if type(target) is Traced or not trace.open:
+        return False
+    if type(target) is Outside:
+        return True
+    if type(target) is not Tensor or target._node is not None or target._of is not None or target._views:
+        raise Untraceable("a traced value is written into a tensor from outside, or into a view")
+    trace.own[id(target)] = target, trace.operand(value_in(target).copy())
+    target.__class__ = Outside
+    return True
+
+
+def changed_outside() -> Untraceable:
+    return Untraceable("a tensor from outside of the function is changed in place, which every replay would repeat")
+
+
+@contextmanager
+def standing(tensors: Iterable[Tensor], trace: Trace) -> Iterator[None]:
+    """These tensors stand for constants of the trace meanwhile, in this thread."""
+    mine = [t for t in tensors if type(t) is Tensor or type(t) is Outside]
+    traces = _OPEN.setdefault(threading.get_ident(), [])
+    with _lock:
+        for t in mine:
+            _HELD[id(t)] = _HELD.get(id(t), 0) + 1
+            t.__class__ = Outside
+    traces.append(trace)
+    try:
+        yield
+    finally:
+        traces.pop()
+        if not traces:
+            _OPEN.pop(threading.get_ident(), None)
+        with _lock:
+            for t in mine:
+                _HELD[id(t)] -= 1
+                if not _HELD[id(t)]:
+                    del _HELD[id(t)]
+                    t.__class__ = Tensor
+            for t, _ in trace.own.values():
+                t.__class__ = Tensor
+
+
+_HELD: dict[int, int] = {}
+"""By identity, how many recordings a tensor stands for something in."""
+
+
+def _asked(name: str) -> Callable[..., Any]:
+    """A method that a traced tensor has in its own way."""
+    plain = getattr(Tensor, name)
+
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
+        trace = recorded_here()
+        if trace is None:
+            return plain(self, *args, **kwargs)
+        return getattr(stand_in(self, trace), name)(*args, **kwargs)
+
+    return ask
+
+
+def _changing(name: str) -> Callable[..., Any]:
+    """A method that changes a tensor in place."""
+    plain = getattr(Tensor, name)
+
+    def change(self: Any, *args: Any, **kwargs: Any) -> Any:
+        trace = recorded_here()
+        if trace is None:
+            return plain(self, *args, **kwargs)
+        if id(self) not in trace.own:
+            raise changed_outside()
+        now = stand_in(self, trace)
+        getattr(now, name)(*args, **kwargs)
+        trace.own[id(self)] = self, now._row
+        return None if name == "__setitem__" else self
+
+    return change
+
+
+KEPT = {"requires_grad_", "retain_grad", "register_hook", "backward"}
+"""What a tensor does in its own way even while it stands for a record."""
+ASKED = {"__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__"}
+
+
+def _changes(name: str) -> bool:
+    """Whether a method of this name changes its tensor in place."""
+    if name.startswith("__"):
+        return name == "__setitem__" or (name.startswith("__i") and hasattr(Tensor, f"__{name[3:]}"))
+    return name.endswith("_")
+
+
+for _name, _own in list(vars(Traced).items()):
+    if callable(_own) and _name not in KEPT and hasattr(Tensor, _name):
+        if _changes(_name):
+            setattr(Outside, _name, _changing(_name))
+        elif _name in ASKED or not _name.startswith("__"):
+            setattr(Outside, _name, _asked(_name))
+Traced.__adopt__ = adopt  # type: ignore[attr-defined]
