@@ -130,6 +130,14 @@ def test_each_path_is_recorded_once():
     assert len(fast.programs) == 8
 
 
+def test_each_path_of_a_plain_number_is_recorded():
+    fast = compile(lambda x: x - x if x < 0 else x)
+    assert [fast(x) for x in (-1.3, 1.34, -2.0, 2.0)] == [0.0, 1.34, 0.0, 2.0]
+    assert len(fast.programs) == 2
+    with pytest.raises(GuardMissed, match=r"bool\(\) gives True, and for these inputs it gives False"):
+        fast.programs[0].run([1.0])
+
+
 def test_a_loop_until_convergence():
     @compile
     def root(a):
