@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from . import liveness
+from .location import Location, locate
 from .locks import in_child, new_lock
-from .row import HANDLE, WIDTH, XV, YV, ZV
+from .row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV
 
 THREAD_SHIFT = 40
 ROWS_BETWEEN_SCANS = 1 << 14
@@ -98,6 +99,11 @@ class WengertList:
     def row(self, position: int) -> list[Any]:
         """The fields of one record."""
         return self.rows[position * WIDTH : (position + 1) * WIDTH]
+
+    def location(self, position: int) -> Location:
+        """The user's line that made a record."""
+        row = self.row(position)
+        return locate(row[CODE], row[LASTI])
 
     def account(self, nbytes: int) -> None:
         """Count memory that records may hold, so that large arrays bring the next scan forward."""
