@@ -24,6 +24,7 @@ from .listing import Listing
 from .passes import shorten
 from .recording import Results, record_call
 from .replay import Refitted, Replay
+from .short import Way
 from .signature import gives_tensors, take_apart
 from .trace import CONSTANT, INPUT, Guard, near
 
@@ -93,6 +94,8 @@ class Program(Display):
         self.plain = not self.captures and not self.tensors
         self._lock = threading.Lock()
         self._derived: dict[Any, Program] = {}
+        self._way: Way | None = None
+        self._until = 0
 
     @cached_property
     def listing(self) -> Listing:
@@ -131,16 +134,30 @@ class Program(Display):
 
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
+        if self._way is not None and self.replays < self._until:
+            self.replays += 1
+            return self._way(given)
         assert self.results is not None
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.plain:
-            return self.results.build(list(map(unboxed, self.verified(given))))
+            self.replay.replays = self.replays
+            results = self.results.build(list(map(unboxed, self.verified(given))))
+            self._look()
+            return results
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if tracked and current().recording:
             return self.results.build(REPLAY(*given, *self.captures, program=self))
         values = self.evaluate(given)
         return self.results.build([wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values)))
+
+    def _look(self) -> None:
+        """Find out whether there is a short way until something is compiled again."""
+        replay = self.replay
+        if self.guards or self._until == replay.until:
+            return
+        assert self.results is not None
+        self._way, self._until = replay.short_way(self.results), replay.until
 
     def evaluate(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays or tensors, as arrays, after the guards have been verified."""

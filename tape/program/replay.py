@@ -17,6 +17,8 @@ from .kernels import interpretable, kernel_for
 from .layout import Layout
 from .listing import Listing, op_number
 from .ownership import separate, suspects
+from .recording import Results
+from .short import Way, short_way
 from .tiers import INTERPRET, first_tier, next_tier
 from .trace import CONSTANT, INPUT
 
@@ -33,6 +35,7 @@ class Replay:
 
     Attributes:
         steps: what is done, in order.
+        until: the number of the replay before which something is compiled again.
     """
 
     def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None):
@@ -64,7 +67,7 @@ class Replay:
     def _look(self) -> None:
         """Find the short way, and when to look for a better tier."""
         self._direct = self._directly()
-        self._next = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
+        self.until = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
 
     def _upgrade(self) -> None:
         """Compile what has run often enough."""
@@ -89,10 +92,16 @@ class Replay:
             return None
         return step.caller.renamed(inputs), [step.makes.index(k) for k in self.outputs]
 
+    def short_way(self, results: Results) -> Way | None:
+        """From the inputs to the results of the function, if that is one kernel and little else."""
+        if self._direct is None or self.captured or self.suspects:
+            return None
+        return short_way(*self._direct, results)
+
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs."""
         self.replays += 1
-        if self.replays >= self._next:
+        if self.replays >= self.until:
             self._upgrade()
         if self._direct is not None:
             caller, order = self._direct
