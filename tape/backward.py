@@ -17,13 +17,13 @@ from .chain import Chain, apply
 from .changes import check_unchanged
 from .engine import differentiate, node_of
 from .hooks import retain_grad
-from .leaf import materialise
 from .locks import new_lock
 from .node import GradientEdge, Place, tensor_at
 from .propagate import key
 from .record import wrap
 from .tensor import Tensor, method
 from .untraced import untraced
+from .views import materialise
 from .wengert import current
 
 Tuple = tuple[Tensor, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .record import wrap
 from .tensor import Tensor
-from .version import owner
+from .views import owner
 
 
 class Guarded:

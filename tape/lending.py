@@ -19,7 +19,6 @@ from .tensor import Tensor
 from .untraced import untraced
 from .wengert import WengertList, list_of
 
-
 MANY = 512
 """From this many records with hooks on, it is worth asking Python's collector who holds them, which takes some time."""
 
@@ -84,7 +83,7 @@ def lend_hooks(wengert: WengertList) -> bool:
     borrowers: dict[int, list[Any]] = {h: [] for h in free}
     for holder in gc.get_referrers(*handles.values()):
         handle = holder._node if isinstance(holder, Tensor) else getattr(holder, "_handle", None)
-        if type(handle) is int and handle is handles.get(handle):
+        if isinstance(handle, int) and handle is handles.get(handle):
             borrowers[handle].append(holder)
     for h in free:
         references = sys.getrefcount(handles[h]) - UNCOUNTED - 2  # the row's, and that of `handles`
