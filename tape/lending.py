@@ -82,7 +82,7 @@ def lend_hooks(wengert: WengertList) -> bool:
     handles = {h: rows[wengert.locate(h) * WIDTH + HANDLE] for h in free}
     borrowers: dict[int, list[Any]] = {h: [] for h in free}
     for holder in gc.get_referrers(*handles.values()):
-        handle = holder._node if isinstance(holder, Tensor) else getattr(holder, "_handle", None)
+        handle: Any = holder._node if isinstance(holder, Tensor) else getattr(holder, "_handle", None)
         if isinstance(handle, int) and handle is handles.get(handle):
             borrowers[handle].append(holder)
     for h in free:
