@@ -6,7 +6,7 @@ import copy
 import functools
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ class Paths:
     A guard that misses leads on to the program that was recorded for the value that it met.
     """
 
-    def __init__(self, fixed_floats: bool = False) -> None:
+    def __init__(self, key: Hashable, fixed_floats: bool = False) -> None:
+        self.tensors = any(type(part) is tuple for part in varying(key))
         self.first: Path | None = None
         self.count = 0
         self.missed = 0
@@ -129,11 +130,11 @@ class CompiledFunction:
         if paths is None:
             while len(self._paths) >= MOST_SIGNATURES:
                 self._paths.pop(next(iter(self._paths)), None)
-            paths = self._paths[call.key] = Paths()
+            paths = self._paths[call.key] = Paths(call.key)
         if paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
-            paths = self._paths.setdefault(call.key, Paths(fixed_floats=True))
-        if paths.eager or any(isinstance(x, (Traced, Outside, Layer)) for x in call.given):
+            paths = self._paths.setdefault(call.key, Paths(call.key, fixed_floats=True))
+        if paths.eager or (paths.tensors and any(isinstance(x, (Traced, Outside, Layer)) for x in call.given)):
             return self._eager(args, kwargs, call)
         if paths.around is not None and not paths.around.unchanged():
             paths.forget()

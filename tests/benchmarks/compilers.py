@@ -38,8 +38,10 @@ class Compiled(Whole):
     def _total(self, xp: Any, work: Work) -> Any:
         """The sum of what the program returns; the program itself where that is one number."""
 
+        program = work.program
+
         def total(*inputs: Any) -> Any:
-            y = work.program(xp, *inputs)
+            y = program(xp, *inputs)
             return y.sum() if y.ndim else y
 
         return total
