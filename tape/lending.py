@@ -82,8 +82,8 @@ def lend_hooks(wengert: WengertList) -> bool:
     handles = {h: rows[wengert.locate(h) * WIDTH + HANDLE] for h in free}
     borrowers: dict[int, list[Any]] = {h: [] for h in free}
     for holder in gc.get_referrers(*handles.values()):
-        handle: Any = holder._node if isinstance(holder, Tensor) else getattr(holder, "_handle", None)
-        if isinstance(handle, int) and handle is handles.get(handle):
+        handle = _handle_of(holder)
+        if handle is handles.get(handle):
             borrowers[handle].append(holder)
     for h in free:
         references = sys.getrefcount(handles[h]) - UNCOUNTED - 2  # the row's, and that of `handles`
@@ -93,3 +93,9 @@ def lend_hooks(wengert: WengertList) -> bool:
             for holder in borrowers[h]:
                 object.__setattr__(holder, "_loan", loan)
     return True
+
+
+def _handle_of(holder: Any) -> int:
+    """The handle that a tensor or node holds; −1 of anything else."""
+    handle = holder._node if isinstance(holder, Tensor) else getattr(holder, "_handle", None)
+    return handle if type(handle) is int and hasattr(type(holder), "_loan") else -1
