@@ -67,6 +67,7 @@ class Program(Display):
         recorded: the list as it was recorded.
         guards: what must hold for a replay to be right.
         replays: how often it ran; `missed` says how often a guard did not hold.
+        way: what to do instead of all else, up to replay number `until`.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
@@ -94,8 +95,8 @@ class Program(Display):
         self.plain = not self.captures and not self.tensors
         self._lock = threading.Lock()
         self._derived: dict[Any, Program] = {}
-        self._way: Way | None = None
-        self._until = 0
+        self.way: Way | None = None
+        self.until = 0
 
     @cached_property
     def listing(self) -> Listing:
@@ -134,9 +135,9 @@ class Program(Display):
 
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
-        if self._way is not None and self.replays < self._until:
+        if self.way is not None and self.replays < self.until:
             self.replays += 1
-            return self._way(given)
+            return self.way(given)
         assert self.results is not None
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
@@ -154,10 +155,10 @@ class Program(Display):
     def _look(self) -> None:
         """Find out whether there is a short way until something is compiled again."""
         replay = self.replay
-        if self.guards or self._until == replay.until:
+        if self.guards or self.until == replay.until:
             return
         assert self.results is not None
-        self._way, self._until = replay.short_way(self.results), replay.until
+        self.way, self.until = replay.short_way(self.results), replay.until
 
     def evaluate(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays or tensors, as arrays, after the guards have been verified."""

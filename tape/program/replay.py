@@ -96,7 +96,7 @@ class Replay:
         """From the inputs to the results of the function, if that is one kernel and little else."""
         if self._direct is None or self.captured or self.suspects:
             return None
-        return short_way(*self._direct, results)
+        return short_way(*self._direct, results, self.listing.inputs)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs."""

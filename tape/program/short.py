@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,19 @@ class _Kept(Frame):
         self.table[caller.first + len(caller.arrays)] = address_of(self.small)
 
 
-def short_way(caller: Caller, order: Sequence[int], results: Results) -> Way | None:
+def short_way(caller: Caller, order: Sequence[int], results: Results, inputs: int) -> Way | None:
     """What a program does from its inputs to its results, if that is short.
 
     Args:
         caller: the one kernel.
         order: for each output, which of the kernel's results it is.
         results: how the results of the function are built of the outputs.
+        inputs: how many inputs the program has.
     """
     if caller.parts is not None or caller.pools:
         return None
     build = builder(results, order)
-    return build and (_of_arrays(caller, build) if _has_arrays(caller) else _of_numbers(caller, build))
+    return build and (_of_arrays(caller, build) if _has_arrays(caller) else _of_numbers(caller, build, inputs))
 
 
 def _has_arrays(caller: Caller) -> bool:
@@ -53,22 +55,29 @@ def _kernel(caller: Caller) -> Callable[[int], None]:
     return AT_ONCE(caller.kernel.address) if group.size * len(group.rows) < BRIEF else caller.call
 
 
-def _of_numbers(caller: Caller, build: Callable[[Any], Any]) -> Way:
+def _of_numbers(caller: Caller, build: Callable[[Any], Any], inputs: int) -> Way:
     frames: list[_Kept] = []
-    names, pack, kernel = caller.numbers, caller.pack, _kernel(caller)
+    pack, kernel, pick = caller.pack, _kernel(caller), picker(caller.numbers, inputs)
 
     def way(inputs: Sequence[Any]) -> Any:
         try:
             frame = frames.pop()
         except IndexError:
             frame = _Kept(caller)
-        pack(frame.numbers, 0, *[inputs[k] for k in names])
+        pack(frame.numbers, 0, *(pick(inputs) if pick else inputs))
         kernel(frame.step)
         found = list(frame.small)
         frames.append(frame)
         return build(found)
 
     return way
+
+
+def picker(names: Sequence[int], inputs: int) -> Callable[[Sequence[Any]], Any] | None:
+    """What picks some of the inputs; None if these are all of them, in order."""
+    if list(names) == list(range(inputs)):
+        return None
+    return itemgetter(*names) if len(names) > 1 else lambda xs: [xs[k] for k in names]
 
 
 def _of_arrays(caller: Caller, build: Callable[[Any], Any]) -> Way:
