@@ -10,9 +10,9 @@ import numpy as np
 
 from .anomaly import told
 from .location import locate
-from .propagate import name_of
+from .propagate import key, name_of
 from .row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y, operands
-from .sweep_python import visit
+from .sweep_python import foreign, visit
 from .tensor import Tensor
 from .version import CHANGES, REFITS, Change, Refit, forget_released
 from .views import owner
@@ -41,10 +41,16 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
         with wengert.still():
             rows = visit(wengert, roots, wanted)
         for handle, row in rows.items():
-            if handle not in seen:
+            if handle not in seen and (wanted is None or _leads(wengert, row, rows, wanted)):
                 seen.add(handle)
                 _check(row)
                 queue += [k for k in operands(row[X], row[Y]) if type(k) is int and not wengert.owns(k)]
+
+
+def _leads(wengert: WengertList, row: list[Any], rows: dict[int, Any], wanted: set[int]) -> bool:
+    """Whether the rule of a record is run: the last one before a target, and the target's own, is not."""
+    refs = [ref for ref in operands(row[X], row[Y]) if ref is not None]
+    return any(key(ref) in wanted or ref in rows or foreign(wengert, ref) for ref in refs)
 
 
 def _suspects() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -34,7 +35,9 @@ def _counter(array: np.ndarray) -> list[int]:
 def count(tensor: Tensor) -> int:
     """How often a tensor's memory was changed in place."""
     versions = counted_with(tensor)._versions
-    return versions[0] if versions is not None else count_of(tensor._data)
+    if versions is not None:
+        return versions[0]
+    return count_of(tensor._data if type(tensor._data) is np.ndarray else base_of(tensor)._data)
 
 
 def count_of(value: Any) -> int:
@@ -49,7 +52,7 @@ class Change(NamedTuple):
     """An in-place change of memory that records may have saved.
 
     Attributes:
-        memory: gives the array that owns the memory, or the scalar, as long as it is there.
+        memory: gives the array that records may hold, or the scalar, as long as it is there.
         operation: what changed it.
         code, lasti: the user's line.
         before: per list, the last record that was there before the change.
@@ -123,11 +126,18 @@ def note(tensor: Tensor, operation: str, last: int | None = None) -> None:
     past = base_of(tensor)._was
     if past is not None:
         _note(past, lambda: past, operation, last)
-    if _references(tensor) > _ALONE:
-        value = owner(tensor._data)
-        k = id(value)
-        gone = weakref.ref(value, lambda _: CHANGES.pop(k, None)) if isinstance(value, np.ndarray) else lambda: value
-        _note(value, gone, operation, last)
+    held = _held(tensor)
+    if isinstance(held, np.ndarray):
+        _note(owner(held), weakref.ref(held, partial(_gone, id(owner(held)))), operation, last)
+    elif held is not None:
+        _note(held, lambda: held, operation, last)
+
+
+def _gone(k: int, memory: Any) -> None:
+    """Drop the note of memory, unless there is a later one of its owner."""
+    change = CHANGES.get(k)
+    if change is not None and change.memory is memory:
+        del CHANGES[k]
 
 
 def _note(value: Any, there: Callable[[], Any], operation: str, last: int | None) -> None:
@@ -139,14 +149,29 @@ def _note(value: Any, there: Callable[[], Any], operation: str, last: int | None
         forget_released()
 
 
+def _held(tensor: Tensor) -> Any:
+    """The memory if something beside the tensor holds it, or else the tensor's own look at it if something holds that.
+
+    The result of an op may be a look at an array that the op has made and let go; its record holds the look.
+    """
+    if _references(tensor) > _ALONE:
+        return owner(tensor._data)
+    return tensor._data if _looks(tensor) > _ALONE else None
+
+
 def _references(tensor: Tensor) -> int:
     memory = owner(tensor._data)
     return sys.getrefcount(memory)
 
 
+def _looks(tensor: Tensor) -> int:
+    memory = tensor._data
+    return sys.getrefcount(memory)
+
+
 def memory_is_shared(tensor: Tensor) -> bool:
     """Whether something beside this tensor holds its memory: a view, an array, a record."""
-    return _references(tensor) > _ALONE
+    return _held(tensor) is not None
 
 
 def _probe() -> Tensor:

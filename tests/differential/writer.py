@@ -87,14 +87,14 @@ class Writer:
     def changeable(self) -> str | None:
         """A tensor that may be changed in place.
 
-        Not an expanded one, into which PyTorch writes sometimes and ours never; not the result of `grad`, which
+        Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never; not the result of `grad`, which
         may share its memory with others; not one that shares its memory with another that has hooks, which
         PyTorch hands on to the new history of a view only when somebody asks for that.
         """
-        x = self.pick(lambda x: 0 not in x.stride())
-        if x is None:
+        x = self.pick()
+        sharing = self.sharing([x]) if x else set()
+        if x is None or any(0 in self.at(n).stride() for n in sharing):
             return None
-        sharing = self.sharing([x])
         hooked = {n for n in self.watched & sharing if self.at(n) is not self.at(x)}
         return None if hooked or sharing & self.given else x
 

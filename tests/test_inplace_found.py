@@ -1,0 +1,50 @@
+"""What random programs found in changes in place."""
+
+import numpy as np
+import pytest
+
+import tape
+
+A = np.random.default_rng(0).random((2, 3)) + 0.5
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.softmax(0),
+        lambda x: x.log_softmax(1),
+        lambda x: x.cumprod(0),
+        lambda x: x.logcumsumexp(1),
+        lambda x: x.tanh(),
+        lambda x: x.norm(dim=0),
+        lambda x: x.logsumexp(1),
+    ],
+)
+def test_a_result_that_its_own_rule_reads(f):
+    """Also where the forward gives a view of an array that nobody else holds."""
+    x = tape.tensor(A, requires_grad=True)
+    z = f(x)
+    z.mul_(2.0)
+    with pytest.raises(RuntimeError, match="changed in place"):
+        z.sum().backward()
+
+
+def test_an_element_counts_with_the_memory_it_was_taken_from():
+    x = tape.tensor(A, requires_grad=True) * 1
+    x.mul_(2.0)
+    element = x[0][2]
+    assert x[1, 1]._version == element._version == x._version == 1
+    element.add_(1.0)
+    assert x[1, 1]._version == element._version == x._version == 2
+    assert tape.tensor(2.0)._version == 0
+
+
+def test_the_record_of_a_target_is_not_run_and_may_have_lost_its_values():
+    x = tape.tensor(A, requires_grad=True)
+    y = x * 1
+    z = y.sin()
+    y.zero_()
+    (bar,) = tape.autograd.grad(z, [z], tape.ones(2, 3), retain_graph=True)
+    np.testing.assert_array_equal(bar.numpy(), 1)
+    with pytest.raises(RuntimeError, match="the gradient of sin needs was changed in place"):
+        tape.autograd.grad(z, [z, x], tape.ones(2, 3))
