@@ -14,7 +14,7 @@ from ..hooks import apply
 from ..level import Layer, live
 from ..tensor import Tensor
 from .runs import Runs
-from .trace import OPS, Trace
+from .trace import OPS, Trace, Untraceable
 from .traced import Traced, output, traced
 
 
@@ -29,6 +29,10 @@ def gradients(outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[A
     adjoints: dict[int, Any] = {}
     for z, g in pairs:
         _add(adjoints, z._row, _weight(z, g))
+    if not all(x._spec.inexact for x in (*outputs, *inputs)):
+        raise Untraceable("a gradient of integers was asked for")
+    if any(z._row in trace.stopped for z, _ in pairs):
+        raise Untraceable("a gradient of something without history was asked for")
     targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
     found = propagate(trace, adjoints, set(targets))
     results = []

@@ -74,7 +74,9 @@ class Caller:
         targets = zip(layout.group.targets, layout.outputs)
         self.sums = [place for target, place in targets if target.how in ("sum", "mean")]
         self.pools = [(t, Pool(spec)) for t, spec in layout.large]
-        self.parts = shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
+        divisible = len(self.sums) == len(layout.small)  # arrays in the block of small results are not worth a thread
+        work = layout.group.size * max(len(layout.group.rows), 1)
+        self.parts = shares(kernel, work, threads) if divisible else None
         self._frames: list[Frame] = []
 
     def renamed(self, names: dict[int, int]) -> Caller:

@@ -3,10 +3,10 @@
 A recorded list holds what the function found in its closure, in the globals that it names, in its defaults,
 in the attributes that it names of objects and modules, and in lists and dicts of these.  When one of them stands
 for something else, the function is recorded again.  Tensors that it finds there are read anew by every replay;
-so are arrays that meet what is recorded, and other arrays are verified to hold what they held.
+so are large arrays that meet what is recorded, and other arrays are verified to hold what they held.
 
-Not noticed: what is behind more than `DEEPEST` names, behind ``__slots__``, properties and files; and an array
-that is computed with both by NumPy alone and beside traced values.  What a function appends to a list, or adds to
+Not noticed: what is behind more than `DEEPEST` names, behind ``__slots__``, properties and files; and a large
+array that is computed with both by NumPy alone and beside traced values.  What a function appends to a list, or adds to
 a dict, is added when it is recorded, not by replays.
 """
 
@@ -30,6 +30,8 @@ from .fingerprint import fingerprint
 
 DEEPEST = 8
 LONGEST = 1 << 10
+TRUSTED = 1 << 16
+"""An array of more bytes that meets what is recorded is taken to be used in no other way."""
 PLAIN = (int, float, complex, str, bytes)
 SETTLED = (*PLAIN, type(None), CodeType, np.generic, np.dtype)
 CALLED = ("__call__", "__init__")
@@ -171,12 +173,13 @@ class Surroundings:
         return not self._contents or all(fingerprint(array) == print for array, print in self._contents.values())
 
     def settle(self, captured: Iterable[int], before: dict[int, Any]) -> None:
-        """After a recording: take in what it appended, and watch the arrays that it did not capture."""
+        """After a recording: take in what it appended, and watch the arrays, but for large ones that it captured."""
         for k, (container, parts) in enumerate(self._parts):
             now = parts_of(container)
             if len(now) > len(parts) and all(map(alike, now, parts)):
                 self._parts[k] = container, now
-        for k in self.arrays.keys() - set(captured) - self._contents.keys():
+        captured = {k for k in captured if k in self.arrays and self.arrays[k].nbytes > TRUSTED}
+        for k in self.arrays.keys() - captured - self._contents.keys():
             self._contents[k] = self.arrays[k], before.get(k) or fingerprint(self.arrays[k])
 
     def names(self, name: str) -> bool:

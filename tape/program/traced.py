@@ -286,6 +286,8 @@ def _put(target: Traced, result: Any) -> Traced:
         result = traced(trace, trace.operand(plain(result)))
     if result._spec.shape != target._spec.shape:
         result = ops.broadcast_to(result, shape=target._spec.shape)
+    if not np.can_cast(result._spec.dtype, target._spec.dtype, "same_kind"):
+        raise Untraceable(f"{result.dtype} was written into a tensor of {target.dtype}")
     if result._spec.dtype != target._spec.dtype:
         result = ops.cast(result, dtype=target._spec.dtype)
     target._row = result._row
