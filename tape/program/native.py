@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..spec import Spec
-from .frames import Caller
+from .frames import WORD, Caller
 from .kernels import ALIGN, Compiled
 from .listing import is_fixed, number_of
 from .program import Program
@@ -26,6 +26,23 @@ _pinned: list[Any] = []
 
 class NotNative(TypeError):
     """A program needs Python, or its arguments or results are none that a jitted function can have."""
+
+
+class _Block:
+    """One allocation for all that a kernel needs for itself: how many words, and where what is in it."""
+
+    def __init__(self, itemsize: int):
+        self.words, self._per_word = 0, WORD // itemsize
+
+    def take(self, count: int, size: int = WORD) -> int:
+        """The first word of some more room."""
+        first = self.words
+        self.words += -(-count * size // WORD)
+        return first
+
+    def item(self, word: int) -> int:
+        """The same place in numbers of the kernel's kind."""
+        return word * self._per_word
 
 
 class _Writer:
@@ -81,13 +98,19 @@ class _Writer:
         layout, kernel, say = step.caller.layout, step.kernel, self.lines.append
         head, _ = kernel.head()
         real = f"np.float{8 * layout.dtype.itemsize}"
-        say(f"n{j} = np.empty({max(len(layout.numbers), 1)}, {real})")
+        block = _Block(layout.dtype.itemsize)
+        table = block.take(len(head) + layout.addresses)
+        step_at, numbers = block.take(2), block.take(len(layout.numbers), layout.dtype.itemsize)
+        alone = all(not shape for *_, shape in layout.small)
+        small = block.take(layout.small_size, layout.dtype.itemsize) if alone else 0
+        work = block.take(kernel.workspace_bytes + ALIGN, 1)
+        say(f"t{j} = np.empty({block.words}, np.int64)")
+        say(f"r{j} = t{j}.view({real})")
+        say(f"p{j} = t{j}.ctypes.data")
         for i, k in enumerate(layout.numbers):
-            say(f"n{j}[{i}] = {self._value(k)}")
-        say(f"w{j} = np.empty({kernel.workspace_bytes + ALIGN}, np.uint8)")
-        say(f"s{j} = np.empty({max(layout.small_size, 1)}, {real})")
-        head[3] = f"(w{j}.ctypes.data + {ALIGN - 1}) // {ALIGN} * {ALIGN}"  # type: ignore[call-overload]
-        words = [*map(str, head), f"n{j}.ctypes.data"]
+            say(f"r{j}[{block.item(numbers) + i}] = {self._value(k)}")
+        head[3] = f"(p{j} + {WORD * work + ALIGN - 1}) // {ALIGN} * {ALIGN}"  # type: ignore[call-overload]
+        words = [*map(str, head), f"p{j} + {WORD * numbers}"]
         for i, (k, spec) in enumerate(layout.arrays):
             value, found = self._value(k), self.listing.spec_of(k)
             if found is not spec or not found.ndim:
@@ -95,23 +118,26 @@ class _Writer:
                 value = f"b{j}_{i}"
                 self.alive.append(value)
             words.append(f"{value}.ctypes.data")
-        words.append(f"s{j}.ctypes.data")
+        if alone:
+            words.append(f"p{j} + {WORD * small}")
+        else:
+            say(f"s{j} = np.empty({layout.small_size}, {real})")
+            words.append(f"s{j}.ctypes.data")
+            self.alive.append(f"s{j}")
         for t, spec in layout.large:
             say(f"l{j}_{t} = np.empty({spec.shape}, np.{spec.dtype})")
             self.known[step.makes[t]] = f"l{j}_{t}[()]" if not spec.ndim else f"l{j}_{t}"
             words.append(f"l{j}_{t}.ctypes.data")
             self.alive.append(f"l{j}_{t}")
-        say(f"t{j} = np.empty({len(words)}, np.int64)")
         for i, word in enumerate(words):
-            say(f"t{j}[{i}] = {word}")
-        say(f"c{j} = np.empty(2, np.int64)")
-        say(f"c{j}[1] = t{j}.ctypes.data")
-        say(f"call({kernel.address}, c{j}.ctypes.data)")
-        self.alive += [f"{name}{j}" for name in "nwstc"]
+            say(f"t{j}[{table + i}] = {word}")
+        say(f"t{j}[{step_at + 1}] = p{j} + {WORD * table}")
+        say(f"call({kernel.address}, p{j} + {WORD * step_at})")
+        self.alive += [f"t{j}", f"r{j}"]
         for t, start, size, shape in layout.small:
             k = step.makes[t]
-            whole = f"s{j}[{start}:{start + size}]"
-            say(f"v{k} = {f'{whole}.reshape({shape})' if shape else f's{j}[{start}]'}")
+            one = f"r{j}[{block.item(small) + start}]" if alone else f"s{j}[{start}]"
+            say(f"v{k} = {f's{j}[{start}:{start + size}].reshape({shape})' if shape else one}")
             self.known[k] = f"v{k}"
 
     def _guards(self) -> None:
