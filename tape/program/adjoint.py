@@ -18,13 +18,17 @@ from .trace import OPS, Trace, Untraceable
 from .traced import Traced, output, traced
 
 
-def gradients(outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], unused: bool) -> list[Any]:
+def gradients(
+    outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], create: bool, unused: bool
+) -> list[Any]:
     """Σ ⟨weight, output⟩ differentiated with respect to the inputs, recorded on their list.
+
+    They can be differentiated again if `create`.
 
     Raises:
         RuntimeError: for an input that no output depends on, unless `unused`; it gets None then.
     """
-    pairs = [(z, g) for z, g in zip(outputs, weights) if isinstance(live(z), Traced)]
+    pairs = [(live(z), g) for z, g in zip(outputs, weights) if isinstance(live(z), Traced)]
     trace = pairs[0][0]._trace
     adjoints: dict[int, Any] = {}
     for z, g in pairs:
@@ -42,7 +46,8 @@ def gradients(outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[A
                 f"input {i} of grad(), of shape {x._spec.shape}, was not used to compute the outputs.\n"
                 "Pass allow_unused=True to get None for it, or materialize_grads=True to get zeros."
             )
-        results.append(found.get(row))
+        bar = found.get(row)
+        results.append(bar if create or not isinstance(bar, Traced) else bar.detach())
     return results
 
 
@@ -215,5 +220,7 @@ def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:
 
 
 Traced.__differentiate__ = classmethod(  # type: ignore[attr-defined]
-    lambda cls, reverse, outputs, weights, inputs, retain, create, unused: gradients(outputs, weights, inputs, unused)
+    lambda cls, reverse, outputs, weights, inputs, retain, create, unused: gradients(
+        outputs, weights, inputs, create, unused
+    )
 )

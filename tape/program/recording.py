@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from .. import random as own_random
 from ..func.tree import Structure, build, leaves_of, structure_of
 from ..level import live
 from ..tensor import Tensor
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
+from .chance import Chance
 from .fingerprint import fingerprint
 from .listing import Listing, listing_of
 from .outside import stand_in, standing
@@ -85,7 +84,7 @@ def record_call(
     trace = Trace()
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
     args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
-    before = _random_state(), around.states()
+    chance = Chance(around.generators)
     contents = {k: fingerprint(a) for k, a in around.arrays.items() if a.nbytes <= LARGE}
     try:
         with trace.recording(), standing(around.tensors, trace):
@@ -99,7 +98,8 @@ def record_call(
                 raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
     finally:
         trace.open = False
-    if (_random_state(), around.states()) != before:
+        drawn = chance.rewind()
+    if drawn:
         raise Untraceable("it drew random numbers, which every replay would repeat")
     trace.check_captured()
     if any(fingerprint(around.arrays[k]) != content for k, content in contents.items()):
@@ -115,9 +115,3 @@ LARGE = 1 << 23
 def holds_traced(x: Any) -> bool:
     """Whether something is returned that a replay cannot make again: it computes later, or has tensors inside."""
     return isinstance(x, Iterator) or any(isinstance(v, Traced) for v in getattr(x, "__dict__", {}).values())
-
-
-def _random_state() -> Any:
-    """The states of the generators that a function may draw from without being given one."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002  (the user's function may draw from it)
-    return random.getstate(), (name, np.asarray(keys).tobytes(), *rest), own_random.generator().bit_generator.state

@@ -186,16 +186,6 @@ class Surroundings:
         """Whether the function, or one that it names, names something."""
         return name in self._attributes
 
-    def states(self) -> list[Any]:
-        """The states of the generators."""
-        return [state_of(g) for g in self.generators]
-
-
-def state_of(generator: Any) -> str:
-    if isinstance(generator, np.random.Generator):
-        return repr(generator.bit_generator.state)
-    return repr(generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate())
-
 
 def parts_of(container: Any) -> list[Any]:
     """What is in a container, keys included."""

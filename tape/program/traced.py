@@ -277,13 +277,15 @@ Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 # In place: the tensor goes on as what the change made of it.
 
 
-def _put(target: Traced, result: Any) -> Traced:
+def _put(target: Traced, result: Any, broadcast: bool = False) -> Traced:
     trace = target._trace
     root = trace.roots.get(target._row)
     if root is not None or trace.code(target._row) < 0:
         raise Untraceable("an argument, a view or a tensor with views was changed in place")
     if not isinstance(result, Traced):
         result = traced(trace, trace.operand(plain(result)))
+    if result._spec.shape != target._spec.shape and not broadcast:
+        raise Untraceable(f"a result of shape {result.shape} was written into a tensor of shape {target.shape}")
     if result._spec.shape != target._spec.shape:
         result = ops.broadcast_to(result, shape=target._spec.shape)
     if not np.can_cast(result._spec.dtype, target._spec.dtype, "same_kind"):
@@ -302,6 +304,12 @@ def _copy(self: Traced, source: Any) -> Any:
     return source if isinstance(source, Tensor) else np.asarray(source, self._spec.dtype)
 
 
+def _filling(self: Traced, value: Any) -> Any:
+    if value._spec.shape if isinstance(value, Tensor) else np.shape(value):
+        raise Untraceable("fill_() was given more than one number")
+    return _copy(self, value)
+
+
 def _setitem(self: Traced, index: Any, value: Any) -> None:
     _put(self, ops.index_put(self, value, index=known(index)))
 
@@ -313,6 +321,6 @@ for _op in REGISTRY.values():
     if hasattr(Tensor, f"__i{_op.symbol}__"):
         _set(f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
 _set("__setitem__", _setitem)
-_set("copy_", _inplace(_copy))
-_set("fill_", _inplace(_copy))
-_set("zero_", lambda self: _put(self, _copy(self, 0.0)))
+_set("copy_", lambda self, src, non_blocking=False: _put(self, _copy(self, src), broadcast=True))
+_set("fill_", lambda self, value: _put(self, _filling(self, value), broadcast=True))
+_set("zero_", lambda self: _put(self, _copy(self, 0.0), broadcast=True))
