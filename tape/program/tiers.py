@@ -11,9 +11,9 @@ from .groups import Group
 INTERPRET, QUICK, OPTIMISED = "interpret", "quick", "optimised"
 TIERS = (INTERPRET, QUICK, OPTIMISED)
 
-COMPILE = {QUICK: 25e-6, OPTIMISED: 100e-6}
+COMPILE = {QUICK: 10e-6, OPTIMISED: 90e-6}
 """Seconds that compiling takes for each record."""
-NUMBER = {INTERPRET: 4.5e-9, QUICK: 1.3e-9, OPTIMISED: 0.8e-9}
+NUMBER = {INTERPRET: 3.2e-9, QUICK: 0.6e-9, OPTIMISED: 0.4e-9}
 """Seconds that a replay takes for each record of numbers."""
 CALL, ELEMENT = 7e-7, 6e-10
 """Seconds that NumPy takes for each record of arrays, and for each of its elements."""
