@@ -18,7 +18,7 @@ from .rebase import append, check_free, is_tracked, last_of, rebase
 from .record import operand
 from .tensor import Tensor, method
 from .version import increment
-from .views import materialise
+from .views import base_of, materialise
 from .wengert import current
 from .writing import check_writeable, refreshed, spare
 
@@ -79,7 +79,7 @@ def _write(tensor: Tensor, index: Any, value: Any, last: int) -> None:
     check_writeable(tensor, OPERATION)
     if not tensor._spec.shape and index is Ellipsis:
         index = ()
-    spare(tensor)
+    spare(base_of(tensor))
     try:
         materialise(tensor)[index] = value._data if isinstance(value, Tensor) else value
     except ValueError as error:

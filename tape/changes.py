@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from .version import CHANGES, REFITS, Change, Refit, forget_released
 from .views import owner
 from .wengert import THREAD_SHIFT, WengertList, list_of
 
+SUMS: dict[int, tuple[int, ...]] = {}
+"""By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
+
 
 def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None) -> None:
     """Raise if a backward from these outputs would use a value that has been changed since.
@@ -29,7 +33,7 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
     """
     if CHANGES:
         forget_released()
-    if not REFITS and not _suspects():
+    if not REFITS and not SUMS and not _suspects():
         return
     wanted = None if targets is None else {-id(t) if t._node is True else t._node for t in targets}
     queue = [t._node for t in outputs if not t.is_leaf]
@@ -85,6 +89,8 @@ def _check(row: list[Any]) -> None:
         change = CHANGES.get(id(owner(value)))
         if change is not None and _is_before(row, change):
             raise told(row, changed_error(row, change))
+    if row[HANDLE] in SUMS and (sums := checksums(row)) and sums != SUMS[row[HANDLE]]:
+        raise told(row, unseen_error(row))
 
 
 def _is_before(row: list[Any], change: Change | Refit) -> bool:
@@ -96,6 +102,32 @@ def _saved(row: list[Any]) -> list[Any]:
     for value in (row[XV], row[ZV]):
         values += value if isinstance(value, tuple) else (value,)
     return [v for v in values if isinstance(v, (np.ndarray, np.generic))]
+
+
+def checksums(row: Sequence[Any]) -> tuple[int, ...]:
+    """A number for every array that a record has saved."""
+    found: list[int] = []
+    for field in (XV, YV, ZV):
+        values = row[field] if type(row[field]) is tuple else (row[field],)
+        found += [zlib.adler32(np.ascontiguousarray(v).view(np.uint8).data) for v in values if type(v) is np.ndarray]
+    return tuple(found)
+
+
+def forget_dropped() -> None:
+    """Drop the checksums of records that are gone."""
+    alive = {h for wengert in {list_of(h) for h in SUMS} for h in wengert.rows[HANDLE::WIDTH]}
+    for handle in SUMS.keys() - alive:
+        del SUMS[handle]
+
+
+def unseen_error(row: list[Any]) -> RuntimeError:
+    """The error for a value that is not any more what it was, though nothing has changed it that could be seen."""
+    return RuntimeError(
+        f"a value that the gradient of {name_of(row)} needs was changed after it was recorded, in a way that is not "
+        "noticed as it happens: through .data, numpy() or another library.\n"
+        f"  recorded at {locate(row[CODE], row[LASTI])}\n"
+        "Change it with an in-place operation under no_grad(), after backward(), or change a copy."
+    )
 
 
 def changed_error(row: list[Any], change: Change) -> RuntimeError:

@@ -99,31 +99,33 @@ def note_refit(tensor: Tensor, old: Spec) -> None:
 
 def last_records() -> dict[int, int]:
     """The last record of each list, by the list's number."""
-    return {w.number: w.rows[-WIDTH + HANDLE] for w in list(LISTS.values()) if w.rows}
+    # Numbers of their own, because references to the handles themselves would keep the records alive.
+    return {w.number: w.rows[-WIDTH + HANDLE] + 1 - 1 for w in list(LISTS.values()) if w.rows}
 
 
-def increment(tensor: Tensor, operation: str, last: int | None = None) -> None:
+def increment(tensor: Tensor, operation: str, last: int | None = None, base: Tensor | None = None) -> None:
     """Count one in-place change, and note it if a record may have saved the memory.
 
     References tell: in a training loop backward has released the parameters before they are
     updated, so that nothing is noted and the next backward has nothing to check.  Records of this
     thread's list after `last` are of the change itself.
     """
-    base = counted_with(tensor)
-    if base._versions is not None:
-        base._versions[0] += 1
-        if base._silent:
+    base = base_of(tensor) if base is None else base
+    counter = base if base is tensor else counted_with(tensor)
+    if counter._versions is not None:
+        counter._versions[0] += 1
+        if counter._silent:
             return
     elif not isinstance(tensor._data, np.ndarray):
-        base._versions = [1]
+        counter._versions = [1]
     if isinstance(tensor._data, np.ndarray):
         _counter(tensor._data)[0] += 1
-        note(tensor, operation, last)
+        note(tensor, operation, last, base)
 
 
-def note(tensor: Tensor, operation: str, last: int | None = None) -> None:
+def note(tensor: Tensor, operation: str, last: int | None = None, base: Tensor | None = None) -> None:
     """Note that what a tensor holds, memory or a scalar, is not any more what records may have saved."""
-    past = base_of(tensor)._was
+    past = (base_of(tensor) if base is None else base)._was
     if past is not None:
         _note(past, lambda: past, operation, last)
     held = _held(tensor)
@@ -143,7 +145,7 @@ def _gone(k: int, memory: Any) -> None:
 def _note(value: Any, there: Callable[[], Any], operation: str, last: int | None) -> None:
     before, wengert = last_records(), current()
     if last is not None and wengert.number in before:
-        before[wengert.number] = last
+        before[wengert.number] = last + 1 - 1
     CHANGES[id(value)] = Change(there, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
     if len(CHANGES) % MANY == 0:
         forget_released()

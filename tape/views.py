@@ -31,7 +31,8 @@ from .tensor import Tensor
 from .untraced import untraced
 from .wengert import row_of
 
-SELECT = REGISTRY["select"]
+SELECT, GETITEM = REGISTRY["select"], REGISTRY["getitem"]
+NUMBERS = {int}
 UNTRACKED, SEVERAL, CUSTOM = "without recording", "one of several", "of a custom function"
 """Why a view must not be changed in place where the change is recorded."""
 DEEPEST = 16
@@ -256,6 +257,8 @@ def attach(
 
 
 def _gives_view(op: Op, params: dict[str, Any]) -> bool:
+    if op is GETITEM and type(index := params["index"]) is tuple and set(map(type, index)) == NUMBERS:
+        return True
     return op.view(**{name: params.get(name, op.params.get(name)) for name in _names(op.view)})  # type: ignore[operator]
 
 
@@ -314,8 +317,6 @@ def _element(memory: np.ndarray, steps: Steps) -> np.ndarray:
 
 def elements(tensor: Tensor) -> list[Tensor]:
     """The single elements, which share no memory, among the views of a tensor's base; parents first."""
-    if getattr(tensor, "_views", None) is None and getattr(tensor, "_among", None) is None:
-        return []
     return [view for view in family(tensor) if type(view._data) is not np.ndarray and hasattr(view, "_of")]
 
 

@@ -31,7 +31,8 @@ def write(tensor: Tensor, value: Any, operation: str) -> Tensor:
 
 def put(tensor: Tensor, value: Any, operation: str, last: int | None = None) -> None:
     """`write` a value that fits; records later than `last` know of the change already."""
-    spare(tensor)
+    base = base_of(tensor)
+    spare(base)
     if is_alone(tensor):
         note(tensor, operation, last)
         tensor._data = tensor._spec.dtype.type(value)
@@ -39,12 +40,12 @@ def put(tensor: Tensor, value: Any, operation: str, last: int | None = None) -> 
         check_writeable(tensor, operation)
         np.copyto(materialise(tensor), value, casting="unsafe")
         refreshed(tensor, operation, last)
-    increment(tensor, operation, last)
+    increment(tensor, operation, last, base)
 
 
-def spare(tensor: Tensor) -> None:
+def spare(base: Tensor) -> None:
     """Let the record of an op with several results keep this one as it is: its rule may need the others alone."""
-    node = base_of(tensor)._node
+    node = base._node
     if type(node) is not int:
         return
     wengert = list_of(node)
@@ -58,6 +59,11 @@ def spare(tensor: Tensor) -> None:
 
 def refreshed(tensor: Tensor, operation: str, last: int | None = None) -> None:
     """Let the elements among the views of a tensor's base be read again, after its memory was changed."""
+    if hasattr(tensor, "_views") or hasattr(tensor, "_among"):
+        _refresh_all(tensor, operation, last)
+
+
+def _refresh_all(tensor: Tensor, operation: str, last: int | None) -> None:
     for view in elements(tensor):
         note(view, operation, last)
         refresh(view)
@@ -74,7 +80,9 @@ def is_alone(tensor: Tensor) -> bool:
 
 def check_fits(tensor: Tensor, value: Any, operation: str) -> None:
     """Raise unless a value has the tensor's shape, or broadcasts to it, and a dtype that can be stored."""
-    shape, dtype = np.shape(value), np.asarray(value).dtype
+    shape, dtype = value.shape, value.dtype
+    if shape == tensor._spec.shape and dtype == tensor._spec.dtype:
+        return
     if not np.can_cast(dtype, tensor._spec.dtype, "same_kind"):
         raise RuntimeError(
             f"{operation} gives {dtype}, which cannot be stored in a tensor of {tensor._spec.dtype}; convert the "
@@ -94,12 +102,17 @@ def check_writeable(tensor: Tensor, operation: str) -> None:
     array = tensor._data
     if not isinstance(array, np.ndarray):
         return
+    flags = array.flags
+    if flags.writeable and flags.c_contiguous:
+        if GUARDS:
+            before_change(array)
+        return
     if array.size and any(n > 1 and not stride for n, stride in zip(array.shape, array.strides)):
         raise RuntimeError(
             f"{operation} cannot change an expanded tensor in place: several of its elements are one and the same "
             "number in memory.\nUse .clone() for a copy."
         )
-    if not array.flags.writeable:
+    if not flags.writeable:
         raise RuntimeError(
             f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
             "from_numpy().\nUse .clone() for a copy."

@@ -297,3 +297,25 @@ def test_random_numbers_in_place():
     for name, mean in expected.items():
         assert abs(means[name] - mean) < 0.15, name
     assert x._version == 5
+
+
+def test_changes_that_nothing_sees():
+    """Through ``.data``, ``numpy()`` and views of them, where `detect_changes` is on."""
+
+    def through(change):
+        x = leaf(1.0, 2.0)
+        with tape.autograd.detect_changes():
+            y = x * 3
+            z = (y * y).sum()
+        change(y)
+        return z
+
+    for change in (lambda y: y.data.zero_(), lambda y: y.detach().numpy().fill(0.0), lambda y: y.data[1:].add_(1)):
+        with pytest.raises(RuntimeError, match=r"mul needs was changed after .*\n.*z = \(y \* y\)"):
+            through(change).backward()
+    with pytest.raises(RuntimeError, match=r"changed in place .*\n.*\n.*by mul_\(\)"):
+        through(lambda y: y.mul_(2)).backward()
+    through(lambda y: y.data.mul_(1)).backward()
+    z = through(lambda y: None)
+    z.backward(retain_graph=True)
+    z.backward()

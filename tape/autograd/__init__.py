@@ -6,6 +6,7 @@ from typing import Any
 from ..backward import backward_all as backward, grad
 from . import anomaly_mode, function, grad_mode, graph, variable
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .detect_changes import detect_changes
 from .function import Function
 from .grad_mode import (
     enable_grad,
@@ -29,7 +30,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "function", "grad",
-    "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad",
+    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "detect_changes", "enable_grad", "function",
+    "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
