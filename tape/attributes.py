@@ -6,11 +6,11 @@ import warnings
 from typing import Any
 
 from .inference import alike
-from .leaf import materialise, requires_grad_
+from .leaf import requires_grad_
 from .record import wrap
 from .tensor import Narrow, Tensor, attribute, method, settable
 from .version import count, note_refit, own_count, share_count
-from .views import base_of, is_related, sever, twin
+from .views import base_of, is_related, materialise, sever, twin
 
 
 @attribute

@@ -14,8 +14,8 @@ from .calls import adaptor, function_only
 from .creation import array_of
 from .device import check_device, check_layout, is_device
 from .dtypes import check_dtype
-from .leaf import materialise
 from .tensor import Tensor, attribute, method
+from .views import materialise
 
 
 @method

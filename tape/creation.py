@@ -9,9 +9,10 @@ import numpy as np
 
 from .device import check_device, check_layout
 from .dtypes import check_dtype, default_for, get_default_dtype, kind_of
-from .leaf import leaf, materialise
+from .leaf import leaf
 from .record import plain_array
 from .tensor import Tensor, method
+from .views import materialise
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -334,7 +334,8 @@ for _name, _function in names().items():
 for _op in REGISTRY.values():
     if hasattr(Tensor, f"__i{_op.symbol}__"):
         setattr(Dual, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name], f"{_op.name}_()"))
-for _name, _change in {
+_others: dict[str, Callable[..., Any]] = {
     "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _change in _others.items():
     setattr(Dual, _name, _inplace(_change, _name.replace("__setitem__", "x[index] = value")))

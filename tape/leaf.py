@@ -8,7 +8,6 @@ from typing import Any
 from .device import check_device
 from .record import wrap
 from .tensor import Tensor, attribute, method, settable
-from .views import materialise  # noqa: F401  (where it is looked for)
 from .wengert import INFERRING
 
 

@@ -19,9 +19,9 @@ from ops import REGISTRY, Op
 from ops.own import CHANGES
 
 from .functions import plain_value, tensors
-from .leaf import materialise
 from .record import masked_error, wrap
 from .tensor import Tensor, attribute, method
+from .views import materialise
 from .wengert import current
 
 ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj,

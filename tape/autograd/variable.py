@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..leaf import leaf, materialise
+from ..leaf import leaf
 from ..tensor import Tensor
+from ..views import materialise
 
 
 class _VariableMeta(type):
