@@ -70,7 +70,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         raise TypeError(f".data must be a tensor; got {type(value).__name__}. Convert it with tape.as_tensor().")
     if self._node is not None and not value._spec.inexact:
         raise RuntimeError(
-            f"this tensor requires grad, so its .data must be of a floating point or complex dtype; got {value.dtype}"
+            f"the .data of a tensor that requires grad must be floating point or complex dtype; got {value.dtype}"
         )
     array = materialise(value)
     if is_related(self):

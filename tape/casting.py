@@ -206,6 +206,12 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 @function_only
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in `inference_mode`."""
+    return builtins.bool(input.is_inference())
+
+
+@function_only
 def is_tensor(obj: Any) -> bool:
     """Whether something is a tensor."""
     return isinstance(obj, Tensor)

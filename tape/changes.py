@@ -133,6 +133,7 @@ def unseen_error(row: list[Any]) -> RuntimeError:
 def changed_error(row: list[Any], change: Change) -> RuntimeError:
     """The error for a value that is not any more what it was when it was recorded."""
     return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation:\n"
         f"a value that the gradient of {name_of(row)} needs was changed in place after it was recorded.\n"
         f"  recorded at {locate(row[CODE], row[LASTI])}\n"
         f"  changed by {change.operation} at {locate(change.code, change.lasti)}\n"

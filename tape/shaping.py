@@ -232,6 +232,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-input._spec.shape[axis_of(input, dim)] // chunks)), dim)
 
 
+for _name, _cut in {"split": split, "chunk": chunk, "split_with_sizes": split_with_sizes}.items():
+    also(f"unsafe_{_name}", _cut)
+
+
 @adaptor
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One axis cut into several, of which one length may be −1."""

@@ -52,13 +52,14 @@ class Change(NamedTuple):
     """An in-place change of memory that records may have saved.
 
     Attributes:
-        memory: gives the array that records may hold, or the scalar, as long as it is there.
+        memory: give the array that owns the memory and the looks at it that records may hold, or the scalar, as long
+            as they are there.
         operation: what changed it.
         code, lasti: the user's line.
         before: per list, the last record that was there before the change.
     """
 
-    memory: Callable[[], Any]
+    memory: tuple[Callable[[], Any], ...]
     operation: str
     code: CodeType
     lasti: int
@@ -127,22 +128,23 @@ def note(tensor: Tensor, operation: str, last: int | None = None, base: Tensor |
     """Note that what a tensor holds, memory or a scalar, is not any more what records may have saved."""
     past = (base_of(tensor) if base is None else base)._was
     if past is not None:
-        _note(past, lambda: past, operation, last)
-    held = _held(tensor)
-    if isinstance(held, np.ndarray):
-        _note(owner(held), weakref.ref(held, partial(_gone, id(owner(held)))), operation, last)
-    elif held is not None:
-        _note(held, lambda: held, operation, last)
+        _note(past, (lambda: past,), operation, last)
+    places = _places(tensor)
+    if any(_references(place) > _ALONE for place in places):
+        value = owner(tensor._data)
+        looks = tuple([weakref.ref(place()) for place in places[1:]])
+        gone = weakref.ref(value, partial(_gone, id(value))) if isinstance(value, np.ndarray) else lambda: value
+        _note(value, (gone, *looks), operation, last)
 
 
 def _gone(k: int, memory: Any) -> None:
-    """Drop the note of memory, unless there is a later one of its owner."""
+    """Drop the note of memory that is gone, unless other memory has taken its place."""
     change = CHANGES.get(k)
-    if change is not None and change.memory is memory:
+    if change is not None and change.memory[0] is memory:
         del CHANGES[k]
 
 
-def _note(value: Any, there: Callable[[], Any], operation: str, last: int | None) -> None:
+def _note(value: Any, there: tuple[Callable[[], Any], ...], operation: str, last: int | None) -> None:
     before, wengert = last_records(), current()
     if last is not None and wengert.number in before:
         before[wengert.number] = last + 1 - 1
@@ -151,29 +153,29 @@ def _note(value: Any, there: Callable[[], Any], operation: str, last: int | None
         forget_released()
 
 
-def _held(tensor: Tensor) -> Any:
-    """The memory if something beside the tensor holds it, or else the tensor's own look at it if something holds that.
+def _places(tensor: Tensor) -> list[Callable[[], Any]]:
+    """Where references to a tensor's memory are counted: the array that owns it, and looks at it.
 
-    The result of an op may be a look at an array that the op has made and let go; its record holds the look.
+    The result of an op may be a look at an array that the op has made and let go; then that look is what
+    the tensor and records hold, and the owner seems to be alone.
     """
-    if _references(tensor) > _ALONE:
-        return owner(tensor._data)
-    return tensor._data if _looks(tensor) > _ALONE else None
+    places: list[Callable[[], Any]] = [lambda: owner(tensor._data)]
+    if getattr(tensor._data, "base", None) is not None:
+        places.append(lambda: tensor._data)
+        base = base_of(tensor)
+        if base is not tensor and getattr(base._data, "base", None) is not None:
+            places.append(lambda: base._data)
+    return places
 
 
-def _references(tensor: Tensor) -> int:
-    memory = owner(tensor._data)
-    return sys.getrefcount(memory)
-
-
-def _looks(tensor: Tensor) -> int:
-    memory = tensor._data
+def _references(place: Callable[[], Any]) -> int:
+    memory = place()
     return sys.getrefcount(memory)
 
 
 def memory_is_shared(tensor: Tensor) -> bool:
     """Whether something beside this tensor holds its memory: a view, an array, a record."""
-    return _held(tensor) is not None
+    return any(_references(place) > _ALONE for place in _places(tensor))
 
 
 def _probe() -> Tensor:
@@ -182,16 +184,14 @@ def _probe() -> Tensor:
     return tensor
 
 
-_ALONE = untraced(lambda: _references(_probe()))
+_ALONE = untraced(lambda: _references(_places(_probe())[0]))
 """What `_references` says of memory that one tensor alone holds."""
 
 
 def forget_released() -> None:
     """Drop the notes of memory that no record holds any more."""
     for k, change in list(CHANGES.items()):
-        memory = change.memory()
-        # The name and the call themselves hold it twice, the tensor at most once.
-        if memory is None or sys.getrefcount(memory) <= _ALONE:
+        if not any(_references(place) > _ALONE for place in change.memory):
             CHANGES.pop(k, None)
 
 

@@ -150,3 +150,22 @@ def test_every_name_of_dir_is_there():
         assert hasattr(x, name)
     assert x.layout == tape.strided
     assert x.to_dense() is x
+
+
+def test_functions_beside_methods():
+    with tape.inference_mode():
+        made = tape.ones(2)
+    assert tape.is_inference(made)
+    assert not tape.is_inference(X)
+    assert [p.shape for p in tape.unsafe_split(X, 2, 1)] == [(2, 2), (2, 1)]
+    assert len(X.unsafe_chunk(3, 1)) == 3
+
+
+def test_the_level_of_forward_mode_is_told():
+    from tape.autograd import forward_ad
+
+    assert forward_ad._current_level == -1
+    with forward_ad.dual_level():
+        assert forward_ad._current_level == 0
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        forward_ad.nothing  # noqa: B018

@@ -27,6 +27,13 @@ _levels: list[Direction] = []
 """The level that is entered, if any: there is one in the process, as in PyTorch."""
 
 
+def __getattr__(name: str) -> Any:
+    """``_current_level``, which PyTorch's users read: 0 within a level, −1 outside."""
+    if name == "_current_level":
+        return len(_levels) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class UnpackedDualTensor(NamedTuple):
     """A tensor's value and its tangent, which is None where it does not move."""
 

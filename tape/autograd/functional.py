@@ -45,9 +45,9 @@ def vjp(
     """
     call = Call("vjp", func, inputs, create_graph, strict)
     call.run()
-    weights = call.vector(v, call.outputs, call.many_outputs, "the function returns")
+    weights = call.vector(v, call.outputs, call.many_outputs, "the user-provided function returns")
     found = call.gradients(call.outputs, weights, create=create_graph)
-    return call.give_outputs(), call.give(call.filled(found, call.new, "the output"), call.many_inputs)
+    return call.give_outputs(), call.give(call.filled(found, call.new, "The output"), call.many_inputs)
 
 
 def jvp(
@@ -64,7 +64,7 @@ def jvp(
     """
     call = Call("jvp", func, inputs, create_graph, strict)
     with Direction() as level:
-        call.run(call.vector(v, call.new, call.many_inputs, "the function takes"), level)
+        call.run(call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is"), level)
         pairs = [parts(z, level) for z in call.outputs]
     call.outputs = [z for z, _ in pairs]
     call.check_used()
@@ -85,11 +85,11 @@ def vhp(
     (tensor(9.), tensor([  6., 120.]))
     """
     call = Call("vhp", func, inputs, create_graph, strict)
-    weights = call.vector(v, call.new, call.many_inputs, "the function takes")
+    weights = call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is")
     call.run()
     slopes = call.slopes()
     found = call.gradients(slopes, weights, create=create_graph)
-    return call.give_outputs(), call.give(call.filled(found, call.new, "the jacobian"), call.many_inputs)
+    return call.give_outputs(), call.give(call.filled(found, call.new, "The jacobian"), call.many_inputs)
 
 
 def hvp(
@@ -106,13 +106,13 @@ def hvp(
     """
     call = Call("hvp", func, inputs, create_graph, strict)
     with Direction() as level:
-        call.run(call.vector(v, call.new, call.many_inputs, "the function takes"), level)
+        call.run(call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is"), level)
         pairs = [parts(z, level) for z in call.outputs]
     call.outputs = [z for z, _ in pairs]
     call.slopes(needed=strict)
     moved = [z_dot for _, z_dot in pairs if z_dot is not None]
     found = call.gradients(moved, [ones(z_dot) for z_dot in moved], create=create_graph)
-    return call.give_outputs(), call.give(call.filled(found, call.new, "the jacobian"), call.many_inputs)
+    return call.give_outputs(), call.give(call.filled(found, call.new, "The jacobian"), call.many_inputs)
 
 
 def jacobian(
@@ -206,7 +206,7 @@ def _check_rows(call: Call, i: int, rows: Sequence[Tensor | None]) -> None:
     """In strict mode, raise if an output is independent of an input, or its derivative is."""
     for j, g in enumerate(rows if call.strict else ()):
         if g is None:
-            raise call.independent(f"output {i}", f"input {j}")
+            raise call.independent(f"Output {i}", f"input {j}")
         if call.create and not requires_grad(g):
             raise RuntimeError(
                 f"{call.name}: the jacobian of the user-provided function is independent of input {j}.\nThis is "

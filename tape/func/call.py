@@ -64,14 +64,14 @@ class Call:
         if v is None:
             if len(refs) != 1 or refs[0]._spec.size != 1:
                 raise RuntimeError(
-                    f"{self.name}: the vector v can only be left out where {what} a single tensor with a single "
-                    f"element; got shapes {[x._spec.shape for x in refs]}"
+                    f"The vector v can only be None if {what} a single tensor with a single element; {self.name}() got "
+                    f"shapes {[x._spec.shape for x in refs]}"
                 )
             return [None]
         _, found = tuple_of(v, "v", self.name)
         if len(found) != len(refs):
             raise RuntimeError(
-                f"{self.name}: v is a tuple of invalid length: it needs {len(refs)}, for what {what}; got {len(found)}"
+                f"{self.name}: v is a tuple of invalid length: it needs {len(refs)}, as what {what}; got {len(found)}"
                 if many
                 else f"{self.name}: the given v should contain a single tensor; got {len(found)}"
             )
@@ -108,7 +108,7 @@ class Call:
         if self.strict:
             for i, g in enumerate(found):
                 if g is None:
-                    raise self.independent("the output", f"input {i}")
+                    raise self.independent("The output", f"input {i}")
                 if not requires_grad(g):
                     raise RuntimeError(
                         f"{self.name}: the jacobian of the user-provided function with respect to input {i} is "
@@ -125,13 +125,13 @@ class Call:
         for i, x in enumerate(self.new):
             primal = live(x)
             if key(primal if primal._node is True else primal._node) not in reached:
-                raise self.independent("the output", f"input {i}")
+                raise self.independent("The output", f"input {i}")
 
     def filled(self, found: Sequence[Tensor | None], refs: Sequence[Tensor], what: str) -> list[Tensor]:
         """Results with zeros for what is independent, which strict mode refuses."""
         for i, g in enumerate(found if self.strict else ()):
             if g is None:
-                raise self.independent(*((f"output {i}", "the inputs") if what == "output" else (what, f"input {i}")))
+                raise self.independent(*((f"Output {i}", "the inputs") if what == "output" else (what, f"input {i}")))
             if self.create and not requires_grad(g):
                 raise RuntimeError(
                     f"{self.name}: result {i} is independent of the inputs, so it cannot be differentiated.\nThis is "
@@ -141,8 +141,8 @@ class Call:
 
     def independent(self, what: str, of: str) -> RuntimeError:
         return RuntimeError(
-            f"{self.name}: {what} of the user-provided function is independent of {of}.\n"
-            "This is not allowed in strict mode; use strict=False to get zeros."
+            f"{what} of the user-provided function is independent of {of}.\n"
+            f"In {self.name}() this is not allowed in strict mode; use strict=False to get zeros."
         )
 
     def give(self, results: Sequence[Tensor], many: bool) -> Any:

@@ -23,7 +23,7 @@ class Writer:
     """A program that grows by statements that are tried out.
 
     `tired` are the tensors whose history a backward pass has released, or may have; `watched` those with
-    hooks; `parts` those among the results of one op; `given` the results of `grad`.
+    hooks; `parts` those among the results of one op; `given` the results of `grad`; `bare` those of ``.data``.
 
     Hooks of the root and of parts are where PyTorch's engine shows that it goes by nodes: it calls them even
     if no gradient that was asked for comes by, so programs have no such hooks.
@@ -38,6 +38,7 @@ class Writer:
         self.watched: set[str] = set()
         self.parts: set[str] = set()
         self.given: set[str] = set()
+        self.bare: set[str] = set()
         self.count = 0
         self.finished = False
         self.single = "float32" in features and self.random.random() < 0.2
@@ -87,16 +88,20 @@ class Writer:
     def changeable(self) -> str | None:
         """A tensor that may be changed in place.
 
-        Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never; not the result of `grad`, which
-        may share its memory with others; not one that shares its memory with another that has hooks, which
-        PyTorch hands on to the new history of a view only when somebody asks for that.
+        Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never; not the result
+        of `grad`, which may share its memory with others; not one that shares its memory with another that has
+        hooks, which PyTorch hands on to the new history of a view only when somebody asks for that; not one whose
+        memory was read through ``.data``, of which PyTorch notices no change at all and ours the base's.
         """
         x = self.pick()
         sharing = self.sharing([x]) if x else set()
         if x is None or any(0 in self.at(n).stride() for n in sharing):
             return None
         hooked = {n for n in self.watched & sharing if self.at(n) is not self.at(x)}
-        return None if hooked or sharing & self.given else x
+        if not self.at(x).requires_grad and any(self.at(n).requires_grad and self.at(n)._is_view() for n in sharing):
+            return None  # PyTorch gives such views a new node, though their history is the old one
+        read = {n for n in self.bare & sharing if n != x}
+        return None if hooked or read or sharing & self.given else x
 
     def apart(self, x: str, y: str) -> bool:
         """Whether one tensor can be written into another: they share no memory, or are the same."""
@@ -125,6 +130,8 @@ class Writer:
             self.parts |= set(statement.writes)
         if statement.kind == "hook":
             self.watched.add(statement.reads[0])
+        if statement.text.endswith(".data"):
+            self.bare |= set(statement.writes)
         if statement.kind == "grad":
             self.given |= set(statement.writes)
         if "inputs=" in statement.text:
