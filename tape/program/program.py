@@ -23,6 +23,7 @@ from .display import Display
 from .listing import Listing
 from .passes import shorten
 from .recording import Results, record_call
+from .reach import unreached
 from .replay import Refitted, Replay
 from .short import Way
 from .signature import gives_tensors, take_apart
@@ -95,6 +96,7 @@ class Program(Display):
         self.plain = not self.captures and not self.tensors
         self._lock = threading.Lock()
         self._derived: dict[Any, Program] = {}
+        self._still: dict[tuple[bool, ...], frozenset[int]] = {}
         self.way: Way | None = None
         self.until = 0
 
@@ -148,9 +150,18 @@ class Program(Display):
             return results
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if tracked and current().recording:
-            return self.results.build(REPLAY(*given, *self.captures, program=self))
+            outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
+            return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)])
         values = self.evaluate(given)
         return self.results.build([wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values)))
+
+    def _without_gradient(self, given: Sequence[Any]) -> frozenset[int]:
+        """Which results no gradient reaches from the inputs that have a history."""
+        tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
+        found = self._still.get(tracked)
+        if found is None:
+            found = self._still[tracked] = unreached(self.recorded, tracked, self.captures, self.count)
+        return found
 
     def _look(self) -> None:
         """Find out whether there is a short way until something is compiled again."""
