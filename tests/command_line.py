@@ -94,6 +94,7 @@ MODEL = """
         raise KeyboardInterrupt
 
     def stopped(x):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told its jobs to ignore it
         os.kill(os.getpid(), signal.SIGINT)
         return x * x
 

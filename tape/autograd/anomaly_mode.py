@@ -70,8 +70,8 @@ class detect_anomaly:
       recorded at ...
       the first nan at index [1] of the gradient of operand y comes from
         g[1] = 1.0, the gradient that came in
+        x[1] = 0.0, a leaf
         y[1] = 0.0, a leaf
-        z[1] = nan, the result
     """
 
     def __init__(self, check_nan: bool = True):
