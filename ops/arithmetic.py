@@ -57,7 +57,7 @@ div = elementwise(
     "div", operator.truediv, lambda y: 1.0 / y, lambda x, y: -(x / y) / y,
     numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC,
     neutral={1: 1.0}, domain=(REAL, NONZERO),
-    doc="Quotient, elementwise: z = x / y.  The result is not kept for the gradient, so that it may be changed in place.",
+    doc="Quotient, elementwise: z = x / y.  The result is not kept for the gradient, so it may be changed in place.",
 )
 
 neg = elementwise(
@@ -68,7 +68,7 @@ neg = elementwise(
 )
 
 positive = elementwise(
-    "positive", np.positive, lambda g: g, symbol="pos", node="AliasBackward0", lane=Via(lambda x: x + 0.0),
+    "positive", np.positive, lambda g: g, symbol="pos", node="AliasBackward0", lane=Via(lambda x: x * 1.0),
     complex=HOLOMORPHIC, domain=(REAL,), doc="The same number: z = +x.",
 )
 

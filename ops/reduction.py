@@ -146,7 +146,8 @@ var = general(
         kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis)
     ),
     jvp=lambda x, x_dot, axis, correction, keepdims: sum(
-        dot_part(center(x, axis=axis), x_dot) * (2.0 / _freedom(x.shape, axis, correction)), axis=axis, keepdims=keepdims
+        dot_part(center(x, axis=axis), x_dot) * (2.0 / _freedom(x.shape, axis, correction)),
+        axis=axis, keepdims=keepdims,
     ),
     complex=ADJOINT, cases=cases_of(*VARIANCES),
     batch=along("axis"),

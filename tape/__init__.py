@@ -71,7 +71,7 @@ from .size import Size
 from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from .program import Program, compile, load, record  # noqa: A004
+    from .program import Program, compile, load, record
 
 globals().pop("record", None)  # the room of that name; users mean the function
 

@@ -105,7 +105,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-Tensor.__pos__ = positive  # type: ignore[method-assign]
+Tensor.__pos__ = positive  # type: ignore[assignment]
 
 
 @method

@@ -111,10 +111,8 @@ def beside(input: Tensor, made: Tensor) -> Tensor:
 Factory = Callable[..., Tensor]
 
 
-def factories(
-    name: str, make: Callable[..., np.ndarray], what: str, *, alike: bool = True
-) -> tuple[Factory, Factory]:
-    """A factory of ``*size`` and its ``_like`` form, which gives a tensor with lanes after one with lanes if `alike`."""
+def factories(name: str, make: Callable[..., np.ndarray], what: str, *, alike: bool = True) -> tuple[Factory, Factory]:
+    """A factory of ``*size`` and its ``_like`` form, which if `alike` gives lanes where the model has some."""
 
     def factory(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         value = make(_sizes(size), check_dtype(dtype) or get_default_dtype())

@@ -176,9 +176,7 @@ FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})
 ops.install(Tensor, ops.methods(_forward, _reflected))
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    op.name: public(op)
-    for op in REGISTRY.values()
-    if op.name not in INTERNAL and not op.name.startswith(TRANSFORMS)
+    op.name: public(op) for op in REGISTRY.values() if op.name not in INTERNAL and not op.name.startswith(TRANSFORMS)
 }
 """The derived functions by name; `methods` puts its own in place of the irregular ones."""
 

@@ -59,9 +59,7 @@ def drawing(draw: F) -> F:
     return drawn  # type: ignore[return-value]
 
 
-rand, rand_like = map(
-    drawing, factories("rand", _draw("random"), "of numbers drawn evenly from [0, 1)", alike=False)
-)
+rand, rand_like = map(drawing, factories("rand", _draw("random"), "of numbers drawn evenly from [0, 1)", alike=False))
 randn, randn_like = map(
     drawing,
     factories("randn", _draw("standard_normal"), "of numbers drawn from the normal distribution", alike=False),

@@ -65,6 +65,7 @@ _drawing("exponential", lambda g, shape, lambd=1.0: g.exponential(1 / lambd, sha
 _drawing("log_normal", lambda g, shape, mean=1.0, std=2.0: g.lognormal(mean, std, shape), "Log-normal numbers.")
 _drawing("geometric", lambda g, shape, p: g.geometric(p, shape), "Geometrically distributed numbers.")
 _drawing(
-    "cauchy", lambda g, shape, median=0.0, sigma=1.0: median + sigma * g.standard_cauchy(shape),
+    "cauchy",
+    lambda g, shape, median=0.0, sigma=1.0: median + sigma * g.standard_cauchy(shape),
     "Numbers drawn from Cauchy's distribution.",
 )

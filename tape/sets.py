@@ -67,5 +67,5 @@ def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Tensor:
     >>> tape.bucketize(tape.tensor([3, 6]), tape.tensor([1, 3, 5]))
     tensor([1, 3])
     """
-    side = "right" if right else "left"
-    return wrap(np.searchsorted(array_of(boundaries), array_of(input), side=side)[()])
+    edges, values = array_of(boundaries), array_of(input)
+    return wrap((edges.searchsorted(values, "right") if right else edges.searchsorted(values))[()])

@@ -191,9 +191,9 @@ def test_empty_tensors():
 
 def test_perturbations_are_not_confused():
     one = tape.tensor(1.0)
-    for outer, inner in itertools.product([grad, jacfwd, jacrev], repeat=2):
-        close(outer(lambda x, d=inner: x * d(lambda y: x + y)(one))(tape.tensor(3.0)), 1.0)
-        close(outer(lambda x, d=inner: x * d(lambda y: x * y)(one))(tape.tensor(3.0)), 6.0)
+    for outer, within in itertools.product([grad, jacfwd, jacrev], repeat=2):
+        close(outer(lambda x, d=within: x * d(lambda y: x + y)(one))(tape.tensor(3.0)), 1.0)
+        close(outer(lambda x, d=within: x * d(lambda y: x * y)(one))(tape.tensor(3.0)), 6.0)
 
 
 def test_the_same_tensor_in_and_around():
@@ -381,8 +381,8 @@ class Cube(tape.autograd.Function):
 
 def test_custom_functions_in_both_modes():
     f = lambda x: Cube.apply(x, 2.0).sum()  # noqa: E731
-    for outer, inner in itertools.product([jacrev, jacfwd], repeat=2):
-        close(outer(inner(f))(X), np.diag(12 * value(X)))
+    for outer, within in itertools.product([jacrev, jacfwd], repeat=2):
+        close(outer(within(f))(X), np.diag(12 * value(X)))
     close(linearize(f, X)[1](V), np.sum(6 * value(X) ** 2 * value(V)))
 
 
@@ -499,8 +499,8 @@ def test_random_programs_have_one_hessian(steps, seed):
         return (y * x).sum()
 
     expected = hessian(program)(x)
-    for outer, inner in ((jacrev, jacrev), (jacfwd, jacfwd), (jacrev, jacfwd)):
-        close(outer(inner(program))(x), expected, rtol=1e-7, atol=1e-8)
+    for outer, within in ((jacrev, jacrev), (jacfwd, jacfwd), (jacrev, jacfwd)):
+        close(outer(within(program))(x), expected, rtol=1e-7, atol=1e-8)
     close(expected, value(expected).T, rtol=1e-7, atol=1e-8)
 
 

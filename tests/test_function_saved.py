@@ -72,7 +72,7 @@ def test_a_saved_tensor_changed_in_place():
     z = function.apply(w, s)
     with tape.no_grad():
         w.mul_(10.0)
-    with pytest.raises(RuntimeError, match="F .*was changed in place|F saved was changed in place"):
+    with pytest.raises(RuntimeError, match=r"F .*was changed in place|F saved was changed in place"):
         z.backward()
 
 

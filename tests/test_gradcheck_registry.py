@@ -74,6 +74,7 @@ def test_right_rules_pass_at_second_order(op):
 
 # Damaged rules.
 
+
 @cache
 def steep_case(op):
     """The first function of an op whose gradient is not zero, of few numbers."""

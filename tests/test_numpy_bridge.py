@@ -101,7 +101,6 @@ def test_dtype_argument():
         lambda t: np.nextafter(t, 1.0),
         lambda t: np.add.at(t, 0, 1.0),
         lambda t: np.sum(t, where=A > 0),
-        lambda t: np.unwrap(t),
         lambda t: np.add(t, 1, where=A > 0),
     ],
 )

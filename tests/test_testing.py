@@ -47,5 +47,5 @@ def test_different(a, b, kwargs, message):
 
 
 def test_one_tolerance_is_not_enough():
-    with pytest.raises(ValueError, match="together or not at all; got rtol=0.1, atol=None"):
+    with pytest.raises(ValueError, match=r"together or not at all; got rtol=0\.1, atol=None"):
         assert_close(X, X, rtol=0.1)

@@ -286,7 +286,8 @@ def test_a_thread_may_record_while_another_sweeps_its_list(eager_switching, monk
     finally:
         done.set()
         thread.join(60)
-    assert not thread.is_alive() and held.requires_grad
+    assert not thread.is_alive()
+    assert held.requires_grad
 
 
 def test_an_exception_in_one_thread_leaves_the_others_alone():

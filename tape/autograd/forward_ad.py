@@ -148,8 +148,8 @@ def _paired(primal: Tensor, tangent: Tensor, level: Direction) -> Tensor:
     """A dual at a level; of tensors that `vmap` maps at an inner one, in each of the lanes."""
     inner = innermost((primal, tangent))
     if isinstance(inner, Batch) and inner.depth > level.depth:
-        below = [x if has_lanes else inner.full(x) for x, has_lanes in map(inner.parts, (primal, tangent))]
-        return inner.layer(_paired(*below, level))
+        x, x_dot = (x if has_lanes else inner.full(x) for x, has_lanes in map(inner.parts, (primal, tangent)))
+        return inner.layer(_paired(x, x_dot, level))
     if inner is not None and inner.depth > level.depth:
         raise RuntimeError(
             "make_dual() cannot use an outer dual level within a transformation of tape.func that was entered later.\n"

@@ -148,8 +148,8 @@ def jacobian(
         raise ValueError(f'strategy must be "forward-mode" or "reverse-mode"; got {strategy!r}')
     if strict and (vectorize or strategy == "forward-mode"):
         raise RuntimeError(
-            "jacobian: strict=True and vectorize=True, or strategy='forward-mode', are not supported together; leave out "
-            "one of them"
+            "jacobian: strict=True and vectorize=True, or strategy='forward-mode', are not supported together; "
+            "leave out one of them"
         )
     call = Call("jacobian", func, inputs, create_graph, strict)
     rows = _columnwise(call) if strategy == "forward-mode" else _rowwise(call, vectorize)

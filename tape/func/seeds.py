@@ -161,9 +161,7 @@ def _along(
     return [c[0] if len(c) == 1 else ops.cat(c, axis=0) for c in zip(*chunks)] if chunks else None
 
 
-def _push(
-    function: Any, xs: Sequence[Tensor], start: int, stop: int, randomness: str, unit: complex
-) -> list[Tensor]:
+def _push(function: Any, xs: Sequence[Tensor], start: int, stop: int, randomness: str, unit: complex) -> list[Tensor]:
     """Derivatives along elements number start … stop − 1 of the xs, along a first axis."""
     with Batch(stop - start, randomness) as level, Direction() as direction:
         moving = list(_moving(xs, start, stop, unit, level, direction))

@@ -25,9 +25,7 @@ class Along(Grid):
         weights: u, per output: an array of its form, whose elements have sizes about 1.
     """
 
-    def __init__(
-        self, subject: Subject, point: Sequence[Array], directions: Sequence[Array], weights: Sequence[Array]
-    ):
+    def __init__(self, subject: Subject, point: Sequence[Array], directions: Sequence[Array], weights: Sequence[Array]):
         super().__init__(subject, point)
         self.directions, self.weights = list(directions), list(weights)
         self.outputs = [replace(axis, whole=True) for axis in self.outputs]

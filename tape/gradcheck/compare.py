@@ -199,8 +199,7 @@ def _summary(axis: Axis, out: Axis, block: Array, columns: list[Settled], rows: 
     e, o = _worst(ratios, axis, out)
     column = columns[e]
     numbers: dict[str, Any] = {
-        name: float(getattr(column, name)[rows][o])
-        for name in ("numeric", "error", "tolerance", "uncertainty", "step")
+        name: float(getattr(column, name)[rows][o]) for name in ("numeric", "error", "tolerance", "uncertainty", "step")
     }
     (input_index, input_part), (output_index, output_part) = axis.place(e), out.place(o)
     verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(numbers["numeric"]) else WRONG

@@ -153,9 +153,7 @@ def _sweep(applied: Application, values: Sequence[Any], weights: Sequence[Any], 
     return np.zeros_like(plain(x)) if bar is None else np.asarray(plain(bar))
 
 
-def _sweep_twice(
-    applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int, k: int, v: Any
-) -> Any:
+def _sweep_twice(applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int, k: int, v: Any) -> Any:
     """The gradient with respect to operand k of ⟨v, the vjp of operand i⟩."""
     xs = [leaf(_own(x), requires_grad=True) if j in (i, k) else x for j, x in enumerate(values)]
     outs, ws = _flowing(applied.run(xs), weights)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import kind_of
 from ..func.tree import transform
 from ..level import Layer
 from ..record import wrap
@@ -23,7 +24,7 @@ from .program import GuardMissed, Program
 from .recording import Results, record_call
 from .replay import Refitted
 from .short import Way
-from .signature import Call, objects_in, take_apart, varying
+from .signature import NUMERIC, Call, objects_in, take_apart, varying
 from .statistics import CallStatistics
 from .surroundings import Surroundings
 from .trace import Untraceable, same
@@ -234,7 +235,7 @@ class CompiledFunction:
             around = paths.around = Surroundings(self.function, objects)
         recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
         if objects:
-            self._surroundings.settle(self._surroundings.arrays, {})
+            self._surroundings.settle(self._surroundings.arrays)
         return recorded
 
     def _give_up(self, paths: Paths, reason: str) -> None:
@@ -250,10 +251,16 @@ class CompiledFunction:
         if any(isinstance(x, Tensor) for x in call.given) or not call.given:
             return self.function(*args, **kwargs)
         kinds = (np.ndarray, np.generic) if any(p is not float for p in varying(call.key)) else (float, np.generic)
-        as_tensors = transform(
-            lambda x: wrap(np.asarray(x)[()]) if isinstance(x, kinds) and np.asarray(x).dtype.kind in "biufc" else x,
-            (args, kwargs),
-        )
+        around = self._surroundings or Surroundings(self.function)
+        leaves = around.names("autograd") or around.names("backward")  # it differentiates by its arguments itself
+
+        def tensor(x: Any) -> Any:
+            if not isinstance(x, kinds) or kind_of(np.asarray(x).dtype) not in NUMERIC:
+                return x
+            value = np.asarray(x)[()]
+            return wrap(value, True if leaves and kind_of(value.dtype) in "fc" else None)
+
+        as_tensors = transform(tensor, (args, kwargs))
         result = self.function(*as_tensors[0], **as_tensors[1])
         return transform(lambda x: x._data if isinstance(x, Tensor) else x, result)
 

@@ -19,7 +19,7 @@ def fingerprint(value: Any) -> Any:
         return value.shape, list(value.flat)
     if value.nbytes <= SMALL:
         return value.shape, value.dtype, value.tobytes()
-    content = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    content: Any = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
     if value.nbytes < LARGE:
         return value.shape, value.dtype, zlib.crc32(content)
     square = content[: len(content) // ROW * ROW].view(np.uint64).reshape(-1, ROW // 8)

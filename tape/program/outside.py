@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import ops
 from ops import Op
 
 from ..record import bind, lift
@@ -87,9 +88,11 @@ def adopt(value: Traced, target: Tensor) -> bool:
         return False
     if type(target) is Outside:
         return True
-    if type(target) is not Tensor or target._node is not None or target._of is not None or target._views:
+    shared = getattr(target, "_of", None) is not None or getattr(target, "_views", None)
+    if type(target) is not Tensor or target._node is not None or shared:
         raise Untraceable("a traced value is written into a tensor from outside, or into a view")
-    trace.own[id(target)] = target, trace.operand(value_in(target).copy())
+    made = ops.cast(traced(trace, trace.operand(value_in(target).copy())), dtype=target.dtype)
+    trace.own[id(target)] = target, made._row
     target.__class__ = Outside
     return True
 

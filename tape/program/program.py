@@ -22,8 +22,8 @@ from .derive import adjoint_of, tangent_of
 from .display import Display
 from .listing import Listing
 from .passes import shorten
-from .recording import Results, record_call
 from .reach import unreached
+from .recording import Results, record_call
 from .replay import Refitted, Replay
 from .short import Way
 from .signature import gives_tensors, take_apart
@@ -193,7 +193,7 @@ class Program(Display):
             return
         values = self.replay([x._data if isinstance(x, Tensor) else x for x in given])[self.count :]
         self.guards = [
-            guard._replace(seen=value) if near(value, guard.seen) else guard
+            guard._replace(seen=np.array(value)[()]) if near(value, guard.seen) else guard
             for guard, value in zip(self.guards, values)
         ]
 

@@ -85,7 +85,7 @@ def record_call(
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
     args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
     chance = Chance(around.generators)
-    contents = {k: fingerprint(a) for k, a in around.arrays.items() if a.nbytes <= LARGE}
+    contents = {k: a.copy() for k, a in around.arrays.items() if a.nbytes <= LARGE}
     try:
         with trace.recording(), standing(around.tensors, trace):
             tree = function(*args, **kwargs)
@@ -98,18 +98,27 @@ def record_call(
                 raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
     finally:
         trace.open = False
-        drawn = chance.rewind()
+        drawn, changed = chance.rewind(), put_back(around.arrays, contents)
     if drawn:
         raise Untraceable("it drew random numbers, which every replay would repeat")
     trace.check_captured()
-    if any(fingerprint(around.arrays[k]) != content for k, content in contents.items()):
+    if changed:
         raise Untraceable("it changed an array from outside in place, which every replay would repeat")
-    around.settle(trace.captured, contents)
+    around.settle(trace.captured)
     return listing_of(trace, rows), Results(structure, leaves, len(rows))
 
 
 LARGE = 1 << 23
 """Arrays around a function of more bytes are not looked at before it is recorded."""
+
+
+def put_back(arrays: dict[int, np.ndarray], contents: dict[int, np.ndarray]) -> bool:
+    """Give arrays that were changed their contents back, so that they may be changed again; whether there are any."""
+    changed = [k for k, content in contents.items() if fingerprint(arrays[k]) != fingerprint(content)]
+    for k in changed:
+        if arrays[k].shape == contents[k].shape:
+            np.copyto(arrays[k], contents[k])
+    return bool(changed)
 
 
 def holds_traced(x: Any) -> bool:

@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..dtypes import kind_of
 from ..func.tree import Structure, build, leaves_like, leaves_of, structure_of
 from ..record import masked_error
 from ..spec import Spec, spec
 from ..tensor import Tensor
 from .surroundings import SETTLED
+
+NUMERIC = "biufc"
 
 
 class Call(NamedTuple):
@@ -57,7 +60,7 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     flat = not kwargs
     for x in args:
         kind = type(x)
-        if kind is np.ndarray:
+        if kind is np.ndarray and (x.dtype.kind in NUMERIC or kind_of(x.dtype) in NUMERIC):
             parts.append(spec(x.shape, x.dtype))
             given.append(x)
         elif kind is Tensor:
@@ -104,7 +107,7 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
         return (x._spec,)
     if isinstance(x, np.ma.MaskedArray):
         raise masked_error()
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
+    if isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC:
         given.append(np.asarray(x))
         return spec(x.shape, x.dtype)
     if isinstance(x, float) and not fixed_floats:
@@ -120,7 +123,7 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
 def is_varying(x: Any, fixed_floats: bool) -> bool:
     """Whether a leaf of the arguments varies from call to call."""
     kinds: tuple[type, ...] = (Tensor,) if fixed_floats else (Tensor, float)
-    return isinstance(x, kinds) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc")
+    return isinstance(x, kinds) or (isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC)
 
 
 def rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], fixed_floats: bool) -> Any:

@@ -60,7 +60,7 @@ class Surroundings:
         self.tensors: list[Tensor] = []
         self.arrays: dict[int, np.ndarray] = {}
         self.generators: list[Any] = []
-        self._seen: dict[int, Any] = {}
+        self._seen: dict[Any, Any] = {}
         self._attributes: set[str] = set(CALLED)
         waiting: list[tuple[Any, int]] = []
         for thing in (function, *objects):
@@ -142,7 +142,7 @@ class Surroundings:
             for name in self._attributes & set(space):
                 key = id(space), name
                 if key not in self._seen:
-                    self._seen[key] = space  # type: ignore[index]
+                    self._seen[key] = space
                     self._names.append((space, name, space[name]))
                     self._look(space[name], depth + 1, waiting)
 
@@ -151,7 +151,7 @@ class Surroundings:
         own = spaces[-1]
         for name in self._attributes & set().union(*spaces[:-1]) - set(own):
             if (id(own), name) not in self._seen:
-                self._seen[id(own), name] = own  # type: ignore[index]
+                self._seen[id(own), name] = own
                 self._names.append((own, name, _MISSING))
 
     def unchanged(self) -> bool:
@@ -172,7 +172,7 @@ class Surroundings:
                 return False
         return not self._contents or all(fingerprint(array) == print for array, print in self._contents.values())
 
-    def settle(self, captured: Iterable[int], before: dict[int, Any]) -> None:
+    def settle(self, captured: Iterable[int]) -> None:
         """After a recording: take in what it appended, and watch the arrays, but for large ones that it captured."""
         for k, (container, parts) in enumerate(self._parts):
             now = parts_of(container)
@@ -180,7 +180,7 @@ class Surroundings:
                 self._parts[k] = container, now
         captured = {k for k in captured if k in self.arrays and self.arrays[k].nbytes > TRUSTED}
         for k in self.arrays.keys() - captured - self._contents.keys():
-            self._contents[k] = self.arrays[k], before.get(k) or fingerprint(self.arrays[k])
+            self._contents[k] = self.arrays[k], fingerprint(self.arrays[k])
 
     def names(self, name: str) -> bool:
         """Whether the function, or one that it names, names something."""
@@ -208,7 +208,7 @@ def equal(now: Any, value: Any) -> bool:
 def is_users(thing: Any) -> bool:
     """Whether an object, a class or a module is the user's rather than a library's."""
     if isinstance(thing, ModuleType):
-        file = getattr(thing, "__file__", None)
+        file = getattr(thing, "__file__", None) or ""
         return bool(file) and not in_library(file) and not file.startswith(_OTHERS)
     kind = thing if isinstance(thing, type) else type(thing)
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
