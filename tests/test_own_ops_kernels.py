@@ -26,7 +26,7 @@ if jitted("run") is None:
 from tape.jit.kernels import KERNELS
 from tape.jit.run import Run
 from tape.jit.state import FIRST_OWN, LANES, MOTION, PYTHON
-from tape.jit.workspace import at_rest
+from tape.jit.workspace import ALL, IDLE, at_rest
 
 pytestmark = pytest.mark.usefixtures("library")
 ROOT = Path(__file__).resolve().parent.parent
@@ -127,6 +127,13 @@ def test_within_the_sweep_is_faster_than_a_stop():
     assert 3.0 * jitted_seconds < seconds()
 
 
+@pytest.fixture
+def rested():
+    """No sweep under way: one that was interrupted in another test may have kept its workspace for ever."""
+    IDLE[:] = ALL
+
+
+@pytest.mark.usefixtures("rested")
 def test_kernels_are_freed_with_their_op():
     """Each address is of code that was freed a moment ago: one wrong address, and this process is gone."""
     x = leaf(np.linspace(0.5, 1.5, 9))
@@ -155,6 +162,7 @@ def _declare_scaled(k):
     return ops.elementwise("scaled", lambda x: float(k) * x * x, replace=True)
 
 
+@pytest.mark.usefixtures("rested")
 def test_an_op_leaves_in_the_middle_of_a_sweep():
     _declare_scaled(3)
     x = leaf([1.0, 2.0])
