@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-import torch
+from peer import torch
 
 import tape
 from tape.autograd import grad, graph
