@@ -66,6 +66,7 @@ class Pair:
 class Programs(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
+        gc.freeze()  # what other tests left would be looked through at every step
         gc.collect()
         self.list = current()
         self.list.scan()
@@ -389,4 +390,6 @@ def ref(pair):
 
 
 TestPrograms = Programs.TestCase
-TestPrograms.settings = settings(stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+TestPrograms.settings = settings(
+    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)

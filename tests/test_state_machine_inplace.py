@@ -202,5 +202,5 @@ def put(x, y, look):
 
 TestInPlacePrograms = InPlacePrograms.TestCase
 TestInPlacePrograms.settings = settings(
-    stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), max_examples=25
+    stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), max_examples=15
 )
