@@ -161,11 +161,14 @@ def store(w: Writer) -> Statement | None:
         return Statement(w.random.choice(texts), (x,), (), (x,))
     index = (indices.basic if kind < 0.8 else indices.places)(w.shape(x), w.random)
     place = f"{x}[{index}]"
+    signs = (
+        ["=", "=", "+=", "*="] if index != "..." else ["="]
+    )  # x[...] += y goes wrong in PyTorch for a view of a leaf
     inner = tuple(eval(place, {**w.world.names}).shape)
     y = w.pick(lambda y: y.dtype == w.at(x).dtype and fills(tuple(y.shape), inner))
     if y is None or w.chance(0.3) or y in w.sharing([x]):
-        return Statement(f"{place} {w.random.choice(['=', '+=', '*='])} 1.5", (x,), (), (x,))
-    return Statement(f"{place} {w.random.choice(['=', '=', '+=', '*='])} {y}", (x, y), (), (x,))
+        return Statement(f"{place} {w.random.choice(signs)} 1.5", (x,), (), (x,))
+    return Statement(f"{place} {w.random.choice(signs)} {y}", (x, y), (), (x,))
 
 
 def detach(w: Writer) -> Statement | None:
@@ -175,6 +178,8 @@ def detach(w: Writer) -> Statement | None:
     unused = not w.among(x, w.given) and not any(x in s.reads for s in w.statements)
     if "inplace" in w.features and unused and w.chance(0.15):  # gradients may be views of anything
         return Statement(f"{x}.detach_()", (x,), (), (x,))
+    if w.among(x, w.parts):  # whose changes the detached part of several counts is PyTorch's secret
+        return None
     (z,) = w.fresh()
     return Statement(f"{z} = {x}.{w.random.choice(['detach()', 'detach()', 'data', 'detach().clone()'])}", (x,), (z,))
 

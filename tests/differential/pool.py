@@ -68,7 +68,7 @@ def elementwise() -> tuple[Elementwise, ...]:
             and len(intervals) <= 2
             and answers(op, intervals)
         ):
-            in_place = all(hasattr(t, f"{op.name}_") for t in (torch.Tensor, tape.Tensor))
+            in_place = hasattr(tape.Tensor, f"{op.name}_") and changes(op, intervals)
             found.append(Elementwise(op.name, tuple(intervals), in_place, keeps_more(op, intervals)))
     return tuple(found)
 
@@ -96,6 +96,16 @@ def answers(op: Op, intervals: Any) -> bool:
     """Whether PyTorch's function of that name is this op."""
     operands = [np.asarray(i.fit(np.linspace(0.1, 0.9, 5))) for i in intervals]
     return same(lambda: getattr(torch, op.name)(*map(torch.tensor, operands)), op(*operands))
+
+
+def changes(op: Op, intervals: Any) -> bool:
+    """Whether PyTorch has the op in place, with a gradient."""
+    x, *others = (torch.tensor(np.asarray(i.fit(np.linspace(0.1, 0.9, 5))), requires_grad=True) for i in intervals)
+    try:
+        getattr(x.clone(), f"{op.name}_")(*others).sum().backward()
+    except (AttributeError, NotImplementedError):
+        return False
+    return True
 
 
 def keeps_more(op: Op, intervals: Any) -> bool:

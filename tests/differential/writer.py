@@ -90,8 +90,9 @@ class Writer:
 
         Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never; not the result
         of `grad`, which may share its memory with others; not one that shares its memory with another that has
-        hooks, which PyTorch hands on to the new history of a view only when somebody asks for that; not one whose
-        memory was read through ``.data``, of which PyTorch notices no change at all and ours the base's.
+        hooks, which PyTorch hands on to the new history of a view only when somebody asks for that; not one with a
+        history that shares its memory with ``.data``: what a change nobody notices does to a gradient depends on
+        what each rule reads.
         """
         x = self.pick()
         sharing = self.sharing([x]) if x else set()
@@ -100,8 +101,8 @@ class Writer:
         hooked = {n for n in self.watched & sharing if self.at(n) is not self.at(x)}
         if not self.at(x).requires_grad and any(self.at(n).requires_grad and self.at(n)._is_view() for n in sharing):
             return None  # PyTorch gives such views a new node, though their history is the old one
-        read = {n for n in self.bare & sharing if n != x}
-        return None if hooked or read or sharing & self.given else x
+        silent = sharing & self.bare and any(self.at(n).requires_grad for n in sharing)
+        return None if hooked or silent or sharing & self.given else x
 
     def apart(self, x: str, y: str) -> bool:
         """Whether one tensor can be written into another: they share no memory, or are the same."""
