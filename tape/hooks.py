@@ -50,7 +50,7 @@ def chain_of_leaf(leaf: Tensor) -> Chain:
     if leaf._chain is None:
         leaf._chain = Chain(leaf._spec)
         k = id(leaf)
-        LEAVES[k] = weakref.ref(leaf, lambda _: LEAVES.pop(k, None))
+        LEAVES[k] = weakref.ref(leaf, lambda _, pop=LEAVES.pop: pop(k, None))
     return leaf._chain
 
 

@@ -85,7 +85,7 @@ def steep_case(op):
     return None
 
 
-FLAT = {op.name for op in ELEMENTWISE if op.name in ("sign", "floor", "ceil", "trunc", "round", "rint")}
+FLAT = {op.name for op in ELEMENTWISE if op.name in ("sign", "floor", "ceil", "trunc", "round", "rint", "zero")}
 """Ops whose derivative is zero everywhere, so that no damage shows."""
 
 

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ops
 import tape
 from tape.autograd import grad
 from tape.autograd.graph import saved_tensors_hooks
 from tape.utils.checkpoint import checkpoint
 from tape.wengert import current
 
-LIBRARY = tuple(str(Path(__file__).resolve().parent.parent / house) for house in ("tape", "ops"))
+LIBRARY = tuple(str(Path(house.__file__).parent) for house in (tape, ops))
 
 UNSAFE = ("__exit__", "<genexpr>", "gone")
 """Python can be interrupted on its way into ``__exit__``, and drops what is raised where a generator is closed or a
