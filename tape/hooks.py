@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from .chain import Chain, Hook, RemovableHandle, apply
 from .lending import MANY, lend_hooks
@@ -35,22 +36,20 @@ def chain_of(handle: int, spec: Spec | None) -> Chain:
     return found
 
 
-LEAVES: dict[int, weakref.ref[Tensor]] = {}
-"""The leaves that have hooks, by identity."""
+LEAVES: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+"""The living leaves that have hooks, by identity."""
 
 
 def hooked_leaves() -> dict[int, Tensor]:
-    """The living leaves among them."""
-    found = {k: leaf() for k, leaf in list(LEAVES.items())}
-    return {k: leaf for k, leaf in found.items() if leaf is not None}
+    """Those leaves, held; other threads may add to them meanwhile."""
+    return {id(leaf): leaf for reference in LEAVES.valuerefs() if (leaf := reference()) is not None}
 
 
 def chain_of_leaf(leaf: Tensor) -> Chain:
     """The hooks of a leaf, started if there are none."""
     if leaf._chain is None:
         leaf._chain = Chain(leaf._spec)
-        k = id(leaf)
-        LEAVES[k] = weakref.ref(leaf, lambda _, pop=LEAVES.pop: pop(k, None))
+        LEAVES[id(leaf)] = leaf
     return leaf._chain
 
 
