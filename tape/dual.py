@@ -20,8 +20,9 @@ from ops import REGISTRY, Op
 from ops.batching import LanesDiffer
 from ops.core import in_dtype
 
+from .adopting import adopt as begin_to_move, worn
 from .functions import FUNCTIONS
-from .history import components
+from .history import components, requires_grad
 from .indexing import plain_index
 from .inplace import names
 from .level import Layer, Level, innermost, live
@@ -30,7 +31,6 @@ from .rebase import assign, check_free, last_of
 from .record import wrap
 from .tensor import Tensor
 from .version import memory_is_shared
-from .views import is_related
 from .wengert import current
 
 
@@ -95,7 +95,7 @@ class Dual(Layer):
         """Whether this can be written into an ordinary tensor, which moves from then on."""
         level = innermost((self,))
         if level is not None:
-            adopt(target, level)
+            adopt(target, level, self)
         return level is not None
 
     def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
@@ -133,6 +133,15 @@ class Dual(Layer):
         """
         given = gradient.detach() if isinstance(gradient, Dual) else gradient
         self._primal.backward(given, *args, **kwargs)
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor whose memory this is a view of, moving as it does; None where it is no view."""
+        base, moving = self._primal._base, self._tangent
+        if base is None or moving is None or moving._base is None:
+            return base
+        held = worn(base)
+        return make(base, moving._base, self._level) if held is None else held
 
     def __repr__(self) -> str:
         shown = repr(self._primal)
@@ -182,12 +191,17 @@ def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
 def parts(x: Any, level: Direction) -> tuple[Any, Any]:
     """Primal and tangent at a level; the tangent is None where something does not move at it."""
     x = live(x)
-    return (live(x._primal), live(x._tangent)) if isinstance(x, Dual) and x._level is level else (x, None)
+    if not isinstance(x, Dual) or x._level is not level:
+        return x, None
+    primal, tangent = live(x._primal), live(x._tangent)
+    while isinstance(primal, Dual) and primal._level is level:  # what moves of itself, does not beneath another tensor
+        primal = live(primal._primal)
+    return primal, tangent
 
 
 def _reverse(reverse: Callable[..., Any], pairs: Iterable[Any], xs: Any, *how: Any) -> list[Any]:
     """A sweep from the outputs that have a history, out of pairs of output and weight."""
-    pairs = [(z, g) for z, g in pairs if z.requires_grad]
+    pairs = [(z, g) for z, g in pairs if requires_grad(z)]
     return reverse(*zip(*pairs), xs, *how) if pairs else [None] * len(xs)
 
 
@@ -226,9 +240,9 @@ def _put(target: Dual, result: Tensor, operation: str, last: int) -> Dual:
     """Write a result that was computed after record `last` into a dual's memory, and its tangent into the tangent's."""
     level = innermost((result,))
     if level is not None and (not target._level.alive or level.depth > target._level.depth):
-        adopt(target, level)
+        adopt(target, level, result)
     primal, tangent = parts(result, target._level)
-    _write(target._primal, primal, operation, last)
+    _write(parts(target, target._level)[0], primal, operation, last)
     if target._tangent is None or (tangent is not None and _gains_layers(target._tangent, tangent)):
         target._tangent = tangent if tangent is None else ops.clone(tangent)
     else:
@@ -257,8 +271,8 @@ def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
 
 def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
     level = innermost((value,))
-    if isinstance(level, Direction) and type(target) is Tensor:
-        adopt(target, level)
+    if isinstance(level, Direction) and not isinstance(target, Layer):
+        adopt(target, level, value)
     target = live(target)
     if isinstance(target, Layer):
         target.assign(value, operation, last)
@@ -268,33 +282,18 @@ def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
         assign(target, value, operation, last)
 
 
-def adopt(target: Tensor, level: Direction) -> None:
-    """Let a tensor move at a level that it does not move at yet, because something that does is written into it.
+def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
+    """Let a tensor move at a level that it does not move at yet, because something that does is written into it."""
+    x_dot = parts(source, level)[1]
 
-    Raises:
-        RuntimeError: if it shares its memory with other tensors, which would not move.
-    """
-    for part in components(target):
-        if is_related(part) or (isinstance(part._data, np.ndarray) and memory_is_shared(part)):
-            raise RuntimeError(
-                "a value that carries a tangent is written into a tensor without one, and the tensor shares its memory "
-                "with others (views, its base, an array, or a value that a rule needs), which would miss the tangent.\n"
-                "Write into a tensor of its own: y = y.clone() before the views are taken."
-            )
-    below = _moved_out(target)
-    target.__class__ = Dual
-    target._primal, target._tangent, target._level = below, zeros(below), level
+    def still(x: Tensor) -> Tensor:
+        return x_dot.__beside__(zeros(x)) if isinstance(x_dot, Layer) else zeros(x)
 
+    def dress(x: Tensor, below: Tensor, tangent: Tensor) -> None:
+        x.__class__ = Dual
+        x._primal, x._tangent, x._level = below, tangent, level
 
-def _moved_out(target: Tensor) -> Tensor:
-    """Another tensor with everything that a tensor holds, which itself holds nothing any more."""
-    if isinstance(target, Dual):
-        return make(target._primal, target._tangent, target._level)  # type: ignore[arg-type]
-    below = wrap(target._data, target._node, target._spec)
-    below.__dict__.update(target.__dict__)
-    target.__dict__.clear()
-    target._data = target._node = None  # these would count as somebody else's references
-    return below
+    begin_to_move(target, still, dress)
 
 
 def _inplace(compute: Callable[..., Any], operation: str) -> Callable[..., Tensor]:

@@ -11,6 +11,7 @@ import numpy as np
 from ops import Op
 
 from .tensor import Tensor, method
+from .views import infer
 from .wengert import INFERRING
 
 
@@ -31,6 +32,8 @@ def mark(tensor: Tensor) -> None:
 
 def alike(view: Tensor, base: Tensor) -> Tensor:
     """A view of a tensor, as made in inference mode if that was."""
+    if get_ident() in INFERRING:
+        infer(view)
     if view._inference != base._inference:
         _set(view, base._inference)
     return view

@@ -8,6 +8,7 @@ from typing import Any
 from .device import check_device
 from .record import wrap
 from .tensor import Tensor, attribute, method, settable
+from .views import base_of
 from .wengert import INFERRING
 
 
@@ -64,8 +65,11 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 @attribute
 def requires_grad(self: Tensor) -> bool:
-    """Whether gradients flow to this tensor; may be set on a leaf."""
-    return self._node is not None
+    """Whether gradients flow to this tensor; may be set on a leaf.
+
+    A view that was made under `no_grad` has no history of its own, and says what its base says.
+    """
+    return self._node is not None or (base_of(self)._node is not None and not self._inference)
 
 
 def _set_requires_grad(self: Tensor, flag: bool) -> None:

@@ -16,13 +16,14 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
+from .bars import Barred, change_error
 from .hooks import move_retained
 from .location import user_frame
 from .record import CUSTOM, operand
 from .row import HANDLE, WIDTH, XV, YV, ZV
 from .spec import Spec, spec_of
 from .tensor import Tensor
-from .views import CUSTOM as FROM_FUNCTION, SEVERAL, Look, base_of, children, look_of, materialise, owner, path_to
+from .views import SEVERAL, Look, base_of, children, look_of, materialise, owner, path_to
 from .wengert import WengertList, current
 from .writing import check_fits, check_writeable, is_alone, put
 
@@ -51,31 +52,15 @@ def check_free(tensor: Tensor, operation: str) -> None:
     base = base_of(tensor)
     above = None if base is tensor else look_of(tensor)
     if above is not None and above.bar is not None:
-        raise RuntimeError(f"{operation} cannot change this tensor in place: {_REASONS[above.bar]}")
+        raise change_error(tensor, above, operation)
     if tensor._node is True or base._node is True:
         what = "a leaf" if tensor._node is True else "a view of a leaf"
         raise RuntimeError(
-            f"{operation} cannot change {what} that requires grad in place while operations are recorded: its gradient "
-            "would be that of another value.\nFor an update, as of an optimiser, do it under `with tape.no_grad():`."
+            f"{what} Variable that requires grad is being used in an in-place operation.\n{operation} cannot change it "
+            "while operations are recorded: its gradient would be that of another value.\nFor an update, as of an "
+            "optimiser, do it under `with tape.no_grad():`."
         )
     check_writeable(tensor, operation)
-
-
-_REASONS = {
-    SEVERAL: (
-        "it is one of several views that one call has given (split, unbind, chunk, …), and those must not be changed "
-        "in place while operations are recorded.\nWrite it as a new value, such as y = y + x, or take the view by "
-        "index: x[i]."
-    ),
-    FROM_FUNCTION: (
-        "it is a view of an input that a custom function has returned, whose gradient the function alone knows.\n"
-        "Write it as a new value, such as y = y + x, or let the function return a copy."
-    ),
-}
-_REASONS["without recording"] = (
-    "it is a view that was made under no_grad(), and it, or its base, is changed where operations are recorded, so it "
-    "is not clear whether that has a gradient.\nMake the view and the change both under no_grad(), or both outside."
-)
 
 
 def change(tensor: Tensor, operation: str, compute: Callable[[], Tensor]) -> Tensor:
@@ -159,7 +144,7 @@ def derive(view: Tensor) -> int:
     above = look_of(view)
     assert above is not None
     node = operand(above.parent)
-    if above.bar in _REASONS and above.bar != SEVERAL:
+    if above.bar is not None and above.bar != SEVERAL:
         return append_barred(node, above, view._spec)
     shown = np.broadcast_to(np.empty((), above.parent._spec.dtype), above.parent._spec.shape)
     for i, (name, params, output) in enumerate(above.steps):
@@ -192,23 +177,6 @@ def append_barred(node: Any, above: Look, spec: Spec) -> int:
     where = wengert.where or user_frame(sys._getframe(1))
     wengert.extend((handle, CUSTOM.code, (node,), None, None, None, None, (Barred(str(above.bar)),), spec, *where))
     return handle
-
-
-class Barred:
-    """The rules of the record of a view that must not be used any more."""
-
-    __slots__ = ("reason",)
-
-    def __init__(self, reason: str):
-        self.reason = reason
-
-    def name(self) -> str:
-        return "Error"
-
-    def vjp(self, g: Any, wanted: tuple[int, ...], *_: Any) -> Any:
-        raise RuntimeError(
-            f"no gradient can flow through this tensor any more, because its base was changed: {_REASONS[self.reason]}"
-        )
 
 
 OUTPUT = REGISTRY["output"]

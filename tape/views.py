@@ -33,7 +33,7 @@ from .wengert import row_of
 
 SELECT, GETITEM = REGISTRY["select"], REGISTRY["getitem"]
 NUMBERS = {int}
-UNTRACKED, SEVERAL, CUSTOM = "without recording", "one of several", "of a custom function"
+UNTRACKED, INFERRED, SEVERAL, CUSTOM = "without recording", "while inferring", "one of several", "of a custom function"
 """Why a view must not be changed in place where the change is recorded."""
 DEEPEST = 16
 
@@ -183,8 +183,16 @@ def look_of(view: Tensor) -> Look | None:
         of = of[0], SELECT, {"index": of[1]}, of[2], None
     parent, op, params, recording, output = of
     step = op.name, tuple(params.items()), output
-    made = view._of = _look(parent, (step,), (None if recording else UNTRACKED) if output is None else SEVERAL)
+    bar = (None if output is None else SEVERAL) if recording else INFERRED if recording is None else UNTRACKED
+    made = view._of = _look(parent, (step,), bar)
     return made
+
+
+def infer(view: Tensor) -> None:
+    """Note of a view just made that this was in inference mode: whether it was recorded is then None."""
+    of = getattr(view, "_of", None)
+    if type(of) is tuple:
+        view._of = (*of[:2], None) if len(of) == 3 else (*of[:3], None, of[4])
 
 
 def _look(parent: Tensor, steps: Steps, bar: str | None) -> Look:
@@ -329,19 +337,26 @@ def refresh(element: Tensor) -> None:
 
 def sever(tensor: Tensor) -> Tensor:
     """Leave a tensor's memory to its views and to its base, because it is about to get another one; what it was."""
-    views, past = children(tensor), object.__new__(type(tensor))
-    for name in ("_data", "_node", "_spec", "_of", "_among", "_views"):
-        if hasattr(tensor, name):
-            setattr(past, name, getattr(tensor, name))
+    past = object.__new__(type(tensor))
+    past._data, past._node, past._spec = tensor._data, tensor._node, tensor._spec
     past._versions, past._silent = tensor._versions, tensor._silent
-    for view in views:
+    replace(tensor, past)
+    return past
+
+
+def replace(tensor: Tensor, other: Tensor) -> None:
+    """Let another tensor take a tensor's place among the views of its memory, and as the parent of its own."""
+    for view in children(tensor):
         above = look_of(view)
         assert above is not None
-        view._of = above._replace(parent=past)
-    for name in ("_views", "_among", "_of"):
+        view._of = above._replace(parent=other)
+    for name in ("_of", "_among", "_views"):
         if hasattr(tensor, name):
+            setattr(other, name, getattr(tensor, name))
             delattr(tensor, name)
-    known = getattr(past, "_views", None)
+    known, among = getattr(other, "_views", None), getattr(other, "_among", None)
     if known is not None:
-        known.owners[:] = [r for r in known.owners if r() is not tensor] + [weakref.ref(past)]
-    return past
+        known.owners[:] = [r for r in known.owners if r() is not tensor] + [weakref.ref(other)]
+    if among is not None:
+        among.known.pop(id(tensor), None)
+        among.note(other)

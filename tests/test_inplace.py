@@ -119,10 +119,10 @@ def test_scalars_are_summed_up_in_place():
 def test_leaves_and_views_of_leaves_are_refused():
     x = leaf(1.0, 2.0)
     for change in (lambda: x.mul_(2), lambda: x.__setitem__(0, 1.0), lambda: x.t_(), lambda: x.normal_()):
-        with pytest.raises(RuntimeError, match="a leaf that requires grad"):
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
             change()
     for change in (lambda: x[:1].mul_(2), lambda: x.reshape(2, 1).__setitem__(0, 1.0), lambda: x[0].add_(1)):
-        with pytest.raises(RuntimeError, match="a view of a leaf that requires grad"):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
             change()
     assert x.tolist() == [1.0, 2.0]
     with tape.no_grad():

@@ -126,18 +126,18 @@ MISTAKES = {
     "in-place change of a leaf": (
         lambda: leaf(1.0).add_(1),
         RuntimeError,
-        ["add_()", "leaf that requires grad", "tape.no_grad()"],
+        ["add_()", "leaf Variable that requires grad", "tape.no_grad()"],
     ),
     "augmented assignment to a leaf": (
         lambda: leaf(1.0).__isub__(1),
         RuntimeError,
-        ["sub_()", "leaf that requires grad"],
+        ["sub_()", "leaf Variable that requires grad"],
     ),
     "item assignment to a leaf": (lambda: leaf(1.0).__setitem__(0, 1.0), RuntimeError, ["x[index] = value"]),
     "in-place change of a view of a leaf": (
         lambda: leaf(1.0)[:1].add_(1),
         RuntimeError,
-        ["add_()", "a view of a leaf that requires grad", "tape.no_grad()"],
+        ["add_()", "a view of a leaf Variable that requires grad", "tape.no_grad()"],
     ),
     "in-place change of one of several views": (
         lambda: squares()[1].reshape(1, -1).unbind(0)[0].mul_(2),

@@ -176,10 +176,10 @@ def test_views_made_without_recording():
     _, y = made()
     with tape.no_grad():
         v = y[0]
-    with pytest.raises(RuntimeError, match=r"made under no_grad\(\)"):
+    with pytest.raises(RuntimeError, match="view was created in no_grad mode and"):
         v.mul_(2)
     y.mul_(2)
-    with pytest.raises(RuntimeError, match=r"made under no_grad\(\)"):
+    with pytest.raises(RuntimeError, match="view was created in no_grad mode and"):
         v.sum().backward()
     with tape.no_grad():
         v.zero_()
@@ -246,3 +246,42 @@ def test_new_data_leaves_the_views_behind():
     assert (v.tolist(), y.tolist(), v._base.tolist()) == ([5.0] * 3, [1.0] * 4, [[5.0] * 3, [0.0] * 3])
     with pytest.raises(RuntimeError, match="detach_"):
         v.detach_()
+
+
+def test_the_message_says_which_result_of_which_operation_is_barred():
+    _, y = made()
+    with pytest.raises(RuntimeError, match=r"Output 1 of Unbind is a view .* function that returns multiple views"):
+        y.unbind()[1].add_(1)
+    with tape.no_grad():
+        several = y.unbind()
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        several[0].add_(1)
+    with tape.no_grad():
+        z = y.detach().view(6)
+    z.requires_grad_()
+    with pytest.raises(RuntimeError, match="Output 0 of View is a view of a view which was created in no_grad mode"):
+        z.view(2, 3).add_(1)
+
+
+@pytest.mark.parametrize("take", [lambda y: y.view(6), lambda y: y[0], lambda y: y[0, 1:], lambda y: y.unbind()[1]])
+def test_views_made_in_inference_mode(take):
+    _, y = made()
+    with tape.inference_mode():
+        v = take(y)
+    assert (v.requires_grad, v.is_leaf, v.is_inference()) == (True, True, False)
+    with pytest.raises(RuntimeError, match="created in inference mode and is being modified inplace in normal mode"):
+        v.add_(1)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="created in inference mode and its base"):
+        v.sum().backward()
+
+
+def test_a_view_without_history_says_what_its_base_says():
+    x = tape.ones(3)
+    v, w = x[:2], x.detach()[:2]
+    assert not v.requires_grad
+    x.requires_grad_()
+    assert (v.requires_grad, w.requires_grad) == (True, False)
+    with tape.no_grad():
+        part = (x * 2)[1:]
+        assert (x[0].requires_grad, part.requires_grad) == (True, False)
