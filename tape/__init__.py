@@ -19,6 +19,7 @@ from . import (
     casting,
     chance,
     choosing,
+    collecting,
     complex_parts,
     dtypes,
     halves,

@@ -80,11 +80,7 @@ def lend_hooks(wengert: WengertList) -> bool:
     if not free:
         return False
     handles = {h: rows[wengert.locate(h) * WIDTH + HANDLE] for h in free}
-    borrowers: dict[int, list[Any]] = {h: [] for h in free}
-    for holder in gc.get_referrers(*handles.values()):
-        handle = _handle_of(holder)
-        if handle is handles.get(handle):
-            borrowers[handle].append(holder)
+    borrowers = _borrowers(handles)
     for h in free:
         references = sys.getrefcount(handles[h]) - UNCOUNTED - 2  # the row's, and that of `handles`
         if borrowers[h] and references == len(borrowers[h]):
@@ -93,6 +89,16 @@ def lend_hooks(wengert: WengertList) -> bool:
             for holder in borrowers[h]:
                 object.__setattr__(holder, "_loan", loan)
     return True
+
+
+def _borrowers(handles: dict[int, Any]) -> dict[int, list[Any]]:
+    """The tensors and nodes that hold these very handles; none of its names outlives the call, and counts as one."""
+    found: dict[int, list[Any]] = {h: [] for h in handles}
+    for holder in gc.get_referrers(*handles.values()):
+        handle = _handle_of(holder)
+        if handle is handles.get(handle):
+            found[handle].append(holder)
+    return found
 
 
 def _handle_of(holder: Any) -> int:

@@ -1,0 +1,52 @@
+"""Records at Python's own collections: after ``gc.collect()`` what no tensor can reach is gone.
+
+A list lets go of dead records now and then, while others are appended.  Whoever collects garbage
+expects it to happen then, and circles through a list, of a hook that holds its own tensor, are
+seen by the collector only when what hangs on the record has been lent out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import sys
+from _thread import get_ident
+from types import FrameType
+from typing import Any
+
+from .lending import lend_hooks
+from .location import in_library
+from .wengert import LISTS
+
+FULL = 2
+"""The oldest generation: collections of the younger ones come too often to look through a list."""
+FEW = 64
+"""Up to so many records with hooks on, asking the collector who holds them takes as long as the collection itself."""
+
+
+def at_work(frame: FrameType | None) -> bool:
+    """Whether a function of the library is under way, which may be looking at rows."""
+    while frame is not None:
+        if in_library(frame.f_code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def collect(phase: str, info: dict[str, Any]) -> None:
+    """Drop the dead records of this thread when a full collection begins, and those that it has set free when it ends.
+
+    Not in the middle of the library's own work: a collection may begin wherever memory is allocated.
+    """
+    if info["generation"] < FULL:
+        return
+    wengert = LISTS.get(get_ident())
+    if wengert is None or not wengert.rows or at_work(sys._getframe(1)):
+        return
+    wengert.scan()
+    if phase == "start" and 0 < len(wengert.hooks) <= FEW and not wengert.busy:
+        lend_hooks(wengert)
+
+
+gc.callbacks.append(collect)
+atexit.register(gc.callbacks.remove, collect)
