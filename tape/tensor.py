@@ -58,6 +58,7 @@ class Tensor(Operators):
     _versions: list[int] | None = None
     _silent = False
     _was: Any = None
+    _worn: Any = None
 
     __hash__ = object.__hash__
 

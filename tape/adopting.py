@@ -1,0 +1,116 @@
+"""Tensors that begin to move, because something that moves is written into their memory.
+
+All that look at the memory begin to move together: the base gets a tangent of zeros, and each of its
+views a view of that, made by the same steps.  The tensors that the user holds become layers; new
+ones below take over what they held, and their places among the views.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+
+from ops import REGISTRY
+
+from .history import components
+from .level import Layer, live
+from .record import wrap
+from .tensor import Tensor
+from .views import Look, base_of, children, is_related, look_of, replace
+
+Dress = Callable[[Tensor, Tensor, Tensor], None]
+"""Makes a tensor a layer: of a tensor below, with a tangent."""
+
+
+def adopt(target: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> None:
+    """Let a tensor move that does not move yet, with all that look at its memory.
+
+    Args:
+        tangent: gives the first tangent of a tensor.
+
+    Raises:
+        RuntimeError: if views of the memory cannot be found, or it is not known how they are made.
+    """
+    below = live(target)
+    if not isinstance(below, Layer) and _is_worn(target, below):
+        _adopt_all(below, tangent, dress)
+    else:
+        _check_alone(below)
+        dress(target, _moved_out(target) if below is target else below, tangent(below))
+
+
+def worn(below: Tensor) -> Tensor | None:
+    """The tensor that the user holds, which became a layer of this one."""
+    return None if below._worn is None else below._worn()
+
+
+def _is_worn(outer: Tensor, below: Tensor) -> bool:
+    """Whether a tensor is another one, or has become a layer of it; not so for a dual that was made of it."""
+    while outer is not below:
+        inner = outer._primal
+        if worn(inner) is not outer:
+            return False
+        outer = inner
+    return True
+
+
+def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> None:
+    """Let the base of a tensor move, and all of its views."""
+    base = base_of(tensor)
+    tangents = {id(base): tangent(base)}
+    found = [(base, tangents[id(base)])]
+    for view, above in _views_below(base):
+        if id(above.parent) in tangents and view._spec.inexact:
+            if not above.steps:
+                raise _unknown("a custom function has returned a view of it, and only the function knows which")
+            tangents[id(view)] = _replayed(tangents[id(above.parent)], above)
+            found.append((view, tangents[id(view)]))
+    for x, x_dot in found:
+        outer = worn(x)
+        dress(*(x, _moved_out(x)) if outer is None or live(outer) is not x else (outer, x), x_dot)
+
+
+def _views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:
+    """The living views of a tensor and how they are made, each after its parent."""
+    stack = [base]
+    while stack:
+        for view in children(stack.pop()):
+            above = look_of(view)
+            assert above is not None
+            yield view, above
+            stack.append(view)
+
+
+def _replayed(x: Tensor, above: Look) -> Tensor:
+    """A view of a tangent, made as another view is."""
+    for name, params, output in above.steps:
+        made = REGISTRY[name](x, **dict(params))
+        x = made if output is None else made[output]
+    return x
+
+
+def _moved_out(target: Tensor) -> Tensor:
+    """Another tensor with everything that a tensor holds, which itself holds nothing any more."""
+    if isinstance(target, Layer):
+        return target.over(lambda x: x)
+    below = wrap(target._data, target._node, target._spec)
+    outer = target._worn
+    below.__dict__.update(target.__dict__)
+    target.__dict__.clear()
+    target._worn = outer
+    target._data = target._node = None  # these would count as somebody else's references
+    replace(target, below)
+    below._worn = weakref.ref(target)
+    return below
+
+
+def _check_alone(layer: Tensor) -> None:
+    if any(map(is_related, components(layer))):
+        raise _unknown("it moves in another direction too, or differs from lane to lane, as its views do")
+
+
+def _unknown(why: str) -> RuntimeError:
+    return RuntimeError(
+        "a value that carries a tangent is written into a tensor without one, which shares its memory with views that "
+        f"would miss the tangent: {why}.\nWrite into a tensor of its own: y = y.clone() before the views are taken."
+    )
