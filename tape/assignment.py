@@ -11,7 +11,7 @@ import ops
 from ops import REGISTRY
 
 from .creation import array_of
-from .indexing import plain_index
+from .indexing import parts_of_list, plain_index
 from .inplace import adopted
 from .location import user_frame
 from .rebase import append, check_free, is_tracked, last_of, rebase
@@ -44,7 +44,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if adopted(self, OPERATION, (value,)):
         self[index] = value
         return
-    index = plain_index(index, own=True)
+    index = plain_index(parts_of_list(index) if type(index) is list else index, own=True)
     tracked = is_tracked(self, (value,))
     if tracked:
         check_free(self, OPERATION)

@@ -10,7 +10,7 @@ from ops import REGISTRY
 from .propagate import name_of
 from .row import PARAMS, X
 from .tensor import Tensor
-from .views import INFERRED, SEVERAL, UNTRACKED, Look
+from .views import INFERRED, SEVERAL, SEVERAL_CUSTOM, UNTRACKED, Look
 from .wengert import row_of
 
 MODES = {
@@ -36,7 +36,7 @@ def change_error(tensor: Tensor, above: Look, operation: str) -> RuntimeError:
 
 
 def _reason(bar: str | None, operation: str) -> str:
-    if bar == SEVERAL:
+    if bar in (SEVERAL, SEVERAL_CUSTOM):
         return (
             "This view is the output of a function that returns multiple views.\n"
             f"{operation} cannot change one of several views in place while operations are recorded. Write it as a new "

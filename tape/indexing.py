@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from _thread import get_ident
 from typing import Any
 
@@ -47,6 +48,8 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     (tensor([3., 5.]), tensor([1., 2.]))
     """
     if type(index) is not int:
+        if type(index) is list:
+            index = parts_of_list(index)
         try:
             plain = plain_index(index, own=self._node is not None and current().recording)
         except LayeredIndex as layered:
@@ -90,6 +93,21 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     if handle > wengert.limit:
         wengert.scan()
     return result
+
+
+def parts_of_list(index: list[Any]) -> Any:
+    """A list as an index: of numbers it is an array; of lists, slices or tensors a tuple, as PyTorch reads it.
+
+    NumPy would read lists of numbers in a list as one array, so it warns.
+    """
+    if not any(isinstance(i, (list, tuple, slice, np.ndarray, Tensor)) or i is None or i is Ellipsis for i in index):
+        return index
+    warnings.warn(
+        "a list of lists, slices or tensors as an index is read as one index for each axis: x[[i, j]] as x[i, j].\n"
+        "Say which you mean: x[tuple(index)], or x[tape.tensor(index)] for an array of places along the first axis.",
+        stacklevel=3,
+    )
+    return tuple(index)
 
 
 def plain_index(index: Any, own: bool = False) -> Any:

@@ -33,7 +33,8 @@ from .wengert import row_of
 
 SELECT, GETITEM = REGISTRY["select"], REGISTRY["getitem"]
 NUMBERS = {int}
-UNTRACKED, INFERRED, SEVERAL, CUSTOM = "without recording", "while inferring", "one of several", "of a custom function"
+UNTRACKED, INFERRED, SEVERAL = "without recording", "while inferring", "one of several"
+CUSTOM, SEVERAL_CUSTOM = "of a custom function", "one of several of a custom function"
 """Why a view must not be changed in place where the change is recorded."""
 DEEPEST = 16
 
@@ -314,6 +315,8 @@ def materialise(tensor: Tensor) -> np.ndarray:
 
 def _element(memory: np.ndarray, steps: Steps) -> np.ndarray:
     """One element as an array without axes on the same memory."""
+    if not steps:
+        return memory[...]
     name, params, _ = steps[-1]
     if len(steps) == 1 and name in ("select", "getitem"):
         index: Any = dict(params)["index"]

@@ -285,3 +285,52 @@ def test_a_view_without_history_says_what_its_base_says():
     with tape.no_grad():
         part = (x * 2)[1:]
         assert (x[0].requires_grad, part.requires_grad) == (True, False)
+
+
+def returning(result):
+    class Custom(tape.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return result(x)
+
+        @staticmethod
+        def backward(ctx, *gs):
+            return gs[0].expand(2, 3).clone()
+
+    return Custom.apply
+
+
+@pytest.mark.parametrize("result", [lambda x: x.T, lambda x: x[0], lambda x: x[0, 1], lambda x: x])
+def test_views_that_a_custom_function_returns(result):
+    _, y = made()
+    v = returning(result)(y)
+    assert v._base is y
+    with pytest.raises(RuntimeError, match="Output 0 of Custom is a view .* created inside a custom Function"):
+        v.add_(1)
+    with tape.no_grad():
+        v.fill_(7.0)
+    assert result(y.detach()).max() == 7.0
+    y.mul_(2)
+    assert v.max() == 14.0
+    with pytest.raises(RuntimeError, match="no gradient can flow through this view any more"):
+        v.sum().backward()
+
+
+def test_views_of_what_a_custom_function_has_made_itself():
+    _, y = made()
+    v = returning(lambda x: (x * 2)[0])(y)
+    with pytest.raises(RuntimeError, match="created inside a custom Function"):
+        v.add_(1)
+    several = returning(lambda x: (x[0], x[1] * 2))(y)
+    with pytest.raises(RuntimeError, match="Output 0 of Custom is a view .* function that returns multiple views"):
+        several[0].add_(1)
+    several[1].add_(1)
+
+
+def test_a_view_of_a_plain_tensor_that_a_custom_function_returns():
+    w, x = tape.tensor(1.0, requires_grad=True), tape.ones(2, 3)
+    v = returning(lambda x: x[0])(x)
+    v.add_(1)
+    assert x[0, 0] == 2.0
+    with pytest.raises(RuntimeError, match="created inside a custom Function"):
+        v.add_(w)

@@ -13,7 +13,7 @@ from ..rebase import check_free, rebase
 from ..record import CUSTOM, LARGE, output, wrap
 from ..row import CODE, LASTI
 from ..tensor import Tensor
-from ..views import CUSTOM as CUSTOM_VIEW, link, owner
+from ..views import CUSTOM as CUSTOM_VIEW, SEVERAL_CUSTOM, link, look_of, owner
 from ..wengert import WengertList, current
 from .mapping import apply_mapped
 from .rules import BackwardCFunction
@@ -57,7 +57,7 @@ def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tenso
     ctx._settle(tensors, (x,))
     if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
         return _alias(x, tensors, ())
-    return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), tensors)
+    return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), x, tensors)
 
 
 def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...]) -> list[Any]:
@@ -81,18 +81,24 @@ def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
         if _among(x, dirty):
             check_free(x, f"mark_dirty() in {ctx._title}.forward")
             rebase(x, z._node)
-            z = x
-        made.append(_seen_through(z, tensors))
+            made.append(x)
+        else:
+            made.append(_seen_through(z, x, tensors, several=flows.count(True) > 1))
     return made
 
 
-def _seen_through(z: Tensor, tensors: Sequence[Tensor]) -> Tensor:
-    """A result, as a view if it lies in the memory of an input; how it is made of that, only the function knows."""
+def _seen_through(z: Tensor, x: Tensor, tensors: Sequence[Tensor], several: bool = False) -> Tensor:
+    """A result, as a view if forward gave a view, or what lies in the memory of an input.
+
+    How it is made of that, only the function knows.
+    """
+    if hasattr(x, "_of"):
+        return link(z, x, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
     value = z._data
     if isinstance(value, np.ndarray):
-        for x in tensors:
-            if x is not z and type(x) is type(z) and isinstance(x._data, np.ndarray) and _share(value, x._data):
-                return link(z, x, (), CUSTOM_VIEW)
+        for y in tensors:
+            if type(y) is type(z) and isinstance(y._data, np.ndarray) and _share(value, y._data):
+                return link(z, y, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
     return z
 
 
@@ -214,4 +220,8 @@ def _among(x: Any, tensors: Sequence[Any]) -> bool:
 
 def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any]) -> Tensor:
     """A result without history: the tensor itself, unless it has one, or is an input that forward did not change."""
-    return wrap(x._data) if x._node is not None or (_among(x, inputs) and not _among(x, dirty)) else x
+    if x._node is not None or (_among(x, inputs) and not _among(x, dirty)):
+        return wrap(x._data)
+    if (above := look_of(x)) is not None:
+        x._of = above._replace(bar=CUSTOM_VIEW)
+    return x
