@@ -38,13 +38,15 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
 def _check_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         kind = type(value).__name__
-        raise TypeError(f".grad must be a tensor or None; got {kind}. Convert it with tape.as_tensor().")
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {kind}. Convert it with tape.as_tensor()."
+        )
     if value is tensor:
         raise RuntimeError("a tensor cannot be its own .grad; assign a copy: x.grad = x.detach().clone()")
     if value._spec.shape != tensor._spec.shape:
         raise RuntimeError(
-            f".grad must have the shape of its tensor: the tensor has shape {tensor._spec.shape}, the assigned "
-            f"gradient {value._spec.shape}"
+            f"attempting to assign a gradient of size '{list(value._spec.shape)}' to a tensor of size "
+            f"'{list(tensor._spec.shape)}'; .grad must have the shape of its tensor"
         )
     if value.dtype != tensor.dtype:
         raise RuntimeError(
@@ -113,8 +115,7 @@ def detach_(self: Tensor) -> Tensor:
     """
     if self._is_view():
         raise RuntimeError(
-            "detach_() cannot take a view out of the history, because its base stays in it.\n"
-            "Use .detach(), or call detach_() on the base."
+            "Can't detach views in-place: the base would stay in the history.\nUse .detach(), or call detach_() on the base."
         )
     if self.is_leaf:
         return requires_grad_(self, False)

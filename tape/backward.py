@@ -16,6 +16,7 @@ from .batch_gradients import grad_batched
 from .chain import Chain, apply
 from .changes import check_unchanged
 from .engine import differentiate, node_of
+from .errors import unused_error
 from .hooks import retain_grad
 from .locks import new_lock
 from .node import GradientEdge, Place, tensor_at
@@ -121,7 +122,10 @@ def grad(
     if not only_inputs:
         warnings.warn("only_inputs=False does nothing any more: only inputs get gradients", FutureWarning, stacklevel=2)
     if materialize_grads and allow_unused is False:
-        raise ValueError("materialize_grads=True gives zeros for unused inputs, so it needs allow_unused=True or None")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, which gives zeros for unused "
+            "inputs; got allow_unused=False"
+        )
     tensors = _sequence(inputs.values() if isinstance(inputs, dict) else inputs)
     _check_inputs(tensors, "grad()")
     outs = _sequence(outputs)
@@ -158,10 +162,7 @@ def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tens
     if k not in found:
         if unused:
             return None
-        raise RuntimeError(
-            f"input {i} of grad(), of shape {tensor._spec.shape}, was not used to compute the outputs.\n"
-            "Set allow_unused=True to get None for it, or materialize_grads=True to get zeros."
-        )
+        raise unused_error(i, tensor._spec.shape)
     g = found[k]
     return g if isinstance(g, Tensor) else wrap(np.array(g)[()])
 
@@ -184,7 +185,7 @@ def _run(
 ) -> None:
     targets = None if inputs is None else _sequence(inputs)
     if targets is not None:
-        _check_inputs(targets, "backward(inputs=…)")
+        _check_inputs(targets, "backward()")
     gradients = _fit_all(outputs, weights, create)
     check_unchanged(outputs, targets)
     for t in targets or ():
@@ -282,7 +283,7 @@ def _legacy(old: str, old_value: Any, new: str, new_value: Any) -> Any:
     if old_value is None:
         return new_value
     if new_value is not None:
-        raise RuntimeError(f"{old} is the old name of {new}; pass {new} alone")
+        raise RuntimeError(f"`{new}` and `{old}` (deprecated) arguments both passed; pass {new} alone")
     warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=3)
     return old_value
 
@@ -301,12 +302,13 @@ def _sequence(tensors: Any) -> tuple[Tensor, ...]:
 def _check_inputs(tensors: Sequence[Tensor], what: str) -> None:
     if not tensors:
         raise RuntimeError(
-            f"the inputs of {what} cannot be empty: at least one input to differentiate with respect to is needed"
+            f"`inputs` argument to `{what}` cannot be empty: at least one input to differentiate with respect to is needed"
         )
     for i, t in enumerate(tensors):
         if t._node is None:
             raise RuntimeError(
-                f"input {i} of {what} does not require grad, so nothing recorded how the outputs depend on it.\n"
+                f"One of the differentiated Tensors does not require grad: input {i} of {what}, so nothing recorded how "
+                "the outputs depend on it.\n"
                 "Create it with requires_grad=True (or call requires_grad_()) before computing the outputs."
             )
 
@@ -317,7 +319,7 @@ def _gradients(gradients: Any, outputs: Sequence[Tensor]) -> tuple[Any, ...]:
         return (None,) * len(outputs)
     found = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
     if len(found) != len(outputs):
-        raise RuntimeError(f"each output needs one gradient: got {len(outputs)} outputs and {len(found)} gradients")
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(found)} gradients; each output needs one")
     return found
 
 
@@ -330,7 +332,8 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
     spec = output._spec
     if output._node is None:
         raise RuntimeError(
-            f"output {i} does not require grad and has no history, so there is nothing to differentiate.\n"
+            f"element {i} of tensors does not require grad and does not have a grad_fn, so there is nothing to "
+            "differentiate.\n"
             "Create the tensors it is computed from with requires_grad=True, and compute it outside no_grad()."
         )
     if gradient is None:
@@ -339,12 +342,13 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
         gradient = wrap(gradient)
     if not isinstance(gradient, Tensor):
         raise TypeError(
-            f"the gradient of output {i} must be a tensor or None; got {type(gradient).__name__}. "
+            f"gradients can be either Tensors or None, but got {type(gradient).__name__} for output {i}. "
             "Convert it with tape.tensor()."
         )
     if gradient._spec.shape != spec.shape:
         raise RuntimeError(
-            f"the gradient of output {i} must have the output's shape {spec.shape}; got {gradient._spec.shape}"
+            f"Mismatch in shape: grad_output[{i}], the gradient of output {i}, must have the output's shape "
+            f"{spec.shape}; got {gradient._spec.shape}"
         )
     if gradient._spec.complex is not spec.complex:
         kind, advice = ("complex", "its .to(output.dtype)") if spec.complex else ("real", "its .real")
@@ -367,7 +371,7 @@ def _implicit(output: Tensor) -> Tensor:
         )
     if spec.dtype.kind == "c":
         raise RuntimeError(
-            f"grad can be implicitly created only for real scalar outputs; this one is {spec.dtype}.\n"
+            f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}.\n"
             "Differentiate its .real, .imag or .abs(), or pass gradient= explicitly."
         )
     return wrap(np.ones(spec.shape, spec.dtype)[()])

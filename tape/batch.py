@@ -21,6 +21,7 @@ from ops import Op
 from ops.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
 from ops.batching_index import SLOT, is_array
 
+from .errors import unused_error
 from .history import components, history, keys, requires_grad
 from .level import Layer, Level, depths, live, read
 from .record import CUSTOM, wrap
@@ -227,10 +228,7 @@ def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:
     """Raise RuntimeError if an input got no gradient."""
     for i, (g, x) in enumerate(zip(found, inputs)):
         if g is None:
-            raise RuntimeError(
-                f"input {i} of grad(), of shape {x._spec.shape}, was not used to compute the outputs.\n"
-                "Set allow_unused=True to get None for it, or materialize_grads=True to get zeros."
-            )
+            raise unused_error(i, x._spec.shape)
 
 
 def form_of(index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:

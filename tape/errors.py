@@ -1,4 +1,4 @@
-"""Errors about operands that do not go together."""
+"""Errors that more than one room raises, most of them about operands that do not go together."""
 
 from __future__ import annotations
 
@@ -41,3 +41,11 @@ def misfit(op: Op, values: Sequence[Any], error: ValueError) -> ValueError:
     shapes = " and ".join(str(np.shape(v)) for v in values)
     advice = ADVICE.get(op.name) or ADVICE.get(op.kind, "")
     return ShapeError(f"{op.name} cannot take shapes {shapes}: {error}.\n{advice}".rstrip())
+
+
+def unused_error(i: int, shape: Sequence[int]) -> RuntimeError:
+    """The error for an input of `grad` that no output depends on."""
+    return RuntimeError(
+        f"The differentiated Tensor at index {i}, of shape {tuple(shape)}, appears to not have been used in the graph: no "
+        "output depends on it.\nSet allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+    )

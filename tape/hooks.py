@@ -53,11 +53,14 @@ def chain_of_leaf(leaf: Tensor) -> Chain:
     return leaf._chain
 
 
-def _check_requires_grad(tensor: Tensor, what: str) -> None:
+NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
+
+
+def _check_requires_grad(tensor: Tensor, otherwise: str) -> None:
     if tensor._node is None:
         raise RuntimeError(
-            f"{what} needs a tensor that requires grad, and this one does not: no gradient will ever reach it.\n"
-            "Create it with requires_grad=True, or compute it from tensors that require grad."
+            f"{otherwise}: no gradient will ever reach it.\nCreate it with requires_grad=True, or compute it from tensors "
+            "that require grad."
         )
 
 
@@ -78,7 +81,7 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     >>> x.grad
     tensor([10., 10.])
     """
-    _check_requires_grad(self, "register_hook()")
+    _check_requires_grad(self, NO_HOOK)
     if not callable(hook):
         raise TypeError(f"register_hook() takes a function of the gradient; got {type(hook).__name__}")
     chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
@@ -98,9 +101,12 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     >>> (x * 3).sum().backward()
     got tensor([3., 3.])
     """
-    _check_requires_grad(self, "register_post_accumulate_grad_hook()")
+    _check_requires_grad(self, NO_HOOK)
     if not self.is_leaf:
-        raise RuntimeError("post-accumulate hooks are for leaves, where gradients accumulate; use register_hook() here")
+        raise RuntimeError(
+            "post accumulate grad hooks cannot be registered on non-leaf tensors: gradients accumulate in leaves only.\n"
+            "Use register_hook() here."
+        )
     return RemovableHandle(chain_of_leaf(self).accumulated, hook)
 
 
@@ -111,7 +117,7 @@ def retain_grad(self: Tensor) -> None:
     Raises:
         RuntimeError: if the tensor does not require grad.
     """
-    _check_requires_grad(self, "retain_grad()")
+    _check_requires_grad(self, "can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf:
         self._retains = True
         chain_of(self._node, self._spec).retained = weakref.ref(self)

@@ -29,7 +29,8 @@ def require(tensor: Tensor) -> None:
     """
     if not tensor._spec.inexact:
         raise RuntimeError(
-            f"only tensors of floating point or complex dtype can require gradients; this one is {tensor.dtype}.\n"
+            "Only Tensors of floating point and complex dtype can require gradients; this one is "
+            f"{tensor.dtype}.\n"
             "Write its numbers as floats (1.0 instead of 1), pass dtype=tape.float64, or convert it with .double()."
         )
     if tensor._inference and get_ident() not in INFERRING:
@@ -53,7 +54,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     if not self.is_leaf:
         if not requires_grad:
             raise RuntimeError(
-                "requires_grad can only be changed on leaves; this tensor was computed "
+                "you can only change requires_grad flags of leaf variables; this tensor was computed "
                 f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."
             )
     elif requires_grad:

@@ -204,13 +204,25 @@ def store(result: Tensor, out: Tensor, name: str) -> Tensor:
 
     Raises:
         RuntimeError: if a gradient would be lost.
+        NotImplementedError: if a tangent would be lost.
     """
+    check_still(result, out, name)
     if result._node is not None or (out._node is not None and current().recording):
         raise RuntimeError(
-            f"{name}(out=…) does not record, and a tensor that requires grad is involved.\n"
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            f"arguments requires grad: {name}(out=…) does not record.\n"
             "Use the returned value instead of out=, or call it under tape.no_grad()."
         )
     return out.copy_(result)
+
+
+def check_still(result: Any, out: Any, name: str) -> None:
+    """Raise if a tangent would be lost in ``out=``, or meet a value that it is not the tangent of."""
+    if any(hasattr(x, "_tangent") and x._level.alive for x in (result, out)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
+            "a tensor that carries a tangent is involved.\nUse the returned value instead of out=, or out.copy_(value)."
+        )
 
 
 def is_operand(x: Any) -> bool:

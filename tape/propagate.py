@@ -102,10 +102,10 @@ def check_not_released(rows: Iterable[list[Any]]) -> None:
 def released_error(row: list[Any]) -> RuntimeError:
     """The error for a second backward through the same record."""
     return RuntimeError(
-        "Trying to backward through the graph a second time: the values that "
-        f"{name_of(row)} needs were released by the first backward.\n"
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        f"been freed): the values that {name_of(row)} needs were released by the first backward.\n"
         f"  recorded at {locate(row[CODE], row[LASTI])}\n"
-        "Call the first backward with retain_graph=True if you need to run it twice, or compute the output again."
+        "Specify retain_graph=True in the first backward if you need to run it twice, or compute the output again."
     )
 
 

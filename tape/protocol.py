@@ -22,8 +22,9 @@ def item(self: Tensor) -> Any:
     """
     if self._spec.size != 1:
         raise RuntimeError(
-            f"only a tensor of one element can become a Python number; this one has shape {self._spec.shape}, "
-            f"{self._spec.size} elements.\nReduce it (.sum(), .mean()), index it, or use .tolist()."
+            f"a Tensor with {self._spec.size} elements cannot be converted to Scalar: only a tensor of one element can "
+            f"become a Python number, and this one has shape {self._spec.shape}.\nReduce it (.sum(), .mean()), index it, "
+            "or use .tolist()."
         )
     return self._data.item()
 
@@ -60,7 +61,8 @@ _conversion("__complex__", complex)
 def __bool__(self: Tensor) -> bool:
     if self._spec.size != 1:
         raise RuntimeError(
-            f"the truth of a tensor of shape {self._spec.shape} ({self._spec.size} elements) is ambiguous.\n"
+            f"Boolean value of Tensor with {'more than one value' if self._spec.size else 'no values'} is ambiguous; this "
+            f"one has shape {self._spec.shape}.\n"
             "Use .all() or .any(), or tape.where() to choose element by element."
         )
     return bool(self._data.item())
@@ -106,8 +108,8 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(
-            "only leaves can be deep-copied; this tensor was computed "
-            f"({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with .clone()."
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; this one was "
+            f"computed ({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with .clone()."
         )
     if id(self) in memo:
         return memo[id(self)]

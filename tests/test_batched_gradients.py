@@ -59,7 +59,7 @@ def test_several_outputs_inputs_and_unused_ones():
     assert none is None
     zeros = grad(zs, (u,), gs, is_grads_batched=True, materialize_grads=True, retain_graph=True)[0]
     assert_array_equal(zeros, np.zeros((3, 3)))
-    with pytest.raises(RuntimeError, match="was not used"):
+    with pytest.raises(RuntimeError, match="not have been used"):
         grad(zs, (u,), gs, is_grads_batched=True)
 
 

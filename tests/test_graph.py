@@ -253,7 +253,7 @@ def test_mistakes_with_multi_grad_hooks():
         register_multi_grad_hook([leaf(1.0)], print, mode="some")
     with pytest.raises(TypeError, match="function of the gradients"):
         register_multi_grad_hook([leaf(1.0)], 3)
-    with pytest.raises(RuntimeError, match="requires grad"):
+    with pytest.raises(RuntimeError, match="require gradient"):
         register_multi_grad_hook([leaf(1.0), tape.ones(1)], print)
 
 

@@ -47,7 +47,7 @@ MISTAKES = {
     "backward without history": (
         lambda: tape.ones(2).sum().backward(),
         RuntimeError,
-        ["output 0 does not require grad", "requires_grad=True"],
+        ["element 0", "does not require grad", "requires_grad=True"],
     ),
     "backward of what no_grad computed": (
         lambda: under_no_grad(lambda: leaf(1.0) * 2).backward(),
@@ -68,12 +68,12 @@ MISTAKES = {
     "gradient of the wrong type": (
         lambda: squares()[1].backward([1.0, 2.0]),
         TypeError,
-        ["tensor or None", "list", "tape.tensor()"],
+        ["Tensors or None", "list", "output 0", "tape.tensor()"],
     ),
     "wrong number of gradients": (
         lambda: backward([squares()[1]], [tape.ones(2), tape.ones(2)]),
         RuntimeError,
-        ["1 outputs", "2 gradients"],
+        ["1 tensors", "2 gradients"],
     ),
     "complex gradient of a real output": (
         lambda: squares()[1].backward(tape.tensor([1j, 1j])),
@@ -89,7 +89,7 @@ MISTAKES = {
     "grad of an unused input": (
         lambda: grad(squares()[1].sum(), leaf(1.0)),
         RuntimeError,
-        ["not used", "allow_unused=True", "materialize_grads=True"],
+        ["not have been used", "index 0", "(1,)", "allow_unused=True", "materialize_grads=True"],
     ),
     "grad with respect to a constant": (
         lambda: grad(squares()[1].sum(), tape.ones(1)),
@@ -116,7 +116,7 @@ MISTAKES = {
     "requires_grad of a result": (
         lambda: setattr(squares()[1], "requires_grad", False),
         RuntimeError,
-        ["leaves", "MulBackward0", ".detach()"],
+        ["leaf variables", "MulBackward0", ".detach()"],
     ),
     "numpy of a tensor that requires grad": (
         lambda: leaf(1.0).numpy(),
@@ -162,14 +162,14 @@ MISTAKES = {
     ".grad of the wrong shape": (
         lambda: setattr(leaf(1.0), "grad", tape.ones(2)),
         RuntimeError,
-        ["shape (1,)", "(2,)"],
+        ["[1]", "[2]"],
     ),
     ".grad of the wrong dtype": (
         lambda: setattr(leaf(1.0), "grad", tape.ones(1, dtype=tape.float32)),
         RuntimeError,
         ["float64", "float32", ".to("],
     ),
-    ".grad of the wrong type": (lambda: setattr(leaf(1.0), "grad", 1.0), TypeError, ["tensor or None", "float"]),
+    ".grad of the wrong type": (lambda: setattr(leaf(1.0), "grad", 1.0), TypeError, ["Tensor or None", "float"]),
     ".grad of itself": (lambda: setattr(x := leaf(1.0), "grad", x), RuntimeError, ["its own .grad"]),
     ".data of the wrong type": (lambda: setattr(leaf(1.0), "data", np.ones(1)), TypeError, ["ndarray", "as_tensor"]),
     ".data of integers": (
@@ -181,7 +181,7 @@ MISTAKES = {
     "hook on a constant": (
         lambda: tape.ones(1).register_hook(print),
         RuntimeError,
-        ["register_hook()", "requires grad", "requires_grad=True"],
+        ["register a hook", "no gradient will ever reach it", "requires_grad=True"],
     ),
     "hook that is no function": (lambda: leaf(1.0).register_hook(3), TypeError, ["function of the gradient", "int"]),
     "hook that returns a number": (
@@ -199,7 +199,11 @@ MISTAKES = {
         RuntimeError,
         ["keep the dtype", "float64", "float32"],
     ),
-    "retain_grad of a constant": (lambda: tape.ones(1).retain_grad(), RuntimeError, ["retain_grad()", "requires grad"]),
+    "retain_grad of a constant": (
+        lambda: tape.ones(1).retain_grad(),
+        RuntimeError,
+        ["retain_grad", "requires_grad=True"],
+    ),
     "post-accumulate hook of a result": (
         lambda: squares()[1].register_post_accumulate_grad_hook(print),
         RuntimeError,
@@ -209,7 +213,7 @@ MISTAKES = {
     "deepcopy of a result": (
         lambda: copy.deepcopy(squares()[1]),
         RuntimeError,
-        ["only leaves", "MulBackward0", ".clone()"],
+        ["leaves", "MulBackward0", ".clone()"],
     ),
     "shapes that do not broadcast": (
         lambda: leaf(1.0, 2.0) + tape.ones(3),
@@ -253,7 +257,7 @@ MISTAKES = {
     "both names of an argument": (
         lambda: backward(squares()[1], tape.ones(2), grad_variables=tape.ones(2)),
         RuntimeError,
-        ["old name", "grad_tensors"],
+        ["deprecated", "pass grad_tensors alone"],
     ),
     "flatten in an order": (lambda: leaf(1.0).flatten("F"), TypeError, ["flatten()", "axis", "'F'"]),
     "times a Decimal": (lambda: leaf(1.0) * Decimal(2), TypeError, ["Decimal", "float(x)"]),

@@ -215,7 +215,7 @@ def test_plain_reverse_mode_within():
     assert_allclose(rows.detach(), 3 * X**2)
     with pytest.raises(RuntimeError, match="lanes' parts of the gradient have been added up"):
         vmap(lambda a: tape.autograd.grad((w * a).sum(), w)[0])(x)
-    with pytest.raises(RuntimeError, match="was not used"):
+    with pytest.raises(RuntimeError, match="not have been used"):
         vmap(lambda a: tape.autograd.grad((a * 2).sum(), w)[0])(x)
     with pytest.raises(RuntimeError, match="backward"):
         vmap(lambda a: (w * a).sum().backward())(x)

@@ -121,8 +121,9 @@ class Keeper:
             return saved  # forward is still running
         if values is None and saved:
             raise RuntimeError(
-                f"Trying to backward through {self._title} a second time, or to read its saved tensors: they were "
-                "released by the first backward.\nCall that with retain_graph=True, or compute the output again."
+                f"Trying to backward through {self._title} a second time (or directly access saved tensors after they "
+                "have already been freed): they were released by the first backward.\nSpecify retain_graph=True there, "
+                "or compute the output again."
             )
         return tuple([self._restore(s, values[start + i], row) for i, s in enumerate(saved)])  # type: ignore[index]
 

@@ -56,7 +56,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     [tensor([2., 2.]), None]
     """
     if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode!r}")
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if not callable(fn):
         raise TypeError(f"register_multi_grad_hook() takes a function of the gradients; got {type(fn).__name__}")
     gather = Gather(tensors, fn) if mode == "all" else First(fn)

@@ -10,6 +10,7 @@ import numpy as np
 import ops
 from ops import REGISTRY
 
+from ..errors import unused_error
 from ..hooks import apply
 from ..level import Layer, live
 from ..tensor import Tensor
@@ -42,10 +43,7 @@ def gradients(
     results = []
     for i, (x, row) in enumerate(zip(inputs, targets)):
         if row not in found and not unused:
-            raise RuntimeError(
-                f"input {i} of grad(), of shape {x._spec.shape}, was not used to compute the outputs.\n"
-                "Pass allow_unused=True to get None for it, or materialize_grads=True to get zeros."
-            )
+            raise unused_error(i, x._spec.shape)
         bar = found.get(row)
         results.append(bar if create or not isinstance(bar, Traced) else bar.detach())
     return results
