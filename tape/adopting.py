@@ -67,7 +67,10 @@ def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress
             found.append((view, tangents[id(view)]))
     for x, x_dot in found:
         outer = worn(x)
-        dress(*(x, _moved_out(x)) if outer is None or live(outer) is not x else (outer, x), x_dot)
+        if outer is None or live(outer) is not x:
+            dress(x, _moved_out(x), x_dot)
+        else:
+            dress(outer, x, x_dot)
 
 
 def _views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:

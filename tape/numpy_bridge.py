@@ -19,6 +19,7 @@ from ops import REGISTRY, Op
 from ops.own import CHANGES
 
 from .functions import plain_value, tensors
+from .operators import check_still
 from .record import masked_error, wrap
 from .tensor import Tensor, attribute, method
 from .views import materialise
@@ -102,8 +103,9 @@ def _store(result: Tensor, out: Any, name: str) -> Any:
     """Write a result into NumPy's ``out=``.
 
     Raises:
-        RuntimeError: if a gradient would be lost.
+        RuntimeError: if a gradient or a tangent would be lost.
     """
+    check_still(result, out, name)
     if result._node is not None or (isinstance(out, Tensor) and out._node is not None and current().recording):
         raise RuntimeError(
             f"{name}(out=…) and in-place arithmetic on an array do not record, and a tensor that requires grad is "

@@ -18,7 +18,7 @@ def test_packing_and_unpacking():
         primal, tangent = fw.unpack_dual(dual)
         assert tangent is V
         assert primal.tolist() == X.tolist()
-        assert fw.unpack_dual(X) == (X, None)
+        assert fw.unpack_dual(X).tangent is None
         assert isinstance(dual, tape.Tensor)
         assert repr(dual) == "tensor([1., 2., 3.], tangent=tensor([ 1.,  0., -1.]))"
     assert fw.unpack_dual(dual).tangent is None
@@ -85,7 +85,7 @@ def test_gradients_of_duals_are_duals():
         assert_allclose(fw.unpack_dual(found).tangent.numpy(), (6 * X * V + 3 * X**2 * g_dot).numpy())
         (found,) = tape.autograd.grad(x**3, x, fw.make_dual(tape.ones(3), g_dot))
         assert_allclose(fw.unpack_dual(found).tangent.numpy(), (3 * X**2 * g_dot).numpy())
-        with pytest.raises(RuntimeError, match="was not used"):
+        with pytest.raises(RuntimeError, match="not have been used"):
             tape.autograd.grad((dual**3).sum(), tape.ones(2, requires_grad=True))
         (dual**2).sum().backward()
     assert_allclose(x.grad.numpy(), (2 * X).numpy())
@@ -175,12 +175,12 @@ def packed(*parts):
     ("call", "error", "text"),
     [
         (nested, RuntimeError, "Nested forward mode"),
-        (lambda: fw.make_dual(X, V), RuntimeError, "none is entered"),
+        (lambda: fw.make_dual(X, V), RuntimeError, "no level exists"),
         (fw.exit_dual_level, RuntimeError, "not the last one"),
-        (lambda: twice(False), RuntimeError, "tangent has a forward gradient at the same level"),
+        (lambda: twice(False), RuntimeError, "itself has a forward gradient at the same level"),
         (lambda: twice(True), RuntimeError, "already"),
         (lambda: packed(X, 1.0), TypeError, "its tangent is float"),
-        (lambda: packed(1.0, X), TypeError, "its tensor is float"),
+        (lambda: packed(1.0, X), TypeError, "its primal is float"),
         (lambda: packed(tape.arange(3), V), ValueError, "got int64"),
         (lambda: packed(X, tape.arange(3)), ValueError, "got int64"),
         (lambda: packed(X, V[:2]), RuntimeError, r"shape \(3,\), the tangent \(2,\)"),
@@ -190,4 +190,4 @@ def packed(*parts):
 def test_mistakes(call, error, text):
     with pytest.raises(error, match=text):
         call()
-    assert fw.unpack_dual(X) == (X, None)
+    assert fw.unpack_dual(X).tangent is None

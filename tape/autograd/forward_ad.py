@@ -14,6 +14,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+import ops
+
 from ..batch import Batch, Batched
 from ..dual import Direction, make, parts
 from ..level import innermost, live
@@ -49,7 +51,7 @@ def enter_dual_level() -> int:
     """
     if _levels:
         raise RuntimeError(
-            "Nested forward mode AD is not supported here: a dual level is entered already.\n"
+            "Nested forward mode AD is not supported at the moment: a dual level is entered already.\n"
             "Leave it first, or take derivatives of derivatives with tape.func.jvp, which nests."
         )
     _levels.append(Direction())
@@ -100,7 +102,8 @@ class dual_level:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """The same tensor, moving in the direction of ``tangent``.
 
-    It shares memory and history with ``tensor``.  Differentiable in both arguments.
+    It shares memory and history with ``tensor``, and memory with a ``tangent`` that is laid out in the same way.
+    Differentiable in both arguments.
 
     Raises:
         RuntimeError: without a `dual_level`, if shapes or dtypes differ, or if the tensor or the
@@ -108,40 +111,47 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         TypeError: if one of them is no tensor.
         ValueError: if one of them is not floating point or complex.
     """
-    for name, x in {"tensor": tensor, "tangent": tangent}.items():
+    for name, x in {"primal": tensor, "tangent": tangent}.items():
         if not isinstance(x, Tensor):
             raise TypeError(f"make_dual() takes tensors; its {name} is {type(x).__name__}. Convert with tape.tensor().")
         if not x._spec.inexact:
             raise ValueError(
-                f"make_dual() needs a floating point or complex {name}; got {x.dtype}. Convert it with .double()."
+                f"Expected {name} to be floating point or complex in make_dual(); got {x.dtype}. Use .double()."
             )
     current = _level(level)
     if current is None:
         raise RuntimeError(
-            "make_dual() needs a level to take the derivative at, and none is entered.\n"
-            "Call it under `with tape.autograd.forward_ad.dual_level():`."
+            "Trying to create a dual Tensor for forward AD but no level exists: make_dual() needs one to take the "
+            "derivative at.\nCall it under `with tape.autograd.forward_ad.dual_level():`."
         )
     if _parts(tangent, current)[1] is not None:
         raise RuntimeError(
-            "the tangent has a forward gradient at the same level; pass unpack_dual(tangent).primal, or nest with "
-            "tape.func.jvp for second derivatives"
+            "Setting a forward grad that itself has a forward gradient at the same level is not supported; pass "
+            "unpack_dual(tangent).primal, or nest with tape.func.jvp for second derivatives"
         )
     if _parts(tensor, current)[1] is not None:
         raise RuntimeError(
-            "the tensor has a forward gradient at the same level already; pass unpack_dual(tensor).primal to give it "
-            "another one"
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not "
+            "supported; pass unpack_dual(tensor).primal to give it another one"
         )
     if tangent._spec.shape != tensor._spec.shape:
         raise RuntimeError(
-            f"a tangent must have the shape of its tensor: the tensor has shape {tensor._spec.shape}, the tangent "
-            f"{tangent._spec.shape}"
+            "Trying to set a forward gradient that has a different size than that of its tensor: the tensor has shape "
+            f"{tensor._spec.shape}, the tangent {tangent._spec.shape}"
         )
     if tangent._spec.dtype != tensor._spec.dtype:
         raise RuntimeError(
             f"a tangent must have the dtype of its tensor: the tensor is {tensor.dtype}, the tangent {tangent.dtype}; "
             f"convert it with .to({tensor.dtype})"
         )
+    if _steps(tangent) != _steps(tensor):
+        tangent = ops.clone(tangent)
     return _paired(tensor, tangent, current)
+
+
+def _steps(x: Tensor) -> list[tuple[int, int]]:
+    """The axes along which a tensor has several elements, and how far they are apart there."""
+    return [(i, step) for i, (n, step) in enumerate(zip(x.shape, x.stride())) if n > 1]
 
 
 def _paired(primal: Tensor, tangent: Tensor, level: Direction) -> Tensor:
@@ -168,11 +178,12 @@ def _parts(x: Tensor, level: Direction) -> tuple[Any, Any]:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor's value and its tangent at the level that is entered; None where it does not move."""
+    """A tensor's value, a new view of it, and its tangent at the level that is entered; None where it does not move."""
     current = _level(level)
     if current is None:
         return UnpackedDualTensor(live(tensor), None)
-    return UnpackedDualTensor(*_parts(tensor, current))
+    primal, tangent = _parts(tensor, current)
+    return UnpackedDualTensor(ops.reshape(primal, shape=primal._spec.shape), tangent)
 
 
 def _level(number: int | None) -> Direction | None:
