@@ -25,8 +25,16 @@ class SavedTensor:
 
     __slots__ = ("_field", "_handle", "_index", "_node")
 
-    def __init__(self, node: Any, handle: int, field: int, index: int | None = None):
-        self._node, self._handle, self._field, self._index = node, handle, field, index
+    _node: Any
+    _handle: int
+    _field: int
+    _index: int | None
+
+    def __init__(self, *_: Any):
+        raise RuntimeError(
+            "Trying to create a SavedTensor object from Python is forbidden: it is where a record keeps a value.\n"
+            "Take one from a node, such as y.grad_fn._raw_saved_self."
+        )
 
     def _value(self) -> Any:
         value = row_of(self._handle)[self._field]
@@ -82,6 +90,12 @@ class SavedTensor:
             wengert.rows[place] = value
 
 
+def _place_of(node: Any, handle: int, field: int, index: int | None) -> SavedTensor:
+    made: SavedTensor = object.__new__(SavedTensor)
+    made._node, made._handle, made._field, made._index = node, handle, field, index
+    return made
+
+
 def read(node: Any, handle: int, name: str, raw: bool) -> Any:
     """The attribute ``_saved_{name}``, or ``_raw_saved_{name}``, of a node.
 
@@ -109,7 +123,7 @@ def read(node: Any, handle: int, name: str, raw: bool) -> Any:
     if raw:
         if value is None or isinstance(value, float):
             raise AttributeError(f"node {node.name()} keeps no tensor for '_raw_saved_{name}'")
-        return SavedTensor(node, handle, place, i if type(row[place]) is tuple else None)
+        return _place_of(node, handle, place, i if type(row[place]) is tuple else None)
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
         return value
     ref: Any = handle if i is None else refs[i]

@@ -142,3 +142,26 @@ def test_leaves_are_made_under_no_grad():
     with tape.no_grad():
         x = tape.ones(1, requires_grad=True)
     assert x.requires_grad
+
+
+def test_multithreading_is_remembered():
+    def seen():
+        return tape.autograd.is_multithreading_enabled()
+
+    assert seen()
+    with tape.autograd.set_multithreading_enabled(False):
+        assert not seen()
+        tape.autograd.set_multithreading_enabled(True)
+        assert seen()
+    assert seen()
+    off = tape.autograd.set_multithreading_enabled(False)(seen)
+    assert seen()
+    assert not off()
+    tape.autograd.set_multithreading_enabled(False)
+    elsewhere = []
+    thread = threading.Thread(target=lambda: elsewhere.append(seen()))
+    thread.start()
+    thread.join()
+    assert (seen(), elsewhere) == (False, [True])
+    tape.autograd.set_multithreading_enabled(True)
+    assert seen()

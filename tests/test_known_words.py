@@ -95,6 +95,14 @@ CAUSES = {
         twice_through_a_function,
         r"or directly access saved tensors after they have already been freed[\s\S]*Specify retain_graph=True",
     ),
+    "a saved tensor of one's own": (
+        lambda m: m.autograd.SavedTensor(),
+        "Trying to create a SavedTensor object from Python is forbidden",
+    ),
+    "a callback outside": (
+        lambda m: m.autograd.Variable._execution_engine.queue_callback(print),
+        "Final callbacks can only be installed during backward pass",
+    ),
     "a hook of a constant": (
         lambda m: m.ones(2).register_hook(print),
         "cannot register a hook on a tensor that doesn't require gradient",

@@ -7,6 +7,7 @@ block is left, by an exception too.
 
 from __future__ import annotations
 
+import threading
 from _thread import get_ident
 from collections.abc import Callable
 from functools import partial
@@ -18,8 +19,8 @@ from .decorating import decorate
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
-    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
-    "set_multithreading_enabled",
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled",
+    "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 
@@ -192,16 +193,37 @@ class inference_mode:
         return decorate(function, partial(inference_mode, self.mode))
 
 
-class set_multithreading_enabled:
-    """Taken so that programs which ask for it run: a backward here is swept by the thread that calls it."""
+_asked = threading.local()
 
-    __slots__ = ("mode",)
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` has set in this thread."""
+    return getattr(_asked, "multithreading", True)
+
+
+class set_multithreading_enabled:
+    """Taken so that programs which ask for it run: a backward here is swept by the thread that calls it.
+
+    What was set is remembered: from now on as a call, for a while as a context or decorator.
+
+    >>> with set_multithreading_enabled(False):
+    ...     is_multithreading_enabled()
+    False
+    """
+
+    __slots__ = ("_before", "mode")
 
     def __init__(self, mode: bool):
-        self.mode = mode
+        self.mode, self._before = mode, is_multithreading_enabled()
+        _asked.multithreading = mode
 
     def __enter__(self) -> None:
-        """Nothing changes."""
+        """The call has set it already."""
 
     def __exit__(self, *_: Any) -> None:
-        """Nothing has changed."""
+        _asked.multithreading = self._before
+
+    def __call__(self, function: F) -> F:
+        """Decorate a function: its body runs with this set."""
+        self.__exit__()
+        return decorate(function, partial(set_multithreading_enabled, self.mode))

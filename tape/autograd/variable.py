@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..leaf import leaf
 from ..tensor import Tensor
 from ..views import materialise
+from ..wengert import current
+
+
+class Engine:
+    """What runs a backward, as far as programs ask for it."""
+
+    __slots__ = ()
+
+    def queue_callback(self, callback: Callable[[], Any]) -> None:
+        """Call a function at the end of the backward that is under way, when all gradients are there.
+
+        Raises:
+            RuntimeError: outside a backward.
+        """
+        task = current().task
+        if task is None:
+            raise RuntimeError(
+                "Final callbacks can only be installed during backward pass: in a hook, or in a function's backward."
+            )
+        task.callbacks.append(callback)
 
 
 class _VariableMeta(type):
@@ -27,8 +48,12 @@ class _VariableMeta(type):
 class Variable(metaclass=_VariableMeta):
     """``Variable(tensor, requires_grad=True)``: a leaf on the same memory.
 
+    ``Variable._execution_engine.queue_callback(f)``, in a hook, calls ``f()`` at the end of the backward.
+
     >>> import tape
     >>> x = Variable(tape.ones(2), requires_grad=True)
     >>> x, isinstance(x, Variable)
     (tensor([1., 1.], requires_grad=True), True)
     """
+
+    _execution_engine = Engine()
