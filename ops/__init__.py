@@ -35,6 +35,7 @@ from . import (
     special,
     spectral,
     spectrum,
+    strides,
     systems,
 )
 from .core import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain

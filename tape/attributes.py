@@ -8,8 +8,9 @@ from typing import Any
 from .inference import alike
 from .leaf import requires_grad_
 from .record import wrap
+from .spec import Spec, spec_of
 from .tensor import Narrow, Tensor, attribute, method, settable
-from .version import count, note_refit, own_count, share_count
+from .version import count, count_of, note_refit, own_count, share_count
 from .views import base_of, is_related, materialise, sever, twin
 
 
@@ -74,15 +75,25 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         raise RuntimeError(
             f"the .data of a tensor that requires grad must be floating point or complex dtype; got {value.dtype}"
         )
-    array = materialise(value)
-    if is_related(self):
-        sever(self)
-    if self._node is True and value._spec is not self._spec:
-        note_refit(self, self._spec)
-    if type(self) is not value._spec.tensor and type(self) in (Tensor, Narrow):
-        self.__class__ = value._spec.tensor
-    self._data = array
-    self._spec = value._spec
+    put_under(self, materialise(value), value._spec)
+
+
+def put_under(tensor: Tensor, array: Any, spec: Spec | None = None) -> None:
+    """Put other memory under a tensor, whose count of changes, shared with the views that it had, goes on."""
+    spec, before = spec or spec_of(array), count(tensor)
+    if is_related(tensor):
+        past, tensor._versions = sever(tensor), None
+        if past._versions is None:
+            past._versions = [before]
+        tensor._versions = past._versions
+    elif before != count_of(array):
+        tensor._versions = [before]
+    if tensor._node is True and spec is not tensor._spec:
+        note_refit(tensor, tensor._spec)
+    if type(tensor) is not spec.tensor and type(tensor) in (Tensor, Narrow):
+        tensor.__class__ = spec.tensor
+    tensor._data = array
+    tensor._spec = spec
 
 
 def _keep_data(self: Tensor) -> None:

@@ -1,15 +1,19 @@
-"""In-place changes of the shape: ``t_``, ``transpose_``, ``squeeze_``, ``unsqueeze_``."""
+"""In-place changes of the shape: ``t_``, ``transpose_``, ``squeeze_``, ``unsqueeze_``, ``as_strided_``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from . import storage  # noqa: F401  (its functions are public, and have a form here)
 from .functions import FUNCTIONS
+from .inference import check_changeable
 from .rebase import check_free, is_tracked
+from .spec import Spec
 from .tensor import Tensor, method
 from .version import increment, note_refit
-from .views import children, link, look_of, sever
+from .views import Look, children, link, look_of, sever
+from .wengert import current
 
 
 def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -17,26 +21,11 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
     operation = f"{name}_()"
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if self._inference:
+            check_changeable(self, operation)
         if is_tracked(self, ()):
             check_free(self, operation)
-        elif self._node is not None and not self.is_leaf:
-            raise RuntimeError(
-                f"{operation} would give this tensor another shape than its history has, because nothing is recorded "
-                f"here.\nCall {operation} where operations are recorded, or take the view y = x.{name}(…)."
-            )
-        result = compute(self, *args, **kwargs)
-        old, steps = self._spec, look_of(result).steps  # type: ignore[union-attr]
-        above = look_of(self)
-        if children(self):
-            # The views that are there are made of what this tensor was, and so is the tensor itself from now on.
-            link(self, sever(self), steps, None)
-        elif above is not None:
-            self._of = above._replace(steps=(*above.steps, *steps))
-        if self._node is True and result._spec is not old:
-            note_refit(self, old)
-        self._data, self._spec = result._data, result._spec
-        if self._node is not True:
-            self._node = result._node
+        _become(self, lambda: compute(self, *args, **kwargs))
         increment(self, operation)
         return self
 
@@ -45,19 +34,40 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
     return change
 
 
-NAMES = ("t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze")
+def _become(tensor: Tensor, compute: Callable[[], Tensor]) -> None:
+    """Make of a tensor the view that a function gives of it, or of the one that it is itself a view of."""
+    above, old, (data, node, spec, made) = look_of(tensor), tensor._spec, _parts(tensor, compute)
+    bar = None if above is None else above.bar
+    if made is not None and children(tensor):
+        # The views that are there are made of what this tensor was, and so is the tensor itself from now on.
+        past = sever(tensor)
+        link(tensor, past if made.parent is tensor else made.parent, made.steps, bar)
+    elif made is not None and made.parent is not tensor:
+        link(tensor, made.parent, made.steps, bar)
+    elif made is not None and above is not None:
+        tensor._of = above._replace(steps=(*above.steps, *made.steps))
+    if tensor._node is True and spec is not old:
+        note_refit(tensor, old)
+    tensor._data, tensor._spec = data, spec
+    if tensor._node is not True:
+        tensor._node = node
+
+
+def _parts(tensor: Tensor, compute: Callable[[], Tensor]) -> tuple[Any, Any, Spec, Look | None]:
+    """What a view is made of, which is then gone.
+
+    A tensor with a history has it recorded under `no_grad` too: that would else be of another shape than the tensor.
+    """
+    wengert = current()
+    before = wengert.recording
+    try:
+        wengert.recording = before or (tensor._node is not None and not tensor.is_leaf)
+        view = compute()
+    finally:
+        wengert.recording = before
+    return view._data, view._node, view._spec, look_of(view)
+
+
+NAMES = ("as_strided", "t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze")
 for _name in NAMES:
     method(_restride(_name, FUNCTIONS[_name]))
-
-
-@method
-def resize_(self: Tensor, *sizes: Any, **_: Any) -> Tensor:
-    """Refused: memory here does not grow or shrink.
-
-    Raises:
-        RuntimeError: always.
-    """
-    raise RuntimeError(
-        "resize_() is not supported: the memory of a tensor does not grow or shrink.\nMake a new tensor of the size "
-        "that you need, tape.empty(sizes), or take a view of this one, x[:n]."
-    )

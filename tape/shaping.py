@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -232,8 +233,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-input._spec.shape[axis_of(input, dim)] // chunks)), dim)
 
 
+def _apart(cut: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    def parts(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple(map(ops.clone, cut(*args, **kwargs)))
+
+    parts.__doc__ = f"`{cut.__name__}` into parts with memory of their own, each of which may be changed in place."
+    return parts
+
+
 for _name, _cut in {"split": split, "chunk": chunk, "split_with_sizes": split_with_sizes}.items():
-    also(f"unsafe_{_name}", _cut)
+    also(f"unsafe_{_name}", _apart(_cut))
 
 
 @adaptor

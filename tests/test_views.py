@@ -305,7 +305,7 @@ def test_views_that_a_custom_function_returns(result):
     _, y = made()
     v = returning(result)(y)
     assert v._base is y
-    with pytest.raises(RuntimeError, match="Output 0 of Custom is a view .* created inside a custom Function"):
+    with pytest.raises(RuntimeError, match=r"Output 0 of Custom is a view .* created inside a custom Function"):
         v.add_(1)
     with tape.no_grad():
         v.fill_(7.0)
@@ -322,7 +322,7 @@ def test_views_of_what_a_custom_function_has_made_itself():
     with pytest.raises(RuntimeError, match="created inside a custom Function"):
         v.add_(1)
     several = returning(lambda x: (x[0], x[1] * 2))(y)
-    with pytest.raises(RuntimeError, match="Output 0 of Custom is a view .* function that returns multiple views"):
+    with pytest.raises(RuntimeError, match=r"Output 0 of Custom is a view .* function that returns multiple views"):
         several[0].add_(1)
     several[1].add_(1)
 

@@ -222,6 +222,6 @@ def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any]) -> Tensor:
     """A result without history: the tensor itself, unless it has one, or is an input that forward did not change."""
     if x._node is not None or (_among(x, inputs) and not _among(x, dirty)):
         return wrap(x._data)
-    if (above := look_of(x)) is not None:
+    if current().recording and (above := look_of(x)) is not None:
         x._of = above._replace(bar=CUSTOM_VIEW)
     return x

@@ -1,0 +1,147 @@
+"""The memory of tensors: looking at it with other strides, and putting other memory under a tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from .attributes import put_under
+from .calls import adaptor, sizes_of
+from .creation import construct
+from .inference import check_changeable
+from .leaf import leaf
+from .rebase import check_free, is_tracked
+from .tensor import Tensor, method
+from .version import increment
+from .views import base_of, is_related, materialise, owner, twin
+
+
+def storage_of(tensor: Tensor) -> tuple[np.ndarray, int]:
+    """All numbers of the memory that a tensor looks at, in order, and where its first one is."""
+    array = materialise(tensor)
+    memory = owner(array)
+    whole = memory if memory.flags.c_contiguous else memory.T if memory.flags.f_contiguous else array.ravel()
+    flat = whole.reshape(-1).view(array.dtype)
+    start = (array.ctypes.data - flat.ctypes.data) // array.itemsize if np.may_share_memory(array, flat) else 0
+    return flat, start
+
+
+@method
+def storage_offset(self: Tensor) -> int:
+    """How many elements lie before the first one in the tensor's memory."""
+    return storage_of(self)[1]
+
+
+@adaptor
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's memory with other sizes and strides, counted in elements.
+
+    Args:
+        storage_offset: where in the memory the view begins; where the tensor does if it is left out.
+
+    Raises:
+        RuntimeError: if it would reach beyond the memory of the tensor, or of the one that it is a view of.
+
+    >>> import tape
+    >>> tape.arange(4.0).as_strided((3, 2), (1, 1))
+    tensor([[0., 1.],
+            [1., 2.],
+            [2., 3.]])
+    """
+    shape, strides = sizes_of((size,)), sizes_of((stride,))
+    if len(shape) != len(strides) or min((0, *shape, *strides)) < 0:
+        raise RuntimeError(
+            f"as_strided() needs a stride of 0 or more for each size; got sizes {shape} and strides {strides}"
+        )
+    start = storage_of(input)[1] if storage_offset is None else int(storage_offset)
+    last = start + sum((n - 1) * s for n, s in zip(shape, strides))
+    for origin in (input, base_of(input)):
+        flat, begin = storage_of(origin)
+        if origin._data.flags.c_contiguous and begin <= start and (last < begin + origin._spec.size or 0 in shape):
+            return ops.as_strided(origin, size=shape, stride=strides, offset=0 if 0 in shape else start - begin)
+    raise RuntimeError(
+        f"as_strided() cannot look at sizes {shape} with strides {strides} from element {start}: it would read element "
+        f"{last} of memory of {flat.size}, or elements that the tensor itself is no view of.\nUse smaller sizes, or "
+        "call it on the tensor that holds all of them, or on a clone()."
+    )
+
+
+@method
+def set_(self: Tensor, source: Any = None) -> Tensor:
+    """Put the memory of another tensor under this one, which keeps whether it requires grad; none without a source.
+
+    Raises:
+        RuntimeError: where the tensor has a history, or the source another dtype.
+
+    >>> import tape
+    >>> x = tape.zeros(3)
+    >>> x.set_(tape.ones(2))
+    tensor([1., 1.])
+    """
+    if source is None:
+        source = leaf(np.empty(0, self.dtype))
+    if not isinstance(source, Tensor):
+        raise TypeError(f"set_() takes a tensor; got {type(source).__name__}. Convert it with tape.as_tensor().")
+    check_changeable(self, "set_()")
+    if is_tracked(self, ()):
+        check_free(self, "set_()")
+        raise RuntimeError("set_() cannot be recorded: the history of this tensor is that of its value. Use .detach().")
+    if source.dtype != self.dtype:
+        raise RuntimeError(f"set_() needs a source of the tensor's dtype, {self.dtype}; got {source.dtype}")
+    put_under(self, materialise(source), source._spec)
+    twin(source, self)
+    increment(self, "set_()")
+    return self
+
+
+@method
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Give the tensor other sizes: it goes on with the first numbers of its memory, and zeros behind them.
+
+    Raises:
+        RuntimeError: for a tensor that requires grad, and where views would have to grow with it.
+
+    >>> import tape
+    >>> tape.arange(4.0).resize_(2, 3)
+    tensor([[0., 1., 2.],
+            [3., 0., 0.]])
+    """
+    shape = sizes_of(sizes)
+    check_changeable(self, "resize_()")
+    if self.requires_grad and not self._inference:
+        raise RuntimeError(
+            "cannot resize variables that require grad: the gradient would have another shape.\nMake a new tensor of "
+            "the size that you need, or resize a clone of x.detach()."
+        )
+    if shape == self._spec.shape:
+        return self
+    size, base = math.prod(shape), base_of(self)
+    room = storage_of(base)[1] + base._spec.size - storage_of(self)[1]
+    if size <= room:
+        return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
+    if is_related(self):
+        raise RuntimeError(
+            f"resize_() would need {size} numbers where there is memory for {room}, and memory that other tensors look "
+            "at cannot grow.\nMake a new tensor, such as tape.empty(sizes), or resize a clone()."
+        )
+    array = np.zeros(size, self.dtype)
+    array[: self._spec.size] = materialise(self).ravel(order="K")
+    put_under(self, array.reshape(shape))
+    increment(self, "resize_()")
+    return self
+
+
+@method
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the sizes of another tensor."""
+    return self.resize_(other._spec.shape)
+
+
+@method
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """A tensor of this one's dtype: of zeros for sizes, else of the given numbers."""
+    return leaf(construct(self.dtype, args), device=device)
