@@ -23,6 +23,10 @@ def _grouping() -> Any:
     return importlib.import_module("tape.jit.grouping")
 
 
+def _segments() -> Any:
+    return importlib.import_module("tape.jit.segments")
+
+
 @dataclass(frozen=True)
 class Source:
     """Memory that a group reads: the record that made it, and where a number is in it (−1: all of its elements)."""
@@ -53,6 +57,7 @@ class Group:
         outside: positions of the records that values come from.
         operands: three numbers of values for each of the rows, −1 for none.
         targets: what is written.
+        loops: rows that are iterations of one body, which is compiled once.
     """
 
     bits: int
@@ -61,6 +66,12 @@ class Group:
     outside: np.ndarray
     operands: np.ndarray
     targets: list[Target]
+    loops: list[Any]
+
+    @property
+    def rows_to_compile(self) -> int:
+        """How many rows a compiler sees."""
+        return len(self.rows) - sum(loop.period * (loop.iterations - 1) for loop in self.loops)
 
     @property
     def size(self) -> int:
@@ -147,7 +158,15 @@ def _group(
     place[outside] = -1
     place[inner] = -1
     bits = 32 if family[rows[0]] & 1 else 64
-    return Group(bits, _shape(listing, rows, role, g), inner, outside, operands, targets)
+    truth = _ops(len(REGISTRY))[1]
+    kinds = np.concatenate([_is_truth(listing, outside), truth[listing.code[inner]]])
+    loops = _segments().loops_of(listing.code[inner], operands, kinds, given, [v for t in targets for v in t.values])
+    return Group(bits, _shape(listing, rows, role, g), inner, outside, operands, targets, loops)
+
+
+def _is_truth(listing: Listing, rows: np.ndarray) -> np.ndarray:
+    """Whether the records give truth values."""
+    return np.array([_KINDS.get(s.dtype) == 2 for s in listing.specs], dtype=np.int64)[listing.spec[rows]]
 
 
 def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 from ops import REGISTRY
 
 from .layout import Layout
-from .listing import op_number
 
 ALIGN = 64
 
@@ -19,27 +18,22 @@ def _jit(room: str) -> Any:
     return importlib.import_module(f"tape.jit.{room}")
 
 
-def run_of(layout: Layout) -> Any:
+def task_of(layout: Layout) -> Any:
     """What the compiler is told of a group."""
-    fused, lines, group = _jit("fused"), _jit("lines"), layout.group
+    task, lines, group = _jit("task"), _jit("lines"), layout.group
     inputs = [
-        fused.Input(lines.B if truth else lines.F, lies if group.size != 1 else "one", max(offset, 0), address)
+        task.Input(lines.B if truth else lines.F, lies if group.size != 1 else "one", max(offset, 0), address)
         for (address, offset), lies, truth in zip(layout.inputs, layout.lies, layout.truths)
     ]
-    codes = layout.listing.code[group.rows].tolist()
-    operands = layout.operands().reshape(-1, 3).tolist()
-    rows = []
-    for code, xs in zip(codes, operands):
-        op = op_number(code)
-        rows.append((op, tuple(xs[: op.arity])))
     outputs = []
     for target, (address, start) in zip(group.targets, layout.outputs):
         many = target.how == "each" and group.size != 1
         for i, value in enumerate(target.values):
             how = "each" if many else "one" if target.how in ("each", "pack") else target.how
-            outputs.append(fused.Output(int(layout.place[value]), how, start + i, address))
+            outputs.append(task.Output(int(layout.place[value]), how, start + i, address))
     constants = [bool(c) if isinstance(c, (bool, np.bool_)) else float(c) for c in layout.constants]
-    return fused.Run(group.bits, group.size, inputs, constants, rows, outputs)
+    codes = layout.listing.code[group.rows]
+    return task.Task(group.bits, group.size, inputs, constants, codes, layout.operands(), group.loops, outputs)
 
 
 class Compiled:
@@ -54,7 +48,7 @@ class Compiled:
 
     def __init__(self, layout: Layout, level: int = 2):
         fused, kernels = _jit("fused"), _jit("kernels")
-        writer = fused.Writer(run_of(layout))
+        writer = fused.Writer(task_of(layout))
         self.engine, self.address = kernels.compile_kernel(writer.text(), level)
         self.header = fused.HEADER
         self.blocks = layout.blocks

@@ -23,7 +23,7 @@ AT_ONCE = 0.1
 
 def first_tier(group: Group) -> str:
     """The tier that a group begins in."""
-    if group.size == 1 or len(group.rows) * COMPILE[OPTIMISED] > AT_ONCE:
+    if group.size == 1 or group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE:
         return INTERPRET
     return OPTIMISED
 
@@ -32,10 +32,7 @@ def next_tier(group: Group, tier: str) -> tuple[str, int] | None:
     """The tier after this one, and the number of replays in this one after which it pays; None after the last."""
     if tier == OPTIMISED:
         return None
-    if group.size == 1:
-        short = tier == INTERPRET and len(group.rows) * COMPILE[OPTIMISED] <= AT_ONCE
-        following = OPTIMISED if short or tier == QUICK else QUICK
-        gain = NUMBER[tier] - NUMBER[following]
-    else:
-        following, gain = OPTIMISED, CALL + ELEMENT * group.size
-    return following, int(COMPILE[following] / gain) + 1
+    quickly = group.size == 1 and tier == INTERPRET and group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE
+    following = QUICK if quickly else OPTIMISED
+    gain = NUMBER[tier] - NUMBER[following] if group.size == 1 else CALL + ELEMENT * group.size
+    return following, int(group.rows_to_compile * COMPILE[following] / (len(group.rows) * gain)) + 1

@@ -1,0 +1,75 @@
+"""What a fused kernel has to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .segments import Loop
+
+HEADER = 6
+FIRST, END, COUNT, WORKSPACE, FIRST_BLOCK, END_BLOCK = range(HEADER)
+"""Words of a kernel's table; after them the addresses of its inputs, then of its outputs.
+
+What a kernel goes through are blocks of COUNT elements; in each block it goes through the vectors from FIRST to END.
+"""
+
+SUMS = ("sum", "mean")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A value that a kernel reads.
+
+    It has an element for ``every`` place, or the same elements in each block (``tile``), or one number for
+    each block (``repeat``), or is ``one`` number, at an offset in elements.
+    """
+
+    kind: int
+    lies: str
+    offset: int = 0
+    memory: int = 0
+    """Which address of the table it is read from."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), or the ``sum`` or ``mean``."""
+
+    value: int
+    how: str
+    offset: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a fused kernel computes.
+
+    Values are numbered: first the inputs, then the constants, then the results of the rows.
+
+    Attributes:
+        bits: 64 or 32.
+        size: over how many elements it runs.
+        inputs, constants: what the first values are.
+        codes: by row, which op.
+        operands: three numbers of values for each row, −1 for none.
+        loops: rows that are iterations of one body.
+        outputs: what is written.
+    """
+
+    bits: int
+    size: int
+    inputs: Sequence[Input]
+    constants: Sequence[float | bool]
+    codes: np.ndarray
+    operands: np.ndarray
+    loops: Sequence[Loop]
+    outputs: Sequence[Output]
+
+    @property
+    def given(self) -> int:
+        """How many values come from outside."""
+        return len(self.inputs) + len(self.constants)
