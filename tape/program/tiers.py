@@ -35,4 +35,4 @@ def next_tier(group: Group, tier: str) -> tuple[str, int] | None:
     quickly = group.size == 1 and tier == INTERPRET and group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE
     following = QUICK if quickly else OPTIMISED
     gain = NUMBER[tier] - NUMBER[following] if group.size == 1 else CALL + ELEMENT * group.size
-    return following, int(group.rows_to_compile * COMPILE[following] / (len(group.rows) * gain)) + 1
+    return following, int(group.rows_to_compile * COMPILE[following] / (max(len(group.rows), 1) * gain)) + 1
