@@ -32,7 +32,7 @@ def vjp(
         func: takes the inputs, returns a tensor or a tuple of tensors.
         inputs: a tensor or a tuple of tensors.
         v: of the shapes of the outputs; 1 if left out, which needs a single output of one element.
-        create_graph: record everything, so that both results can be differentiated.
+        create_graph: record everything, under `no_grad` too, so that both results can be differentiated.
         strict: refuse an input that no output depends on, instead of giving zeros for it.
 
     Raises:
@@ -127,7 +127,7 @@ def jacobian(
     Args:
         func: takes the inputs, returns a tensor or a tuple of tensors.
         inputs: a tensor or a tuple of tensors.
-        create_graph: record everything, so that the Jacobian can be differentiated.
+        create_graph: record everything, under `no_grad` too, so that the Jacobian can be differentiated.
         strict: refuse an output that is independent of an input, instead of giving zeros.
         vectorize: one sweep for all elements of an output, with batched adjoints as in `tape.vmap`, in the place
             of one for each.
@@ -188,7 +188,8 @@ def _rowwise(call: Call, vectorize: bool) -> list[list[Tensor]]:
     call.run()
     found = []
     for i, z in enumerate(call.outputs):
-        rows = rows_of(call.inner, z, call.create, None if vectorize else 1, vectorize)
+        with set_grad_enabled(call.create):
+            rows = rows_of(call.inner, z, call.create, None if vectorize else 1, vectorize)
         if z._spec.size:
             _check_rows(call, i, rows)
         found.append([_block(call, g, z, x) for g, x in zip(rows, call.new)])

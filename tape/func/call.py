@@ -73,15 +73,12 @@ class Call:
             raise RuntimeError(
                 f"{self.name}: v is a tuple of invalid length: it needs {len(refs)}, as what {what}; got {len(found)}"
                 if many
-                else f"{self.name}: the given v should contain a single tensor; got {len(found)}"
+                else f"{self.name}: The given v should contain a single Tensor. It has {len(found)}"
             )
         for i, (x, ref) in enumerate(zip(found, refs)):
             if x._spec.shape != ref._spec.shape:
                 entry = f"entry {i} of " if many else ""
-                raise RuntimeError(
-                    f"{self.name}: {entry}v has invalid size: it must have shape {ref._spec.shape}, and has "
-                    f"{x._spec.shape}"
-                )
+                raise RuntimeError(f"{self.name}: {entry}v has invalid size: should be {ref.shape}, but got {x.shape}")
         kept = found if self.create else [detached(x) for x in found]
         return [x if x._spec.dtype == ref._spec.dtype else ops.cast(x, dtype=ref._spec.dtype)
                 for x, ref in zip(kept, refs)]  # fmt: skip
@@ -107,13 +104,13 @@ class Call:
             found = self.gradients(self.outputs, [ones(self.outputs[0])], create=True)
         if self.strict:
             for i, g in enumerate(found):
-                if g is None:
-                    raise self.independent("The output", f"input {i}")
-                if not requires_grad(g):
+                if g is None or not requires_grad(g):
+                    start = f"The output of the user-provided function is independent of input {i}, so that "
+                    start = start if g is None else ""
                     raise RuntimeError(
-                        f"{self.name}: the jacobian of the user-provided function with respect to input {i} is "
-                        "independent of the input, as that of a linear function is.\nIn strict mode the function must "
-                        "be twice differentiable; use strict=False to get zeros."
+                        f"{start}the jacobian of the user-provided function with respect to input {i} is independent "
+                        f"of the input.\nIn {self.name}() this is not allowed in strict mode: the function must be "
+                        "twice differentiable and not linear; use strict=False to get zeros."
                     )
         return [zeros(x) if g is None else g for x, g in zip(self.new, found)]
 
@@ -133,9 +130,11 @@ class Call:
             if g is None:
                 raise self.independent(*((f"Output {i}", "the inputs") if what == "output" else (what, f"input {i}")))
             if self.create and not requires_grad(g):
+                derivative = "hessian" if what == "The jacobian" else "jacobian"
                 raise RuntimeError(
-                    f"{self.name}: result {i} is independent of the inputs, so it cannot be differentiated.\nThis is "
-                    "not allowed in strict mode when create_graph=True; use strict=False."
+                    f"{self.name}: the {derivative} of the user-provided function is independent of input {i}. Result "
+                    f"{i} cannot be differentiated.\nThis is not allowed in strict mode when create_graph=True; use "
+                    "strict=False."
                 )
         return [zeros(ref) if g is None else g for g, ref in zip(found, refs)]
 
