@@ -31,7 +31,7 @@ def grad_batched(
         if w._spec.shape[1:] != z._spec.shape:  # type: ignore[union-attr]
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
-                f"dimension: the gradients of output {i} must have its shape {z._spec.shape} behind the leading axis; got "
+                f"dimension: the gradients of output {i} must have its shape {z._spec.shape} behind that; got "
                 f"{w._spec.shape}"  # type: ignore[union-attr]
             )
     return over_vectors(lengths.pop(), reverse, outputs, given, inputs, retain, create, unused)  # type: ignore[arg-type]
