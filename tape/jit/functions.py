@@ -11,6 +11,7 @@ from ops.core import OPS
 from ops.lane import Same
 
 from .lines import B, F, has_lane, hexadecimal, lines_of, result_kind
+from .loop import ALIGNED
 from .platform import target
 from .segments import Body, Lines, Plan, Slots
 from .task import HEADER, SUMS, WORKSPACE, Input, Output, Task
@@ -101,7 +102,7 @@ class Function:
             self.straight(segment)
         mask = f", {self.types[B]} %mask" if self.width > 1 else ""
         head = f"define internal void @chunk{number}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})"
-        kind = "alwaysinline" if inline else "noinline"
+        kind = ("alwaysinline" if inline else "noinline") + (ALIGNED if self.width > 1 else "")
         return f"{head} {kind} {{\nentry:\n{''.join(self.lines)}ret void\n}}"
 
     def straight(self, segment: Lines) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 ENTRY = """\
-define void @kernel(i64 %step) {{
+define void @kernel(i64 %step){aligned} {{
 entry:
   %at_table = add i64 %step, 8
   %to_table = inttoptr i64 %at_table to ptr
@@ -49,6 +49,9 @@ done:
   ret void
 }}"""
 
+ALIGNED = " alignstack(64)"
+"""Of a function of vectors: what it puts aside must not lie across lines of the cache, which costs as much again."""
+
 CLEARED = """\
   %clear_at{k} = add i64 %workspace, {offset}
   %clear{k} = inttoptr i64 %clear_at{k} to ptr
@@ -79,6 +82,7 @@ def loop_text(width: int, type_: str, chunks: int, accumulators: Sequence[int], 
     mask = ", " + f"<{width} x i1> %mask" if width > 1 else ""
     return ENTRY.format(
         width=width,
+        aligned=ALIGNED if width > 1 else "",
         cleared="\n".join(CLEARED.format(k=k, offset=at, type=type_) for k, at in enumerate(accumulators)),
         mask=MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else "",
         calls="\n".join(
