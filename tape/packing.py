@@ -17,6 +17,7 @@ from .row import HANDLE, WIDTH, XV, YV, ZV, X, Y
 from .spec import Spec, spec_of
 from .tensor import Tensor
 from .version import count
+from .views import owner
 from .wengert import WengertList, current
 
 
@@ -90,16 +91,19 @@ def _pack(given: Tensor, pack: Callable[[Tensor], Any]) -> Any:
     return held
 
 
-def packed(value: Any, ref: Any, pair: Pair) -> Any:
+def packed(value: Any, ref: Any, pair: Pair, doomed: Any = None) -> Any:
     """A field of a row, the values of `ref`, with the values in it put away; plain numbers and None stay.
 
     A hook is given a leaf itself.  It never gets the history of anything else, which would live on in what it keeps.
+    What lies in `doomed`, memory that is about to be overwritten, is copied first.
     """
     if type(value) is tuple:
         refs = ref if type(ref) is tuple and len(ref) == len(value) else (None,) * len(value)
-        return tuple([packed(part, r, pair) for part, r in zip(value, refs)])
+        return tuple([packed(part, r, pair, doomed) for part, r in zip(value, refs)])
     if not isinstance(value, (np.ndarray, np.generic)):
         return value
+    if doomed is not None and owner(value) is doomed:
+        value = value.copy()
     return Packed(value, pair, ref if isinstance(ref, Tensor) and ref._data is value else None)
 
 
@@ -117,19 +121,21 @@ class Packing:
 
     Attributes:
         pairs: the pairs of hooks that are active, outermost first.
+        doomed: the memory that the operation which is being recorded is going to overwrite, or None.
     """
 
-    __slots__ = ("pairs", "wengert")
+    __slots__ = ("doomed", "pairs", "wengert")
 
-    def __init__(self, wengert: WengertList, pairs: tuple[Pair, ...]):
-        self.wengert, self.pairs = wengert, pairs
+    def __init__(self, wengert: WengertList, pairs: tuple[Pair, ...], doomed: Any = None):
+        self.wengert, self.pairs, self.doomed = wengert, pairs, doomed
 
     def __call__(self, row: Sequence[Any]) -> None:
         pair, rows = self.pairs[-1], self.wengert.rows
         for outer in self.pairs:
             if outer.note:
                 outer.note(row)
-        values = packed(row[XV], row[X], pair), packed(row[YV], row[Y], pair), packed(row[ZV], None, pair)
+        fields = (row[XV], row[X]), (row[YV], row[Y]), (row[ZV], None)
+        values = [packed(value, ref, pair, self.doomed) for value, ref in fields]
         row = (*row[:XV], *values, *row[ZV + 1 :])
         if rows and rows[-WIDTH + HANDLE] > row[HANDLE]:
             self._insert(row)  # a hook has recorded something itself, and handles ascend
@@ -151,6 +157,12 @@ def with_pair(wengert: WengertList, pair: Pair) -> Packing:
     """
     check_enabled(wengert)
     return Packing(wengert, (*pairs_of(wengert), pair))
+
+
+def before_overwriting(wengert: WengertList, memory: Any) -> None:
+    """Let the hooks that are active, if any, get copies of what lies in memory that is about to be overwritten."""
+    if type(wengert.extend) is Packing:
+        wengert.extend = Packing(wengert, wengert.extend.pairs, owner(memory))
 
 
 def check_enabled(wengert: WengertList) -> None:

@@ -19,6 +19,7 @@ from ops import REGISTRY, Op
 from .bars import Barred, change_error
 from .hooks import move_retained
 from .location import user_frame
+from .packing import before_overwriting
 from .record import CUSTOM, operand
 from .row import HANDLE, WIDTH, XV, YV, ZV
 from .spec import Spec, spec_of
@@ -67,13 +68,14 @@ def change(tensor: Tensor, operation: str, compute: Callable[[], Tensor]) -> Ten
     """Give a tensor the value and the history of what `compute` records."""
     check_free(tensor, operation)
     wengert = current()
-    where, last = wengert.where, last_of(wengert)
+    where, extend, last = wengert.where, wengert.extend, last_of(wengert)
     if where is None:
         wengert.where = user_frame(sys._getframe(1))
     try:
+        before_overwriting(wengert, tensor._data)
         return assign(tensor, compute(), operation, last)
     finally:
-        wengert.where = where
+        wengert.where, wengert.extend = where, extend
 
 
 def last_of(wengert: WengertList) -> int:

@@ -13,7 +13,6 @@ from peer import torch
 import tape
 from tape.autograd import grad
 from tape.autograd.graph import (
-    allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
     save_on_cpu,
     saved_tensors_hooks,
@@ -295,43 +294,3 @@ def test_disabled():
         x.exp().backward()
     with pytest.raises(TypeError, match="message"), disable_saved_tensors_hooks(3):  # type: ignore[arg-type]
         pass
-
-
-def test_changes_of_saved_tensors_allowed():
-    x, c = leaf(1.0, 2.0), tape.tensor([3.0, 4.0])
-    with allow_mutation_on_saved_tensors():
-        y = (x * c).sum() + (x * c[1:]).sum()
-        c.mul_(100)
-        c[0] = 7.0
-        z = (x * c).sum()
-        y.backward()
-        assert x.grad.tolist() == [7.0, 8.0]
-        with tape.no_grad():
-            x.zero_()
-        w = (x * x).sum()
-        with tape.no_grad():
-            x.add_(5)
-        x.grad = None
-        w.backward()
-        assert x.grad.tolist() == [0.0, 0.0]
-    with pytest.raises(AssertionError, match="outside of the 'allow_mutation_on_saved_tensors' context"):
-        z.backward()
-    with (
-        allow_mutation_on_saved_tensors(),
-        pytest.raises(RuntimeError, match="nested"),
-        allow_mutation_on_saved_tensors(),
-    ):
-        pass
-    with allow_mutation_on_saved_tensors():
-        (x * c).sum().backward()
-
-
-def test_only_what_is_changed_is_copied():
-    x, c, d = leaf(1.0, 2.0), tape.tensor([3.0, 4.0]), tape.tensor([5.0, 6.0])
-    with allow_mutation_on_saved_tensors():
-        y, z = x * c, x * d
-        c.add_(1)
-        saved = [t.grad_fn._saved_other._data for t in (y, z)]
-    assert not np.shares_memory(saved[0], c._data)
-    assert np.shares_memory(saved[1], d._data)
-    assert saved[0].tolist() == [3.0, 4.0]
