@@ -192,7 +192,7 @@ def _run(
         if type(t) is not Place:
             retain_grad(t)
     retain = create if retain is None else retain
-    differentiate(outputs, gradients, targets, _receive, retain_graph=retain, create_graph=create)
+    differentiate(outputs, gradients, targets, _receive, retain_graph=retain, create_graph=create, passing=True)
 
 
 def _receive(leaf: Tensor, box: list[Any]) -> None:

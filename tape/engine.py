@@ -29,14 +29,15 @@ class Task:
         number: different for every backward.
         roots: the keys of its outputs.
         wanted: what a row would hold for its targets, by key; None for all leaves.
+        passing: whether the hooks of the targets' nodes are called, as in backward, or only those of the tensors.
         callbacks: what to call when it is done.
     """
 
-    __slots__ = ("__weakref__", "callbacks", "number", "roots", "wanted")
+    __slots__ = ("__weakref__", "callbacks", "number", "passing", "roots", "wanted")
 
-    def __init__(self, roots: tuple[int, ...], wanted: dict[int, Any] | None):
+    def __init__(self, roots: tuple[int, ...], wanted: dict[int, Any] | None, passing: bool = False):
         self.number = _numbers()
-        self.roots, self.wanted = roots, wanted
+        self.roots, self.wanted, self.passing = roots, wanted, passing
         self.callbacks: list[Callable[[], Any]] = []
 
     def finish(self) -> None:
@@ -53,6 +54,7 @@ def differentiate(
     *,
     retain_graph: bool,
     create_graph: bool,
+    passing: bool = False,
 ) -> dict[int, Any]:
     """The adjoints by key of the targets, and of the leaves for which `arrive` leaves one.
 
@@ -61,7 +63,8 @@ def differentiate(
     recorder = current()
     if recorder.busy and is_deep(recorder):
         again = partial(differentiate, outputs, gradients, targets, arrive)
-        return on_fresh_stack(recorder, partial(again, retain_graph=retain_graph, create_graph=create_graph))
+        how = {"retain_graph": retain_graph, "create_graph": create_graph, "passing": passing}
+        return on_fresh_stack(recorder, partial(again, **how))
     wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
     # Batched adjoints go through the sweep that can be recorded, also where it is not.
     as_tensors = create_graph or any(isinstance(g, Layer) for g in gradients)
@@ -75,7 +78,7 @@ def differentiate(
     outer = recorder.recording, recorder.where, recorder.task
     try:
         recorder.recording, recorder.where = create_graph, None
-        recorder.task = task = Task(tuple(adjoints), wanted)
+        recorder.task = task = Task(tuple(adjoints), wanted, passing)
         kept: dict[int, Any] = {}
         early = partial(_keep, kept, arrive) if LEAVES else None
         found = _sweep_lists(adjoints, leaves, wanted, early, retain_graph, as_tensors)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .chain import surrounded
+from .chain import pass_by, surrounded
 from .hooks import hooked_leaves
 from .propagate import check_not_released, contributions, key
 from .row import CODE, LASTI, X, Y, operands
@@ -90,6 +90,8 @@ def sweep(
             if targets is not None and handle in targets:
                 found[handle] = g
             if handle not in leading:
+                if chain is not None and recorder.task.passing and chain.surrounds():
+                    pass_by(chain, row, g, create_graph)
                 continue
             recorder.where = row[CODE], row[LASTI]
             rule = partial(surrounded, chain, run_rules) if chain and chain.surrounds() else run_rules

@@ -55,6 +55,9 @@ def events_of(library, run):
 RUNS = {
     "backward": lambda library, x, w, y, z: z.sum().backward(),
     "create_graph": lambda library, x, w, y, z: library.autograd.grad(z.sum(), [x, w], create_graph=True),
+    "one result": lambda library, x, w, y, z: z.sum().backward(inputs=[y]),
+    "one result and a leaf": lambda library, x, w, y, z: z.sum().backward(inputs=[y, x]),
+    "one result, recorded": lambda library, x, w, y, z: z.sum().backward(inputs=[y], create_graph=True),
     "one leaf": lambda library, x, w, y, z: z.sum().backward(inputs=[w]),
     "grad": lambda library, x, w, y, z: library.autograd.grad(z.sum(), [x, w]),
     "grad of a result": lambda library, x, w, y, z: library.autograd.grad(z.sum(), [y]),
@@ -62,6 +65,7 @@ RUNS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Using backward")
 @pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
 def test_the_order_is_pytorchs(run):
     """Of all kinds of hooks, between the records and between the leaves too."""

@@ -10,14 +10,14 @@ import numpy as np
 
 from ops.bundle import Bundle
 
-from ..chain import Chain, surrounded
+from ..chain import Chain, pass_by, surrounded
 from ..hooks import hooked_leaves
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, WIDTH, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
 from ..tensor import Tensor
 from ..watch import WATCHERS, Steps, watched_rules, watched_steps
-from ..wengert import WengertList
+from ..wengert import WengertList, current
 from .broadcast import cut
 from .kernels import KERNELS
 from .lower import abandon, finish, lower
@@ -278,6 +278,8 @@ class Run:
                 self.flag_hooks()
             self.flags[position] &= ~STOPS
             if self.targets is not None and not any(map(self.wanted, operands(row[X], row[Y]))):
+                if chain and chain.surrounds() and current().task.passing:
+                    pass_by(chain, row, self.array(slot, row[SPEC]).copy()[()], False)
                 abandon(work.address)
                 self.run_steps()
                 return
