@@ -14,7 +14,7 @@ from .core import composite, is_complex, linear, ready
 from .shape import Case, broadcast_arrays, broadcast_to, cases_of, ravel, sum_to
 
 
-def _is_basic(index: Any) -> bool:
+def is_basic(index: Any) -> bool:
     """Whether an index is made of slices and integers alone, so that no element is read twice."""
     return all(
         p is None or p is Ellipsis or (isinstance(p, (slice, int, np.integer)) and not isinstance(p, bool))
@@ -25,7 +25,7 @@ def _is_basic(index: Any) -> bool:
 def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     x = np.asarray(x)
     z = np.zeros(shape, dtype=x.dtype)
-    if _is_basic(index) or getattr(index, "dtype", None) == np.bool_:
+    if is_basic(index) or getattr(index, "dtype", None) == np.bool_:
         z[index] = x
     else:
         np.add.at(z, index, x)
@@ -33,15 +33,20 @@ def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 
 
 select = linear(
-    "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
+    "select",
+    lambda x, *, index: x[index],
+    lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
-    motion="block", view=True,
+    motion="block",
+    view=True,
     batch=rules.selecting,
     doc="x[i] for one integer i along the first axis.",
 )
 
 scatter = linear(
-    "scatter", _scatter, lambda g, index: getitem(g, index=index),
+    "scatter",
+    _scatter,
+    lambda g, index: getitem(g, index=index),
     node="IndexPutBackward0",
     cases=cases_of(
         ((2,), {"index": np.array([1, 1]), "shape": (3,)}),
@@ -55,7 +60,7 @@ scatter = linear(
 
 def _node(index: Any) -> str:
     """PyTorch applies an index part by part; the node is that of the last part."""
-    if not _is_basic(index):
+    if not is_basic(index):
         return "IndexBackward0"
     last = next((p for p in reversed(parts_of(index)) if p is not Ellipsis and p != slice(None)), None)
     if last is None and any(p is None for p in parts_of(index)):
@@ -74,8 +79,12 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 getitem = linear(
-    "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
-    node=_node, cases=_index_cases, view=_is_basic,
+    "getitem",
+    lambda x, *, index: x[index],
+    lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
+    node=_node,
+    cases=_index_cases,
+    view=is_basic,
     batch=rules.selecting,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )
@@ -104,7 +113,7 @@ def _overwrite(g: Any, index: Any, accumulate: bool) -> Any:
 
 def _last_writer(shape: tuple[int, ...], index: Any) -> Any:
     """Mask of the values put at an index that are still there when all have been put; None for all of them."""
-    if _is_basic(index):
+    if is_basic(index):
         return None
     cells = np.arange(np.prod(shape, dtype=int)).reshape(shape)[index]
     owner = np.empty(shape, dtype=int)
@@ -128,8 +137,12 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 index_put = linear(
-    "index_put", _index_put, _overwrite, _written, cases=_put_cases,
-    node=lambda index, accumulate: "CopySlices" if _is_basic(index) and not accumulate else "IndexPutBackward0",
+    "index_put",
+    _index_put,
+    _overwrite,
+    _written,
+    cases=_put_cases,
+    node=lambda index, accumulate: "CopySlices" if is_basic(index) and not accumulate else "IndexPutBackward0",
     batch=rules.putting,
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 
@@ -168,16 +181,21 @@ def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 gather = linear(
-    "gather", _gather,
-    lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis), None,
+    "gather",
+    _gather,
+    lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis),
+    None,
     cases=_gather_cases,
     batch=along("axis"),
     doc="z[i, j] = x[indices[i, j], j] for axis 0, and so on: one element chosen along an axis at each place.",
 )
 
 scatter_add = linear(
-    "scatter_add", _scatter_add,
-    lambda g: g, None, lambda g, indices, axis: gather(g, indices, axis=axis),
+    "scatter_add",
+    _scatter_add,
+    lambda g: g,
+    None,
+    lambda g, indices, axis: gather(g, indices, axis=axis),
     cases=_scatter_add_cases,
     batch=along("axis"),
     doc="x with z[indices[i, j], j] += source[i, j] for axis 0, and so on.",
@@ -217,16 +235,23 @@ def _index_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 take = linear(
-    "take", _take, _take_transpose, None,
+    "take",
+    _take,
+    _take_transpose,
+    None,
     node=lambda axis: "TakeBackward0" if axis is None else "IndexSelectBackward0",
-    numpy=(np.take,), cases=_take_cases,
+    numpy=(np.take,),
+    cases=_take_cases,
     batch=rules.taking,
     doc="Whole slices of x along an axis, chosen by number; elements of the flattened x where `axis` is None.",
 )
 
 index_add = linear(
-    "index_add", _index_add,
-    lambda g: g, None, lambda g, indices, axis: take(g, indices, axis=axis),
+    "index_add",
+    _index_add,
+    lambda g: g,
+    None,
+    lambda g, indices, axis: take(g, indices, axis=axis),
     cases=_index_add_cases,
     batch=rules.adding,
     doc="x with the slices of `source` added to the slices of x whose numbers are `indices`.",
@@ -250,14 +275,21 @@ def _mask_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 masked_choice = linear(
-    "masked_choice", _masked_select, lambda g, mask: masked_place(g, mask), None,
-    node="MaskedSelectBackward0", cases=_mask_cases,
+    "masked_choice",
+    _masked_select,
+    lambda g, mask: masked_place(g, mask),
+    None,
+    node="MaskedSelectBackward0",
+    cases=_mask_cases,
     batch=rules.masking,
     doc="The elements of x at which a mask of the same shape holds, in one axis.",
 )
 
 masked_place = linear(
-    "masked_place", _masked_place, lambda g, mask: masked_choice(g, mask), None,
+    "masked_place",
+    _masked_place,
+    lambda g, mask: masked_choice(g, mask),
+    None,
     node="MaskedScatterBackward0",
     cases=lambda rng: iter([((rng.standard_normal(2), np.array([[True], [True], [False]])), {})]),
     batch=rules.masking,

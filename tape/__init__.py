@@ -33,6 +33,8 @@ from . import (
     restriding,
     sets,
     shaping,
+    spelled_inplace,
+    stepping,
 )
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.grad_mode import (

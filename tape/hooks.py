@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from .chain import Chain, Hook, RemovableHandle, apply
 from .lending import MANY, lend_hooks
 from .spec import Spec
-from .tensor import Tensor, attribute, method
+from .tensor import Tensor, attribute, method, settable
 from .wengert import list_of
 
 __all__ = ["RemovableHandle", "apply", "chain_of", "chain_of_leaf", "copy_of", "move_retained"]
@@ -121,6 +121,20 @@ def retain_grad(self: Tensor) -> None:
     if not self.is_leaf:
         self._retains = True
         chain_of(self._node, self._spec).retained = weakref.ref(self)
+
+
+@attribute
+def _backward_hooks(self: Tensor) -> dict[int, Hook] | None:
+    """The hooks that `register_hook` has put on this tensor, by number; None without any."""
+    chain = self._chain if self.is_leaf else list_of(self._node).hooks.get(self._node)
+    return dict(chain.hooks) or None if chain is not None else None
+
+
+def _keep_hooks(self: Tensor) -> None:
+    raise RuntimeError("the hooks of a tensor cannot be deleted at once; call remove() on the handle of each")
+
+
+settable(_backward_hooks, lambda self, hooks: _keep_hooks(self), _keep_hooks)
 
 
 def move_retained(tensor: Tensor, before: Any) -> None:

@@ -288,7 +288,20 @@ def _read_only(self: Tensor, value: Any) -> None:
     raise AttributeError("grad_fn is read only; use .detach() for a tensor without history")
 
 
-settable(grad_fn, _read_only)
+def _keep(self: Tensor) -> None:
+    raise RuntimeError("the history of a tensor cannot be deleted; use .detach() for a tensor without one")
+
+
+settable(grad_fn, _read_only, _keep)
+
+
+@attribute
+def _grad_fn(self: Tensor) -> Node | None:
+    """`grad_fn` under the name that PyTorch keeps for itself."""
+    return self.grad_fn
+
+
+settable(_grad_fn, _read_only, _keep)
 
 
 @attribute

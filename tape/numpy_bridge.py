@@ -229,9 +229,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         force: detach first, so that a tensor that requires grad can be read too.
 
     Raises:
-        RuntimeError: on a tensor that requires grad, unless ``force``.
+        RuntimeError: on a tensor that requires grad, unless ``force``, where operations are recorded.
     """
-    if self._node is not None and not force:
+    if self._node is not None and not force and current().recording:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
             "The array would be bare numbers, without the history; NumPy's functions take the tensor itself."

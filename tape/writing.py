@@ -88,6 +88,11 @@ def check_fits(tensor: Tensor, value: Any, operation: str) -> None:
             f"{operation} gives {dtype}, which cannot be stored in a tensor of {tensor._spec.dtype}; convert the "
             f"tensor first, with .to({dtype})"
         )
+    if tensor._spec.complex and dtype.kind == "f":
+        raise RuntimeError(
+            f"In-place {operation.removesuffix('_()')} is not supported for complex tensors: its result is real.\n"
+            "Write it as a new value."
+        )
     if shape != tensor._spec.shape:
         raise RuntimeError(
             f"{operation} gives shape {shape}, which does not fit into a tensor of shape {tensor._spec.shape}"
@@ -107,11 +112,8 @@ def check_writeable(tensor: Tensor, operation: str) -> None:
         if GUARDS:
             before_change(array)
         return
-    if array.size and any(n > 1 and not stride for n, stride in zip(array.shape, array.strides)):
-        raise RuntimeError(
-            f"{operation} cannot change an expanded tensor in place: several of its elements are one and the same "
-            "number in memory.\nUse .clone() for a copy."
-        )
+    if overlaps(array):
+        raise repeated_error(operation)
     if not flags.writeable:
         raise RuntimeError(
             f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
@@ -119,3 +121,21 @@ def check_writeable(tensor: Tensor, operation: str) -> None:
         )
     if GUARDS:
         before_change(array)
+
+
+def overlaps(array: np.ndarray) -> bool:
+    """Whether several elements of an array are one and the same number in memory."""
+    reach = array.itemsize - 1
+    for step, n in sorted((abs(step), n) for step, n in zip(array.strides, array.shape) if n != 1):
+        if n and step <= reach:
+            return bool(array.size)
+        reach += step * (n - 1)
+    return False
+
+
+def repeated_error(operation: str) -> RuntimeError:
+    """The error for a change whose result would depend on the order in which elements are written."""
+    return RuntimeError(
+        f"unsupported operation: {operation} cannot change an expanded tensor in place: more than one element of the "
+        "written-to tensor refers to a single memory location.\nUse .clone() for a copy."
+    )
