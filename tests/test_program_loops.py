@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.jit.segments import Lines, Plan, Slots, loops_of
+from tape.jit.plan import Lines, Plan, Slots, Strided
+from tape.jit.segments import loops_of
 from tape.program.groups import Group
 
 PRIME = 2_147_483_647
@@ -24,55 +25,68 @@ def directly(codes, operands, inputs):
     return values
 
 
-def through(plan, codes, operands, inputs):
-    """What the functions of a plan write, each of which knows only its own results, and the slots."""
-    slots, written, given = [None] * plan.slots, {}, len(inputs)
-    rows_done = []
-    for segment in plan.segments:
-        known = dict(enumerate(inputs))
-        if isinstance(segment, Lines):
-            for x, slot in segment.fills:
-                slots[slot] = known[x]
-            for k in segment.rows:
-                xs = [known[x] if x in known else slots[plan.slot[x]] for x in operands[k] if x >= 0]
-                known[given + k] = value(codes[k], xs)
-                if given + k in plan.slot:
-                    slots[plan.slot[given + k]] = known[given + k]
-                rows_done.append(k)
-            for number, wanted in ((n, WANTED(operands, given)[n]) for n in segment.outputs):
-                written[number] = known[wanted] if wanted in known else slots[plan.slot[wanted]]
-            continue
-        fixed = {c: known.get(x, slots[plan.slot[x]] if x in plan.slot else None)
-                 for c, x in enumerate(segment.columns) if not isinstance(x, Slots)}  # fmt: skip
+class Machine:
+    """Runs the functions of a plan, each of which knows only its own results, the slots, and the memory."""
+
+    def __init__(self, plan, codes, operands, inputs, sources, wanted, sinks):
+        self.plan, self.codes, self.operands, self.given = plan, codes, operands, len(inputs)
+        self.inputs, self.wanted = inputs, wanted
+        self.memory = {tuple(words): x for words, x in zip(sources.tolist(), inputs) if words[0] >= 0}
+        self.sources, self.sinks = sources.tolist(), sinks.tolist()
+        self.slots, self.written, self.done = [None] * plan.slots, {}, []
+        for segment in plan.segments:
+            known = dict(enumerate(inputs))
+            if isinstance(segment, Lines):
+                self.straight(segment, known)
+            else:
+                self.loop(segment, known)
+
+    def seen(self, known, x):
+        return known[x] if x in known else self.slots[self.plan.slot[x]]
+
+    def straight(self, segment, known):
+        for x, slot in segment.fills:
+            self.slots[slot] = known[x]
+        for k in segment.rows:
+            known[self.given + k] = value(self.codes[k], [self.seen(known, x) for x in self.operands[k] if x >= 0])
+            if self.given + k in self.plan.slot:
+                self.slots[self.plan.slot[self.given + k]] = known[self.given + k]
+            self.done.append(k)
+        for number in segment.outputs:
+            self.written[tuple(self.sinks[number])] = self.seen(known, self.wanted[number])
+
+    def loop(self, segment, known):
         for q in range(segment.iterations):
             made = []
             for j, k in enumerate(segment.rows):
-                xs = []
-                for x, c in zip(operands[k], segment.reads[j]):
-                    if x >= 0 and c < 0:
-                        xs.append(made[x - given - segment.rows.start])
-                    elif x >= 0:
-                        column = segment.columns[c]
-                        xs.append(slots[column.first + column.step * q] if isinstance(column, Slots) else fixed[c])
-                made.append(value(codes[k], xs))
+                pairs = [(x, c) for x, c in zip(self.operands[k], segment.reads[j]) if x >= 0]
+                xs = [
+                    self.read(segment, known, q, c) if c >= 0 else made[x - self.given - segment.rows.start]
+                    for x, c in pairs
+                ]
+                made.append(value(self.codes[k], xs))
                 if j in segment.writes:
                     first, step = segment.writes[j]
-                    slots[first + step * q] = made[-1]
-                rows_done.append(k + q * len(segment.rows))
-    assert sorted(rows_done) == list(range(len(codes)))
-    return written
+                    self.slots[first + step * q] = made[-1]
+                for number, memory, offset in segment.outputs.get(j, ()):
+                    kind, base, start = self.sinks[number]
+                    self.written[kind, base + memory * q, start + offset * q] = made[-1]
+                self.done.append(k + q * len(segment.rows))
 
-
-def WANTED(operands, given):
-    """The results that are written: some of all, the last one, and a given value."""
-    n = len(operands)
-    return [*range(given + 3, given + n, 37), given + n - 1, 0]
+    def read(self, segment, known, q, c):
+        column = segment.columns[c]
+        if isinstance(column, Slots):
+            return self.slots[column.first + column.step * q]
+        if isinstance(column, Strided):
+            kind, memory, offset = self.sources[column.number]
+            return self.memory[kind, memory + column.memory * q, offset + column.offset * q]
+        return self.seen(known, column)
 
 
 def random_list(seed):
     """Codes and operands of rows in which bodies come again and again, between others that do not."""
     rng = np.random.default_rng(seed)
-    given, codes, operands = int(rng.integers(1, 60)), [], []
+    given, codes, operands, wanted = int(rng.integers(1, 60)), [], [], [0]
     for _ in range(rng.integers(1, 4)):
         for _ in range(rng.integers(0, 30)):
             codes.append(int(rng.integers(0, 9)))
@@ -99,19 +113,31 @@ def random_list(seed):
                     row.append(min(x, given + here - 1))
                 codes.append(int(ops[j]))
                 operands.append(np.array(row))
-    return np.array(codes), np.array(operands), given
+            wanted += [given + len(codes) - 1 - offsets[0, 0] % body] if offsets[0, 1] % 2 else []
+        wanted += rng.integers(0, given + len(codes), 3).tolist()
+    return np.array(codes), np.array(operands), given, [int(x) for x in wanted]
+
+
+def random_places(rng, n):
+    """Where values lie: their kind, memory and offset; some follow one another, some lie nowhere."""
+    kinds = np.sort(rng.integers(-1, 2, n))
+    return np.stack([kinds, *(np.arange(n), np.zeros(n))[:: rng.choice([1, -1])]], axis=1).astype(np.int64)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_functions_compute_what_the_rows_say(seed):
-    codes, operands, given = random_list(seed)
+    codes, operands, given, wanted = random_list(seed)
+    rng = np.random.default_rng(seed)
     kinds = np.zeros(given + len(codes), dtype=np.int64)
-    loops = loops_of(codes, operands.reshape(-1), kinds, given, WANTED(operands, given))
+    loops = loops_of(codes, operands.reshape(-1), kinds, given, wanted)
+    sources, sinks = random_places(rng, given), random_places(rng, len(wanted))
+    sinks[:, 0] = np.abs(sinks[:, 0])
     inputs = [value(-1, [k]) for k in range(given)]
-    wanted = WANTED(operands, given)
-    plan = Plan(operands.reshape(-1), given, loops, wanted)
+    plan = Plan(operands.reshape(-1), loops, sources, wanted, sinks)
+    machine = Machine(plan, codes, operands, inputs, sources, wanted, sinks)
     expected = directly(codes, operands, inputs)
-    assert through(plan, codes, operands, inputs) == {n: expected[x] for n, x in enumerate(wanted)}
+    assert machine.written == {tuple(sinks[n]): expected[x] for n, x in enumerate(wanted)}
+    assert sorted(machine.done) == list(range(len(codes)))
 
 
 # Programs.
@@ -207,3 +233,58 @@ def test_a_loop_is_compiled_once():
     (group,) = [s.group for s in program.replay.steps]
     assert len(group.rows) > 2000
     assert group.rows_to_compile < 500
+
+
+def every_step(x, r):
+    path = []
+    for _ in range(100):
+        x = x + 0.1 * np.sin(r * x)
+        path.append(x)
+    return path
+
+
+def sums(x, r):
+    path = []
+    for _ in range(100):
+        x = x + 0.1 * np.sin(r * x)
+        path += [x.sum(), (x * x).mean()]
+    return path
+
+
+def elements(x, r):
+    total = 0.0
+    for k in range(len(x) - 1):
+        total = total + (x[k + 1] - x[k] * x[k]) ** 2 * r[k]
+    return total
+
+
+def rows(x, r):
+    return sum(np.exp(-(x[k] * r)) for k in range(len(x)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (every_step, [(21,), (21,)]), (every_step, [(), ()]), (sums, [(21,), ()]), (sums, [(8,), (8,)]),
+        (elements, [(100,), (100,)]), (rows, [(90, 11), (11,)]), (rows, [(90, 4, 3), (4, 1)]),
+    ],
+)  # fmt: skip
+def test_memory_of_iterations(function, shapes, dtype):
+    """What iterations read and write lies at equal distances, in one array or in many."""
+    rng = np.random.default_rng(0)
+    examples = [[np.asarray(rng.uniform(0.5, 1.0, shape), dtype=dtype) for shape in shapes] for _ in range(2)]
+
+    def results(*xs):
+        found = function(*xs)
+        return found if isinstance(found, list) else [found]
+
+    def wanted(*xs):
+        gradients = tape.func.grad(lambda *xs: sum(tape.sum(z) for z in results(*xs)), argnums=(0, 1))(*xs)
+        return [*results(*xs), *gradients]
+
+    program = tape.record(wanted, *examples[0], tier="optimised")
+    for xs in examples:
+        for z, e in zip(program(*xs), wanted(*map(tape.tensor, xs)), strict=True):
+            np.testing.assert_allclose(z, e.detach().numpy(), rtol=1e-9 if dtype is np.float64 else 1e-3)
+    assert loops_in(program)

@@ -13,7 +13,7 @@ from ops.lane import Same
 from .lines import B, F, has_lane, hexadecimal, lines_of, result_kind
 from .loop import ALIGNED
 from .platform import target
-from .segments import Body, Lines, Plan, Slots
+from .plan import Body, Lines, Plan, Slots, Strided
 from .task import HEADER, SUMS, WORKSPACE, Input, Output, Task
 
 INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
@@ -57,7 +57,8 @@ class Shared:
         }
         self.kinds = [i.kind for i in task.inputs] + [B if isinstance(c, bool) else F for c in task.constants]
         self.kinds += kinds_of_results(len(REGISTRY))[task.codes].tolist()
-        self.plan = Plan(task.operands, self.given, task.loops, [o.value for o in task.outputs])
+        wanted = [output.value for output in task.outputs]
+        self.plan = Plan(task.operands, task.loops, task.sources(), wanted, task.sinks())
         sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]
         self.accumulators = {k: self.plan.slots + n for n, k in enumerate(sums)}
         self.declared: dict[str, None] = {}
@@ -115,27 +116,44 @@ class Function:
             if value in slots:
                 self.store_slot(slots[value], shared.kinds[value], self.known[value])
         for number in segment.outputs:
-            self.write(self.task.outputs[number])
+            self.write(number)
 
     def loop(self, segment: Body) -> None:
         """Rows of a body once; what changes from iteration to iteration is read when it is first wanted."""
         given, kinds = self.shared.given, self.shared.kinds
         names = {c: self.value(x) for c, x in enumerate(segment.columns) if isinstance(x, int)}
-        self._address(WORKSPACE - HEADER)
+        self._prepare(segment)
         before, self.lines = self.lines, []
         for j, k in enumerate(segment.rows):
             operands = []
             for x, c in zip(self.shared.operands(k), segment.reads[j].tolist()):
                 if c >= 0 and c not in names:
-                    source = segment.columns[c]
-                    assert isinstance(source, Slots)
-                    names[c] = self.load_slot(source.first, kinds[x], source.step)
+                    names[c] = self.column(segment.columns[c], kinds[x])
                 operands.append(self.known[x] if c < 0 else names[c])
             self.known[given + k] = self.row(k, operands)
             if j in segment.writes:
                 first, step = segment.writes[j]
                 self.store_slot(first, kinds[given + k], self.known[given + k], step)
+            for output in segment.outputs.get(j, ()):
+                self.write(*output)
         self.lines = [*before, LOOP.format(lines="".join(self.lines), iterations=segment.iterations)]
+
+    def _prepare(self, segment: Body) -> None:
+        """Have the addresses that are the same in all iterations."""
+        self._address(WORKSPACE - HEADER)
+        for read in segment.columns:
+            if isinstance(read, Strided) and not read.memory:
+                self._address(self.task.inputs[read.number].memory)
+        for written in (output for outputs in segment.outputs.values() for output in outputs):
+            if not written.memory:
+                self._address(self.task.outputs[written.number].memory)
+
+    def column(self, source: int | Slots | Strided, kind: int) -> str:
+        """What an iteration reads."""
+        if isinstance(source, Strided):
+            return self.load(self.task.inputs[source.number], source.memory, source.offset)
+        assert isinstance(source, Slots)
+        return self.load_slot(source.first, kind, source.step)
 
     def row(self, k: int, operands: list[str]) -> str:
         """The name of a row's result."""
@@ -183,25 +201,32 @@ class Function:
 
     # Memory.
 
-    def _address(self, memory: int) -> str:
-        """The address in a word of the table, loaded once."""
+    def _address(self, memory: int, step: int = 0) -> str:
+        """The address in a word of the table, loaded once; in a loop another word in each iteration."""
+        if step:
+            word = self.say(f"add i64 %table, {8 * (HEADER + memory)}")
+            word = self.say(f"add i64 {word}, {self.say(f'mul i64 %i, {8 * step}')}")
+            return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {word} to ptr')}")
         found = self._addresses.get(memory)
         if found is None:
             pointer = self.say(f"inttoptr i64 {self.say(f'add i64 %table, {8 * (HEADER + memory)}')} to ptr")
             found = self._addresses[memory] = self.say(f"load i64, ptr {pointer}")
         return found
 
-    def pointer(self, memory: int, kind: int, lies: str, offset: int) -> str:
-        """Where an input or output is: its element for the first lane, or its one number."""
-        place, item = self._address(memory), self.shared.item if kind == F else 1
+    def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
+        """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
+        place, item = self._address(what.memory, memory), self.shared.item if kind == F else 1
+        if what.offset:
+            place = self.say(f"add i64 {place}, {item * what.offset}")
         if offset:
-            place = self.say(f"add i64 {place}, {item * offset}")
+            place = self.say(f"add i64 {place}, {self.say(f'mul i64 %i, {item * offset}')}")
         if lies != "one":
             place = self.say(f"add i64 {place}, {self.say(f'mul i64 {INDEX[lies]}, {item}')}")
         return self.say(f"inttoptr i64 {place} to ptr")
 
-    def load(self, x: Input) -> str:
-        pointer, width = self.pointer(x.memory, x.kind, x.lies, x.offset), self.width
+    def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
+        """The value of an input; in a loop of one at so many steps from it."""
+        pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
         element, item = (self.shared.real, self.shared.item) if x.kind == F else ("i8", 1)
         if x.lies in ("every", "tile") and width > 1:
             vector = f"<{width} x {element}>"
@@ -241,17 +266,18 @@ class Function:
 
     # Outputs.
 
-    def write(self, output: Output) -> None:
-        """Write an element or number, or add to a sum."""
-        value, kind, width = self.value(output.value), self.shared.kinds[output.value], self.width
+    def write(self, number: int, memory: int = 0, offset: int = 0) -> None:
+        """Write an element or number, or add to a sum; in a loop at so many steps from that output."""
+        output, width = self.task.outputs[number], self.width
+        value, kind = self.value(output.value), self.shared.kinds[output.value]
         if output.how in SUMS:
-            self.accumulate(output, value)
+            self.accumulate(self.shared.accumulators[number], value, memory)
             return
         type_, suffix, align = self.types[F], f"v{width}f{self.task.bits}", self.shared.item
         if kind == B:
             type_, suffix, align = f"<{width} x i8>" if width > 1 else "i8", f"v{width}i8", 1
             value = self.say(f"zext {self.types[B]} {value} to {type_}")
-        pointer = self.pointer(output.memory, kind, "every" if output.how == "each" else "one", output.offset)
+        pointer = self.pointer(output, kind, "every" if output.how == "each" else "one", memory, offset)
         if width > 1:
             self.shared.declare(f"declare void @llvm.masked.store.{suffix}.p0({type_}, ptr, i32, {self.types[B]})")
             self.lines.append(
@@ -261,9 +287,9 @@ class Function:
         else:
             self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}\n")
 
-    def accumulate(self, output: Output, value: str) -> None:
+    def accumulate(self, slot: int, value: str, step: int) -> None:
         """Add the lanes that are there to a sum."""
-        slot, type_ = self.shared.accumulators[self.task.outputs.index(output)], self.types[F]
+        type_ = self.types[F]
         if self.width > 1:
             value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
-        self.store_slot(slot, F, self.say(f"fadd {type_} {self.load_slot(slot, F)}, {value}"))
+        self.store_slot(slot, F, self.say(f"fadd {type_} {self.load_slot(slot, F, step)}, {value}"), step)

@@ -15,7 +15,7 @@ START, PERIOD, COUNT, UNIT, FIELDS = range(5)
 
 LEAST = 3
 """A body comes at least so often."""
-BODY = 48
+BODY = 24
 """Bodies are at least so long: of short ones several make one."""
 LONGEST = 2000
 """Bodies are at most so long."""

@@ -1,17 +1,16 @@
-"""How the rows of a kernel are cut into functions, and what goes from one to another.
+"""Where the rows of a kernel are cut, and what goes from one piece to another.
 
 The time that LLVM takes grows faster than the length of a function, so a long run of rows is cut.
-Where the rows repeat themselves (`tape.jit.repeats`) a function is a loop, and only one iteration of
-it is compiled.  A value that is needed in another function, or in another iteration, goes through a
+Where the rows repeat themselves (`tape.jit.repeats`) a piece is a loop, and only one iteration of
+it is compiled.  A value that is needed in another piece, or in another iteration, goes through a
 *slot* of the workspace.  The slots that an iteration writes follow one another, and so do the
-iterations; so an iteration finds what it reads at ``first + step * iteration``.  An iteration that
-does not, as the first one that reads what was there before the loop, is written out instead.
+iterations; so an iteration finds what it reads at equal distances.  An iteration that does not,
+as the first one that reads what was there before the loop, is a piece of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from . import repeats
 
 ROWS = 400
-"""Rows of a function that is no loop; also how many values it moves where it has no rows."""
+"""Rows of a function that is no loop."""
 WORTH = 256
 """Among fewer rows no loops are looked for."""
 WINDOWS = np.array([512, 128, 32])
@@ -52,46 +51,6 @@ class Loop(NamedTuple):
         return range(self.start, a), range(a, b), range(b, self.end)
 
 
-class Slots(NamedTuple):
-    """Slots that iterations read or write: the first one's, and how far it is from one to the next."""
-
-    first: int
-    step: int
-
-
-@dataclass
-class Lines:
-    """A function of rows that follow one another.
-
-    Attributes:
-        fills: given values that it puts into slots, and which.
-        outputs: numbers of the outputs that it writes.
-    """
-
-    rows: range
-    fills: list[tuple[int, int]] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)
-
-
-@dataclass
-class Body:
-    """A function that is a loop.
-
-    Attributes:
-        rows: those of its first iteration.
-        iterations: how many there are.
-        reads: by row and operand, which of `columns` is read; −1 for a result of the same iteration.
-        columns: the value that is read, the same in each iteration; or the slots.
-        writes: by row, the slots that its result goes to, where it does.
-    """
-
-    rows: range
-    iterations: int
-    reads: np.ndarray
-    columns: list[int | Slots]
-    writes: dict[int, Slots]
-
-
 def loops_of(
     code: np.ndarray, operands: np.ndarray, kinds: np.ndarray, given: int, wanted: Sequence[int]
 ) -> list[Loop]:
@@ -122,8 +81,8 @@ class Slotted:
     def __init__(self, operands: np.ndarray, given: int, loops: Sequence[Loop], wanted: Sequence[int]):
         self.operands, self.given, self.loops = operands.reshape(-1, 3), given, loops
         n = len(self.operands)
-        stretches = list(_stretches(n, loops))
-        lengths = np.array([s.period for s in stretches for _ in range(s.times)], dtype=np.int64)
+        pieces = list(stretches(n, loops))
+        lengths = np.array([s.period for s in pieces for _ in range(s.times)], dtype=np.int64)
         home = np.repeat(np.arange(len(lengths)), lengths)
         made = self.operands - given
         crossing = np.zeros(n, dtype=np.bool_)
@@ -134,10 +93,10 @@ class Slotted:
         kept = np.array([value - given for value in wanted if value >= given], dtype=np.int64)
         crossing[kept[inside[kept]]] = True
         self.slot, self.count = np.full(n, -1, dtype=np.int64), 0
-        for stretch in stretches:
-            each = crossing[stretch.start : stretch.end].reshape(-1, stretch.unit)
+        for piece in pieces:
+            each = crossing[piece.start : piece.end].reshape(-1, piece.unit)
             each[:] = each.any(axis=0)
-            here = stretch.start + np.flatnonzero(each)
+            here = piece.start + np.flatnonzero(each)
             self.slot[here] = self.count + np.arange(len(here))
             self.count += len(here)
 
@@ -164,67 +123,7 @@ class Slotted:
         return int(ends[k]), int(ends[k + 1])
 
 
-class Plan:
-    """The functions of a kernel in order, and the slots between them.
-
-    Attributes:
-        segments: what is written as one function each.
-        slot: the slot of a value that goes through one.
-        slots: how many there are.
-    """
-
-    def __init__(self, operands: np.ndarray, given: int, loops: Sequence[Loop], wanted: Sequence[int]):
-        slotted = Slotted(operands, given, loops, wanted)
-        self._slotted, self._given = slotted, given
-        made = np.flatnonzero(slotted.slot >= 0)
-        self.slot = dict(zip((made + given).tolist(), slotted.slot[made].tolist()))
-        self.slots = slotted.count
-        self._fills: list[tuple[int, int]] = []
-        self.segments = list(self._segments(wanted))
-
-    def _segments(self, wanted: Sequence[int]) -> Iterator[Lines | Body]:
-        main: list[Lines | Body] = []
-        for stretch in _stretches(len(self._slotted.operands), self._slotted.loops):
-            before, inside, after = stretch.split()
-            body = self._body(stretch, inside) if stretch.times > 1 else Lines(inside)
-            main += [part for part in (Lines(before), body, Lines(after)) if part.rows]
-        lines = [s for s in main if isinstance(s, Lines)]
-        starts = np.array([s.rows.start for s in lines])
-        rest: list[int] = []
-        for number, value in enumerate(wanted):
-            k = int(np.searchsorted(starts, value - self._given, side="right")) - 1
-            home = lines[k] if k >= 0 and value - self._given in lines[k].rows else None
-            (rest if home is None else home.outputs).append(number)
-        none = range(0)
-        yield from (Lines(none, fills=self._fills[k : k + ROWS]) for k in range(0, len(self._fills), ROWS))
-        yield from main
-        yield from (Lines(none, outputs=rest[k : k + ROWS]) for k in range(0, len(rest), ROWS))
-
-    def _body(self, loop: Loop, rows: range) -> Body:
-        slotted = self._slotted
-        reads, columns = slotted.columns(loop)
-        sources = [self._source(column) for column in columns[loop.first : loop.last].T]
-        slot = slotted.slot[rows.start : rows.start + loop.period]
-        step = int(np.count_nonzero(slot >= 0))
-        writes = {k: Slots(s, step) for k, s in enumerate(slot.tolist()) if s >= 0}
-        return Body(range(rows.start, rows.start + loop.period), loop.iterations, reads, sources, writes)
-
-    def _source(self, column: np.ndarray) -> int | Slots:
-        """Where a column's values are found; given values that differ are put into slots."""
-        if (column == column[0]).all():
-            return int(column[0])
-        if column[0] < self._given:
-            first = self.slots
-            self.slots += len(column)
-            self._fills += zip(column.tolist(), range(first, self.slots))
-            return Slots(first, 1)
-        slot = self._slotted.slot[column - self._given]
-        steps = np.diff(slot)
-        assert (steps == steps[0]).all()
-        return Slots(int(slot[0]), int(steps[0]))
-
-
-def _stretches(n: int, loops: Sequence[Loop]) -> Iterator[Loop]:
+def stretches(n: int, loops: Sequence[Loop]) -> Iterator[Loop]:
     """The loops, and what is between them in pieces, which are loops of one iteration."""
     done = 0
     for loop in loops:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -73,3 +74,18 @@ class Task:
     def given(self) -> int:
         """How many values come from outside."""
         return len(self.inputs) + len(self.constants)
+
+    def sources(self) -> np.ndarray:
+        """The given values as a plan is told of them: kind, memory, offset."""
+        ways = sorted({(x.kind, x.lies) for x in self.inputs})
+        words = [(ways.index((x.kind, x.lies)), x.memory, x.offset) for x in self.inputs]
+        return np.array(words + [(-1, 0, 0)] * len(self.constants), dtype=np.int64).reshape(-1, 3)
+
+    def sinks(self) -> np.ndarray:
+        """The outputs in the same words; of a sum it is the accumulator that counts."""
+        sums = accumulate(output.how in SUMS for output in self.outputs)
+        words = [
+            (2, n - 1, 0) if output.how in SUMS else (output.how == "each", output.memory, output.offset)
+            for output, n in zip(self.outputs, sums)
+        ]
+        return np.array(words, dtype=np.int64).reshape(-1, 3)
