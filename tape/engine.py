@@ -12,6 +12,7 @@ from .hooks import LEAVES
 from .level import Layer
 from .native import jitted
 from .nesting import is_deep, on_fresh_stack
+from .packing import drop_later
 from .propagate import key
 from .tensor import Tensor
 from .wengert import WengertList, current, list_of
@@ -76,6 +77,7 @@ def differentiate(
         if k < 0:
             leaves[k] = output
     outer = recorder.recording, recorder.where, recorder.task
+    extend = recorder.extend
     try:
         recorder.recording, recorder.where = create_graph, None
         recorder.task = task = Task(tuple(adjoints), wanted, passing)
@@ -91,6 +93,8 @@ def differentiate(
         return found | kept
     finally:
         recorder.recording, recorder.where, recorder.task = outer
+        if recorder.extend is not extend:
+            drop_later(recorder, extend)
 
 
 def _keep(kept: dict[int, Any], arrive: Arrive, leaf: Tensor, box: list[Any]) -> None:

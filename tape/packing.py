@@ -159,6 +159,12 @@ def with_pair(wengert: WengertList, pair: Pair) -> Packing:
     return Packing(wengert, (*pairs_of(wengert), pair))
 
 
+def drop_later(wengert: WengertList, extend: Any) -> None:
+    """End the hooks that have begun since a list's ``extend`` was this, and that nothing else ends."""
+    if len(pairs_of(wengert)) > len(extend.pairs if isinstance(extend, Packing) else ()):
+        wengert.extend = extend
+
+
 def before_overwriting(wengert: WengertList, memory: Any) -> None:
     """Let the hooks that are active, if any, get copies of what lies in memory that is about to be overwritten."""
     if type(wengert.extend) is Packing:

@@ -17,6 +17,7 @@ from tape.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from tape.packing import pairs_of
 from tape.wengert import current
 
 
@@ -294,3 +295,37 @@ def test_disabled():
         x.exp().backward()
     with pytest.raises(TypeError, match="message"), disable_saved_tensors_hooks(3):  # type: ignore[arg-type]
         pass
+
+
+def test_entered_in_a_backward():
+    """What nobody leaves there ends with that backward, and the hooks can be collected."""
+
+    def run():
+        x = leaf(1.0, 2.0)
+
+        def unpack(held):
+            pair().__enter__()
+            return tape.from_numpy(held)
+
+        within = saved_tensors_hooks(away, unpack)
+        pair = weakref.ref(within)
+        with within:
+            x.exp().sum().backward()
+            assert len(pairs_of(current())) == 1
+        assert not pairs_of(current())
+        return weakref.ref(unpack)
+
+    assert run()() is None
+
+
+def test_left_in_a_backward():
+    x = leaf(1.0, 2.0)
+    pair = saved_tensors_hooks(away, lambda held: [pair.__exit__(), tape.from_numpy(held)][1])
+    pair.__enter__()
+    x.exp().sum().backward()
+    assert not pairs_of(current())
+    pair.__exit__()
+    with saved_tensors_hooks(away, tape.from_numpy):
+        pair.__exit__()
+        assert len(pairs_of(current())) == 1
+    assert x.grad.tolist() == np.exp([1.0, 2.0]).tolist()

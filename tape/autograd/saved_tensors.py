@@ -47,7 +47,7 @@ class saved_tensors_hooks:
     >>> folder.cleanup()
     """
 
-    __slots__ = ("_before", "_pair")
+    __slots__ = ("__weakref__", "_before", "_pair")
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
@@ -63,8 +63,12 @@ class saved_tensors_hooks:
         wengert.extend = packing
 
     def __exit__(self, *_: Any) -> None:
-        wengert, wengert.extend = self._before[-1]
-        self._before.pop()
+        # No call before the assignment, so that no interrupt finds it half done.
+        while self._before and self._before[-1][1] is self._before[-1][0].extend:
+            self._before.pop()  # entered in a backward, whose end was the end of it
+        if self._before:
+            wengert, wengert.extend = self._before[-1]
+            self._before.pop()
 
 
 class save_on_cpu(saved_tensors_hooks):
