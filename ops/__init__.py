@@ -30,6 +30,7 @@ from . import (
     queries,
     rarer,
     reduction,
+    scattering,
     selection,
     shape,
     special,
@@ -37,6 +38,7 @@ from . import (
     spectrum,
     strides,
     systems,
+    variance,
 )
 from .core import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain
 from .operators import Operators, install, methods

@@ -151,7 +151,7 @@ index_put = linear(
 )
 
 
-def _cells(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
+def cells_along(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
     """The index arrays that read ``x[i, j, indices[i, j, k], …]`` with the indices along one axis."""
     grid = list(np.ogrid[tuple(map(slice, indices.shape))])
     grid[axis] = indices
@@ -159,13 +159,13 @@ def _cells(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
 
 
 def _gather(x: Any, indices: Any, *, axis: int = -1) -> Any:
-    return np.asarray(x)[_cells(np.asarray(indices), axis)]
+    return np.asarray(x)[cells_along(np.asarray(indices), axis)]
 
 
 def _scatter_add(x: Any, indices: Any, source: Any, *, axis: int = -1) -> Any:
     z = np.array(x)
     check_kinds(z, source, "scatter_add(x, y)")
-    np.add.at(z, _cells(np.asarray(indices), axis), source)
+    np.add.at(z, cells_along(np.asarray(indices), axis), source)
     return z
 
 

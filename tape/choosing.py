@@ -66,7 +66,7 @@ def _named(name: str, *fields: str) -> None:
     adaptor(function)
 
 
-for _name in ("sort", "topk", "kthvalue", "median", "cummax", "cummin"):
+for _name in ("sort", "topk", "kthvalue", "median", "nanmedian", "cummax", "cummin"):
     _named(_name, "values", "indices")
 _named("aminmax", "min", "max")
 
@@ -189,11 +189,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 
 def _spread(name: str, what: str) -> None:
-    """``var`` and ``std``, with PyTorch's ``unbiased`` in the place of the correction."""
+    """``var`` and its like, with PyTorch's ``unbiased`` in the place of the correction."""
 
     def spread(
         input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **named: Any
-    ) -> Tensor:
+    ) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if unbiased is not None:
@@ -210,23 +210,8 @@ def _spread(name: str, what: str) -> None:
 
 _spread("var", "Variance")
 _spread("std", "Standard deviation")
-
-
-def _with_mean(name: str, what: str) -> None:
-    """``var_mean`` and ``std_mean``."""
-
-    def both(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **named: Any) -> Any:
-        axis = None if isinstance(dim, bool) else dim
-        spread = FUNCTIONS[name](input, dim, unbiased, keepdim, **named)
-        return spread, FUNCTIONS["mean"](input, dim=axis, keepdim=keepdim)
-
-    both.__name__ = both.__qualname__ = f"{name}_mean"
-    both.__doc__ = f"{what} and mean, as a pair; the arguments are those of `{name}`."
-    function_only(both)
-
-
-_with_mean("var", "Variance")
-_with_mean("std", "Standard deviation")
+_spread("var_mean", "Variance and mean")
+_spread("std_mean", "Standard deviation and mean")
 
 
 def numpy_names(room: ModuleType) -> Iterator[tuple[str, Op]]:

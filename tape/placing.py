@@ -68,7 +68,44 @@ def put(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Ten
     return ops.reshape(ops.index_put(flat, source, index=places, accumulate=accumulate), shape=input._spec.shape)
 
 
-for _name in ("index_put", "index_copy", "masked_scatter", "put"):
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _check_reduction(name: str, reduce: str, known: tuple[str, ...]) -> None:
+    if reduce not in known:
+        raise RuntimeError(f"{name}(): reduce must be one of {', '.join(known)}; got {reduce!r}")
+
+
+@adaptor
+def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """The input with what ``src`` sends to each place reduced there.
+
+    Args:
+        reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``; equals share the gradient of an extreme.
+        include_self: whether the element that the input has there counts too.
+
+    >>> import tape
+    >>> x, k = tape.tensor([1.0, 2.0, 3.0]), tape.tensor([0, 0, 2])
+    >>> x.scatter_reduce(0, k, tape.tensor([5.0, 7.0, 4.0]), "amax")
+    tensor([7., 2., 4.])
+    """
+    _check_reduction("scatter_reduce", reduce, REDUCTIONS)
+    index, source = plain_index(index, own=True), as_tensor(src)
+    if index.shape != source._spec.shape:
+        source = ops.getitem(source, index=tuple(map(slice, index.shape)))
+    return ops.scatter_reduce(input, axis_of(input, dim), index, source, reduce, include_self)
+
+
+@adaptor
+def index_reduce(input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """`scatter_reduce` of whole entries along one axis: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``."""
+    _check_reduction("index_reduce", reduce, REDUCTIONS[1:])
+    return ops.index_reduce(
+        input, axis_of(input, dim), plain_index(index, own=True), as_tensor(source), reduce, include_self
+    )
+
+
+for _name in ("scatter_reduce", "index_reduce", "index_put", "index_copy", "masked_scatter", "put"):
     method(inplace(_name, FUNCTIONS[_name]))
 
 
