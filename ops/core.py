@@ -283,12 +283,11 @@ class Op:
         turned = self.complex is HOLOMORPHIC and is_complex(g)
         if self.kind != "elementwise":
             return self._turned(rule, env) if turned else rule(env)
-        if rule.is_zero:
+        bar = rule(env)
+        if rule.is_partial and type(bar) is float and bar == 0.0:
             bar = REGISTRY["zeros_like"](g)
         elif rule.is_partial:
-            bar = REGISTRY["chain_mul"](g, conjugate(rule(env)) if turned else rule(env))
-        else:
-            bar = rule(env)
+            bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)
         return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
 
     @staticmethod

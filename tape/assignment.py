@@ -14,8 +14,9 @@ from .creation import array_of
 from .indexing import parts_of_list, plain_index
 from .inplace import adopted
 from .location import user_frame
-from .rebase import append, check_free, is_tracked, last_of, rebase
+from .rebase import afresh, append, check_free, is_tracked, last_of, rebase, reread
 from .record import operand
+from .repeated import assign, repeats
 from .tensor import Tensor, method
 from .version import increment
 from .views import base_of, materialise
@@ -45,6 +46,9 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         self[index] = value
         return
     index = plain_index(parts_of_list(index) if type(index) is list else index, own=True)
+    if repeats(self):
+        assign(self, index, value if isinstance(value, Tensor) else array_of(value), OPERATION)
+        return
     tracked = is_tracked(self, (value,))
     if tracked:
         check_free(self, OPERATION)
@@ -53,10 +57,11 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     last = last_of(wengert)
     if not tracked:
         _write(self, index, value, last)
+        reread(self)
         return
     wengert.where = where or user_frame(sys._getframe(1))
     try:
-        refs = operand(self), operand(value)
+        refs = operand(afresh(self)), operand(value)
         _write(self, index, value, last)
         rebase(self, append(INDEX_PUT, refs, {"index": index}, self._spec))
     finally:

@@ -201,11 +201,21 @@ def _receive(leaf: Tensor, box: list[Any]) -> None:
     A leaf that has stopped requiring grad since it was used gets none.
     """
     chain = leaf._chain
-    if chain is not None:
-        _pass_through(chain, leaf, box)
-    elif leaf._node is not None:
+    if chain is None and leaf._node is True:
         with _adding:
             _accumulate(leaf, box)
+    elif type(leaf._node) is int:
+        raise moved_error()
+    elif chain is not None:
+        _pass_through(chain, leaf, box)
+
+
+def moved_error() -> RuntimeError:
+    """The error for a leaf that is none any more when its gradient comes."""
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior: it required grad when it was used, had that taken away, "
+        "and was then changed in place from tensors that require grad.\nChange a copy: x = x.detach().clone()."
+    )
 
 
 def _pass_through(chain: Chain, leaf: Tensor, box: list[Any]) -> None:

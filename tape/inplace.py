@@ -20,7 +20,8 @@ from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .inference import check_changeable
 from .level import Layer
-from .rebase import change, is_tracked
+from .rebase import change, is_tracked, reread
+from .repeated import fill, repeats
 from .tensor import Tensor, method
 from .wengert import current
 from .writing import write
@@ -48,14 +49,16 @@ def adopted(tensor: Tensor, operation: str, operands: Iterable[Any]) -> bool:
 def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     """Put what `compute` makes of a tensor in its place, and record it if a gradient may flow."""
     if is_tracked(tensor, (*args, *named.values())):
-        return change(tensor, operation, lambda: compute(tensor, *args, **named))
+        return change(tensor, operation, lambda x: compute(x, *args, **named))
     wengert = current()
     before, wengert.recording = wengert.recording, False
     try:
         result = compute(tensor, *args, **named)
     finally:
         wengert.recording = before
-    return write(tensor, result._data, operation)
+    write(tensor, result._data, operation)
+    reread(tensor)
+    return tensor
 
 
 def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
@@ -74,8 +77,7 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
 
 KEEP_SHAPE = (
     "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "clip", "cumprod", "cumsum", "float_power",
-    "index_add", "index_fill", "lerp", "renorm", "scatter", "scatter_add",
-    "scatter_reduce", "tril", "triu",
+    "index_add", "index_fill", "lerp", "renorm", "scatter", "scatter_add", "tril", "triu",
 )  # fmt: skip
 """The functions, beside those that work element by element, whose result has the shape of their first argument."""
 
@@ -133,6 +135,8 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise RuntimeError(f"fill_() takes one number; got a value of shape {shape}. Use copy_().")
     if is_complex(value) and not self._spec.complex:
         raise RuntimeError(f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part")
+    if repeats(self):
+        return fill(self, value, "fill_()")
     return alter(self, "fill_()", _fill, (value,), {})
 
 
@@ -146,6 +150,8 @@ def zero_(self: Tensor) -> Tensor:
     """
     if adopted(self, "zero_()", ()):
         return self.zero_()
+    if repeats(self):
+        return fill(self, 0, "zero_()")
     return alter(self, "zero_()", REGISTRY["zero"], (), {})
 
 

@@ -20,11 +20,11 @@ from .bars import Barred, change_error
 from .hooks import move_retained
 from .location import user_frame
 from .packing import before_overwriting
-from .record import CUSTOM, operand
+from .record import CUSTOM, operand, wrap
 from .row import HANDLE, WIDTH, XV, YV, ZV
 from .spec import Spec, spec_of
 from .tensor import Tensor
-from .views import SEVERAL, Look, base_of, children, look_of, materialise, owner, path_to
+from .views import SEVERAL, Look, base_of, children, counted_with, family, look_of, materialise, owner, path_to
 from .wengert import WengertList, current
 from .writing import check_fits, check_writeable, is_alone, put
 
@@ -64,8 +64,8 @@ def check_free(tensor: Tensor, operation: str) -> None:
     check_writeable(tensor, operation)
 
 
-def change(tensor: Tensor, operation: str, compute: Callable[[], Tensor]) -> Tensor:
-    """Give a tensor the value and the history of what `compute` records."""
+def change(tensor: Tensor, operation: str, compute: Callable[[Tensor], Tensor]) -> Tensor:
+    """Give a tensor the value and the history of what `compute` records, called with the tensor."""
     check_free(tensor, operation)
     wengert = current()
     where, extend, last = wengert.where, wengert.extend, last_of(wengert)
@@ -73,9 +73,19 @@ def change(tensor: Tensor, operation: str, compute: Callable[[], Tensor]) -> Ten
         wengert.where = user_frame(sys._getframe(1))
     try:
         before_overwriting(wengert, tensor._data)
-        return assign(tensor, compute(), operation, last)
+        return assign(tensor, compute(afresh(tensor)), operation, last)
     finally:
         wengert.where, wengert.extend = where, extend
+
+
+def afresh(tensor: Tensor) -> Tensor:
+    """A tensor as its own change reads it: if it is a view, seen from its base.
+
+    The gradient of the change goes to what the base was, past the view that was: hooks of that are not called.
+    """
+    if base_of(tensor) is tensor or type(tensor._node) is not int:
+        return tensor
+    return wrap(tensor._data, derive(tensor), tensor._spec)
 
 
 def last_of(wengert: WengertList) -> int:
@@ -141,18 +151,35 @@ def set_node(tensor: Tensor, node: int) -> None:
         move_retained(tensor, before)
 
 
+def reread(tensor: Tensor) -> None:
+    """Derive the views of memory anew that was changed without a record of that.
+
+    Their gradients are what they were, but hooks and targets of before are of views that are no more.
+    """
+    if counted_with(tensor)._silent:
+        return
+    for view in list(family(tensor)):
+        above = look_of(view)
+        follows = above is not None and above.bar in FOLLOWING and view._node is not True
+        if follows and base_of(view)._node is not None:
+            set_node(view, derive(view))
+
+
+FOLLOWING = None, SEVERAL
+
+
 def derive(view: Tensor) -> int:
-    """Record a view of its parent again; its value is there already."""
-    above = look_of(view)
+    """Record a view of its base again, past all views between them; its value is there already."""
+    above, (base, steps) = look_of(view), path_to(view)
     assert above is not None
-    node = operand(above.parent)
-    if above.bar is not None and above.bar != SEVERAL:
+    node = operand(base)
+    if above.bar not in FOLLOWING:
         return append_barred(node, above, view._spec)
-    shown = np.broadcast_to(np.empty((), above.parent._spec.dtype), above.parent._spec.shape)
-    for i, (name, params, output) in enumerate(above.steps):
-        op, is_last = REGISTRY[name], i == len(above.steps) - 1
+    shown = np.broadcast_to(np.empty((), base._spec.dtype), base._spec.shape)
+    for i, (name, params, output) in enumerate(steps):
+        op, is_last = REGISTRY[name], i == len(steps) - 1
         if not is_last:
-            shown = ops.overwriting.look(shown, (above.steps[i],))
+            shown = ops.overwriting.look(shown, (steps[i],))
         spec = view._spec if is_last else spec_of(shown)
         node = append(op, (node, None), dict(params), spec if output is None else None)
         if output is not None:

@@ -204,9 +204,7 @@ def hook(w: Writer) -> Statement | None:
         h = w.random.choice(handles)
         return Statement(f"{h}.remove()", (h,))
     factor = w.random.choice(["", ", 2.0", ", -0.5"])
-    # The node is read first: PyTorch 2.13 crashes on a hook for a view whose base has changed, until somebody does.
-    text = f"{x}.grad_fn; h{number} = {x}.register_hook(see({number}{factor}))"
-    return Statement(text, (x,), (f"h{number}",), (), "hook")
+    return Statement(f"h{number} = {x}.register_hook(see({number}{factor}))", (x,), (f"h{number}",), (), "hook")
 
 
 def root(w: Writer) -> str | None:

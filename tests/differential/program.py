@@ -83,6 +83,8 @@ def step(world: World, statement: Statement) -> Sight:
     error = world.run(statement.code)
     if error is not None:
         return Sight(True, error)
+    if statement.changes:
+        world.ask()
     bound = {name: world.names.get(name) for name in (*statement.writes, *statement.changes)}
     return Sight(True, None, {name: look(world, name) for name, x in bound.items() if x is None or hasattr(x, "shape")})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,16 @@ class World:
         except Exception as error:
             return error
         return None
+
+    def ask(self) -> None:
+        """Ask every tensor for its node.
+
+        PyTorch finds out that a view has a new history when somebody asks; until then it refuses to change such a view
+        of what had no history before, and crashes on a hook for one.
+        """
+        for x in list(self.names.values()):
+            with suppress(AttributeError, RuntimeError):
+                x.grad_fn  # noqa: B018
 
     def leaf(self, seed: int, shape: tuple[int, ...], dtype: str, requires_grad: bool) -> Any:
         """Numbers between −2 and 2."""

@@ -88,21 +88,17 @@ class Writer:
     def changeable(self) -> str | None:
         """A tensor that may be changed in place.
 
-        Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never; not the result
-        of `grad`, which may share its memory with others; not one that shares its memory with another that has
-        hooks, which PyTorch hands on to the new history of a view only when somebody asks for that; not one with a
-        history that shares its memory with ``.data``: what a change nobody notices does to a gradient depends on
-        what each rule reads.
+        Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never, nor another that
+        has an element at several places; not the result
+        of `grad`, which may share its memory with others; not one with a history that shares its memory with
+        ``.data``: what a change nobody notices does to a gradient depends on what each rule reads.
         """
         x = self.pick()
         sharing = self.sharing([x]) if x else set()
-        if x is None or any(0 in self.at(n).stride() for n in sharing):
+        if x is None or any(repeats(self.at(n)) for n in sharing):
             return None
-        hooked = {n for n in self.watched & sharing if self.at(n) is not self.at(x)}
-        if not self.at(x).requires_grad and any(self.at(n).requires_grad and self.at(n)._is_view() for n in sharing):
-            return None  # PyTorch gives such views a new node, though their history is the old one
         silent = sharing & self.bare and any(self.at(n).requires_grad for n in sharing)
-        return None if hooked or silent or sharing & self.given else x
+        return None if silent or sharing & self.given else x
 
     def apart(self, x: str, y: str) -> bool:
         """Whether one tensor can be written into another: they share no memory, or are the same."""
@@ -192,6 +188,12 @@ def usable(x: torch.Tensor) -> bool:
         return x.is_floating_point() and x.is_leaf is not None
     except RuntimeError:
         return False
+
+
+def repeats(x: torch.Tensor) -> bool:
+    """Whether one number in memory is several elements."""
+    places = sum((n * i for n, i in zip(x.stride(), np.indices(tuple(x.shape)))), start=np.zeros(tuple(x.shape)))
+    return 0 in x.stride() or len(np.unique(places)) < x.numel()
 
 
 def memory_of(x: Any) -> int | None:
