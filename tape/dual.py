@@ -101,6 +101,14 @@ class Dual(Layer):
     def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
         return _put(self, dual_like(self, result), operation, last)
 
+    def changed(self, target: Tensor) -> Tensor:
+        """The target of a change in place below: it moves as this does, if it has not done so already."""
+        if innermost((target,)) is None:
+            adopt(target, self._level, self)
+            tangent = parts(target, self._level)[1]
+            _write(tangent, parts(self, self._level)[1], "mark_dirty()", last_of(current()))
+        return target if innermost((target,)) is self._level else self
+
     def detach(self) -> Tensor:
         """A tensor on the same memory, outside the history and without tangents."""
         return self._primal.detach()

@@ -97,6 +97,10 @@ class Layer(Tensor):
         """Put a result that was computed after record `last` in the place of the value and history."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is written in place")
 
+    def changed(self, target: Tensor) -> Tensor:
+        """The target of a change in place below that has made this: the target itself, if it can hold this."""
+        return self
+
     def over(self, change: Callable[[Any], Any]) -> Any:
         """A layer like this one over something else than the tensor below."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is put over another tensor")

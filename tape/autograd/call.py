@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..level import Layer, live
 from ..location import user_frame
 from ..rebase import check_free, rebase
 from ..record import CUSTOM, LARGE, output, wrap
@@ -56,7 +58,7 @@ def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tenso
     ctx._outputs = (spec,)
     ctx._settle(tensors, (x,))
     if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
-        return _alias(x, tensors, ())
+        return _alias(x, tensors)
     return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), x, tensors)
 
 
@@ -64,27 +66,32 @@ def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
     """The results, where they are tensors as outputs of one record if a gradient may flow to the inputs."""
     check(ctx, results, tensors)
     dirty, plain = ctx._dirty, ctx._plain
-    ctx._dirty = ctx._plain = ()
+    found = [x for x in results if isinstance(x, Tensor)]
+    ctx._dirty = tuple([(_place(x, found), _place(x, tensors)) for x in dirty])
+    ctx._plain = tuple([i for i, x in enumerate(found) if _among(x, plain)])
     ctx._outputs = tuple([x._spec if isinstance(x, Tensor) else None for x in results])
     flows = [spec is not None and spec.inexact and not _among(x, plain) for x, spec in zip(results, ctx._outputs)]
-    ctx._settle(tensors, [x for x in results if isinstance(x, Tensor)])
+    ctx._settle(tensors, found)
     if not (wengert.recording and True in flows and True in ctx.needs_input_grad):
-        return [_alias(x, tensors, dirty) if isinstance(x, Tensor) else x for x in results]
+        return [_alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x for x in results]
     alone = ctx._outputs[0] if len(results) == 1 else None
     handle = append(ctx, wengert, tensors, alone)
-    made: list[Any] = []
-    for i, (x, differentiable) in enumerate(zip(results, flows)):
+    several = flows.count(True) > 1
+    made: dict[int, Any] = {}
+    for i, (x, differentiable) in reversed(list(enumerate(zip(results, flows)))):
+        if id(x) in made:  # what is returned twice is one tensor, with the last of its places
+            continue
         if not differentiable:
-            made.append(_alias(x, tensors, dirty) if isinstance(x, Tensor) else x)
+            made[id(x)] = _alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x
             continue
         z = wrap(x._data, handle, alone) if alone else output_of(wengert, handle, i, x._data)
         if _among(x, dirty):
             check_free(x, f"mark_dirty() in {ctx._title}.forward")
             rebase(x, z._node)
-            made.append(x)
+            made[id(x)] = x
         else:
-            made.append(_seen_through(z, x, tensors, several=flows.count(True) > 1))
-    return made
+            made[id(x)] = _seen_through(z, x, tensors, several)
+    return [made[id(x)] for x in results]
 
 
 def _seen_through(z: Tensor, x: Tensor, tensors: Sequence[Tensor], several: bool = False) -> Tensor:
@@ -94,15 +101,15 @@ def _seen_through(z: Tensor, x: Tensor, tensors: Sequence[Tensor], several: bool
     """
     if hasattr(x, "_of"):
         return link(z, x, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
-    value = z._data
-    if isinstance(value, np.ndarray):
-        for y in tensors:
-            if type(y) is type(z) and isinstance(y._data, np.ndarray) and _share(value, y._data):
-                return link(z, y, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
+    for y in tensors:
+        if y is x or (type(y) is type(z) and _share(z._data, y._data)):
+            return link(z, y, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
     return z
 
 
-def _share(value: np.ndarray, other: np.ndarray) -> bool:
+def _share(value: Any, other: Any) -> bool:
+    if not isinstance(value, np.ndarray) or not isinstance(other, np.ndarray):
+        return False
     return value is other or (value.base is not None and owner(value) is owner(other))
 
 
@@ -120,12 +127,18 @@ def check(ctx: BackwardCFunction, results: tuple[Any, ...], tensors: Sequence[Te
                 f"{ctx._title}.forward must return a tensor or a tuple of them; got a {type(x).__name__}, through "
                 "which no gradient would flow.\nReturn tape.as_tensor(array), or a tuple in place of a list."
             )
-    for x in ctx._dirty:
-        if not _among(x, tensors) or not _among(x, results):
-            raise RuntimeError(
-                f"mark_dirty() in {ctx._title}.forward names a tensor that is not both an input and an output.\nName "
-                "only inputs, and return each input that is changed in place."
-            )
+    if any(not _among(x, results) for x in ctx._dirty):
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output: mark_dirty() in "
+            f"{ctx._title}.forward.\nReturn each input that forward changes in place."
+        )
+    if any(not _among(x, tensors) for x in ctx._dirty):
+        ctx._dirty = tuple([x for x in ctx._dirty if _among(x, tensors)])
+        warnings.warn(
+            f"Only input Tensors should be given to ctx.mark_dirty(): {ctx._title}.forward names a tensor that is no "
+            "input, which does not need it.",
+            stacklevel=5,
+        )
 
 
 class Call:
@@ -149,7 +162,10 @@ class Call:
 
     def __call__(self, tensors: Sequence[Tensor]) -> Any:
         """What ``apply`` gives: each transformation in turn takes its own part of the tensors."""
-        results = iter(CUSTOM(*tensors, ctx=self))
+        found = list(CUSTOM(*tensors, ctx=self))
+        for i, k in getattr(self.ctx, "_dirty", ()):
+            found[i] = changed(tensors[k], found[i])
+        results = iter(found)
         made = tuple([next(results) if x is TENSOR else x for x in self.results])
         return made if self.is_tuple else made[0]
 
@@ -191,6 +207,11 @@ class Call:
         return self.function._backward_cls.__name__
 
 
+def changed(x: Tensor, z: Any) -> Tensor:
+    """An input that forward has changed in place, of which the transformations have made the result z."""
+    return x if live(x) is z else z.changed(x) if isinstance(z, Layer) else z
+
+
 def append(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], spec: Any) -> int:
     """Append the record of a custom function, with the spec of its result where there is one alone; its handle."""
     values = ctx._values
@@ -214,13 +235,19 @@ def append_row(wengert: WengertList, refs: tuple[Any, ...], values: Any, ctx: An
     return handle
 
 
+def _place(x: Any, tensors: Sequence[Any]) -> int:
+    return next(i for i, y in enumerate(tensors) if x is y)
+
+
 def _among(x: Any, tensors: Sequence[Any]) -> bool:
     return any(x is y for y in tensors)
 
 
-def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any]) -> Tensor:
+def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any] = (), plain: Sequence[Any] = ()) -> Tensor:
     """A result without history: the tensor itself, unless it has one, or is an input that forward did not change."""
-    if x._node is not None or (_among(x, inputs) and not _among(x, dirty)):
+    if _among(x, inputs) and not _among(x, dirty):
+        return wrap(x._data) if _among(x, plain) else link(wrap(x._data), x, (), CUSTOM_VIEW)
+    if x._node is not None:
         return wrap(x._data)
     if current().recording and (above := look_of(x)) is not None:
         x._of = above._replace(bar=CUSTOM_VIEW)

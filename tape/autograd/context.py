@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
+from ..record import wrap
 from ..spec import Spec
 from ..tensor import Tensor
 from .keeping import Keeper
@@ -48,7 +51,7 @@ class FunctionCtx(Keeper):
         self._saved = self._tensors("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors that ``jvp`` finds in `saved_tensors`, in place of those saved for backward.
+        """Keep tensors that ``jvp`` finds in `saved_tensors`; those that are saved for backward it does not find there.
 
         Raises:
             TypeError: if something is neither a tensor nor None.
@@ -85,12 +88,12 @@ class FunctionCtx(Keeper):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` was given, each tensor in its place in the history.
+        """What `save_for_backward` was given, each tensor in its place in the history; in ``jvp``, `saved_for_forward`.
 
         Raises:
             RuntimeError: after a backward has released them, or if one was changed in place since.
         """
-        if self._present is not None and self._forward is not None:
+        if self._present is not None:
             return self.saved_for_forward
         return self._unpack(self._saved, 0)
 
@@ -104,6 +107,10 @@ class FunctionCtx(Keeper):
     def saved_for_forward(self) -> tuple[Tensor | None, ...]:
         """What `save_for_forward` was given."""
         return self._unpack(self._forward or (), len(self._saved))
+
+    def _zeros(self, spec: Spec | None) -> Tensor | None:
+        """What stands for a gradient or tangent that is zero."""
+        return None if spec is None or not self._materialize else wrap(np.zeros(spec.shape, spec.dtype)[()])
 
     def _tensors(self, what: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
         for i, x in enumerate(tensors):

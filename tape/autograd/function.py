@@ -73,7 +73,8 @@ class Function(metaclass=FunctionMeta):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
         raise RuntimeError(
-            f"{name}()(…) is how functions were called when forward was a method.\nMake forward and backward static "
+            "Legacy autograd function with non-static forward method is deprecated: "
+            f"{name}()(…) is how such functions were called.\nMake forward and backward static "
             f"methods that take ctx, and call {name}.apply(…)."
         )
 
@@ -149,8 +150,8 @@ class Function(metaclass=FunctionMeta):
     def _forward(cls) -> Callable[..., Any]:
         if cls.forward is Function.forward:
             raise NotImplementedError(
-                f"{cls.__name__} defines no forward.\nGive it a static method forward(ctx, *args), or forward(*args) "
-                "beside setup_context(ctx, inputs, output)."
+                f"You must implement the forward function: {cls.__name__} defines none.\nGive it a static method "
+                "forward(ctx, *args), or forward(*args) beside setup_context(ctx, inputs, output)."
             )
         return cls.forward
 
@@ -159,11 +160,15 @@ class Function(metaclass=FunctionMeta):
         """The rule for reverse mode, under either of its names."""
         backward, vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
         if backward and vjp:
-            raise RuntimeError(f"{cls.__name__} defines both backward and vjp, two names of one rule; keep one")
+            raise RuntimeError(
+                f"Implementing both 'backward' and 'vjp' is not allowed, as {cls.__name__} does: they are two names of "
+                "one rule; keep one."
+            )
         if not backward and not vjp:
             raise NotImplementedError(
-                f"{cls.__name__} defines neither backward nor vjp, so no gradient can be computed through it.\nGive it "
-                "a static method backward(ctx, *grad_outputs) that returns a gradient for each argument of forward."
+                "You must implement either the backward or vjp method to use a function in backward mode: "
+                f"{cls.__name__} defines neither.\nGive it a static method backward(ctx, *grad_outputs) that returns a "
+                "gradient for each argument of forward."
             )
         return cls.backward if backward else cls.vjp
 
@@ -171,8 +176,9 @@ class Function(metaclass=FunctionMeta):
     def _jvp(cls) -> Callable[..., Any]:
         if cls.jvp is Function.jvp:
             raise NotImplementedError(
-                f"{cls.__name__} defines no jvp, so forward mode cannot go through it.\nGive it a static method "
-                "jvp(ctx, *tangents) that returns a tangent for each result of forward, or use reverse mode."
+                f"You must implement the jvp function to use a function in forward mode: {cls.__name__} defines none.\n"
+                "Give it a static method jvp(ctx, *tangents) that returns a tangent for each result of forward, or use "
+                "reverse mode."
             )
         return cls.jvp
 

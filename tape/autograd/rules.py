@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from ..wengert import WengertList, current
 from .context import FunctionCtx
 from .keeping import Row
+from .tangents import checked, counts_of, direction, refused
 
 OF_THE_NODE = frozenset({"metadata", "next_functions", "register_hook", "register_prehook"})
 
@@ -63,9 +64,7 @@ class BackwardCFunction(FunctionCtx):
     def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
         """The gradient of one output, in memory of its own."""
         if part is None:
-            if spec is None or not self._materialize:
-                return None
-            return wrap(np.zeros(spec.shape, spec.dtype)[()])
+            return self._zeros(spec)
         if not isinstance(part, Tensor):
             return wrap(part.copy(), None, spec)
         return part if part._node is not None or type(part) is not Tensor else wrap(part._data.copy())
@@ -100,7 +99,9 @@ class BackwardCFunction(FunctionCtx):
         """
         rule = self._function._jvp()
         rest = iter(x_dots)
-        tangents = [None if spec is None else self._gradient(spec, next(rest)) for spec in self._inputs]
+        tangents = [None if spec is None else direction(self, spec, next(rest)) for spec in self._inputs]
+        given = [tangents[k] for k in self._positions]
+        counts = counts_of(given) if self._dirty else []
         self._present = tuple(xs), tuple(z)
         try:
             with UserCode(current()):
@@ -113,20 +114,10 @@ class BackwardCFunction(FunctionCtx):
                 f"{self._title}.jvp must return one tangent for each of the {len(self._outputs)} outputs of forward; it"
                 f" returned {len(found)}"
             )
-        return tuple([self._tangent(found[i], i) for i in self._tensor_outputs()])
-
-    def _tangent(self, t: Any, i: int) -> Any:
-        spec = self._outputs[i]
-        if t is None or spec is None:
-            return None
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{self._title}.jvp must return tensors or None; tangent {i} is a {type(t).__name__}")
-        if t._spec.shape != spec.shape:
-            raise RuntimeError(
-                f"{self._title}.jvp must return tangents of the outputs' shapes: output {i} has shape {spec.shape}, its"
-                f" tangent {t._spec.shape}"
-            )
-        return t
+        for i, spec in enumerate(self._outputs):
+            if spec is None and found[i] is not None:
+                raise refused(self, i)
+        return checked(self, [found[i] for i in self._tensor_outputs()], given, counts, xs, z)
 
 
 class UserCode:
@@ -157,8 +148,8 @@ def _fit(bar: Any, spec: Any, i: int, title: str) -> Any:
             fits = False
         if not fits:
             raise RuntimeError(
-                f"{title}.backward must return gradients of the inputs' shapes, or of shapes that those expand to: "
-                f"input {i} has shape {spec.shape}, its gradient {bar._spec.shape}"
+                f"Function {title}Backward returned an invalid gradient at index {i} - got {list(bar._spec.shape)} but "
+                f"expected shape compatible with {list(spec.shape)}: that of the input, or one that it expands to."
             )
         bar = ops.sum_to(bar, shape=spec.shape)
     return in_dtype(bar, spec.dtype)
