@@ -17,9 +17,10 @@ from .extremes import amax, amin, sort
 from .index import getitem, index_put
 from .joining import along, cat, split, stack
 from .products import matmul, tensordot
-from .reduction import mean, std, sum, var
+from .reduction import mean, sum
 from .selection import clamp, clamp_max, clamp_min, where
 from .shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
+from .variance import std, var
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:

@@ -9,10 +9,9 @@ import numpy as np
 from .arithmetic import chain_mul
 from .batching import along
 from .comparison import eq
-from .core import ADJOINT, HOLOMORPHIC, general, linear
+from .core import HOLOMORPHIC, general, linear
 from .cumulative import product_of_others
 from .elementary import exp
-from .parts import dot_part
 from .selection import where
 from .shape import broadcast_to, cases_of, permute, reshape, size_of
 
@@ -96,82 +95,6 @@ prod = general(
     numpy=(np.prod,), reduces=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
     batch=along("axis"),
     doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
-)
-
-
-def _center(x: Any, *, axis: Axis = None) -> Any:
-    x = np.asarray(x)
-    if x.size == 0:
-        return x
-    axes = normal_axes(axis, x.ndim)
-    first = x[tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))]
-    difference = x - first
-    return difference - np.mean(difference, axis=axes, keepdims=True)
-
-
-center = linear(
-    "center", _center, lambda g, axis: center(g, axis=axis),
-    node="SubBackward0", cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
-    batch=along("axis"),
-    doc="""Deviation from the mean over axes; it is its own transpose.
-
-    The first element is subtracted before the mean is taken, so that constants give exact zeros.
-    """,
-)
-
-
-def _freedom(shape: tuple[int, ...], axis: Axis, correction: float) -> float:
-    """Degrees of freedom as a float that may be divided by: nan where there are none."""
-    return float(max(size_of(shape, normal_axes(axis, len(shape))) - correction, 0)) or float("nan")
-
-
-def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
-    x = np.asarray(x)
-    axes = normal_axes(axis, x.ndim)
-    total = np.sum(np.square(np.abs(_center(x, axis=axis))), axis=axes, keepdims=keepdims)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
-
-
-VARIANCES: Any = (
-    ((2, 3), {}),
-    ((2, 3, 2), {"axis": 1, "correction": 0}),
-    ((2, 3), {"axis": (0, 1), "keepdims": True}),
-    ((3,), {"axis": -1, "correction": 0.5}),
-)
-
-var = general(
-    "var", _var,
-    lambda g, x, axis, correction: (
-        kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis)
-    ),
-    jvp=lambda x, x_dot, axis, correction, keepdims: sum(
-        dot_part(center(x, axis=axis), x_dot) * (2.0 / _freedom(x.shape, axis, correction)),
-        axis=axis, keepdims=keepdims,
-    ),
-    complex=ADJOINT, cases=cases_of(*VARIANCES),
-    batch=along("axis"),
-    doc="Variance over axes: Σ (x − mean)² / (n − correction).",
-)
-
-
-def _std_slope(x: Any, z: Any, axis: Axis, correction: float) -> Any:
-    z = kept(z, x.shape, axis)
-    scale = where(eq(z, 0.0), 0.0, 1.0 / z) * (1.0 / _freedom(x.shape, axis, correction))
-    return scale * center(x, axis=axis)
-
-
-std = general(
-    "std", lambda x, *, axis=None, correction=1, keepdims=False: np.sqrt(
-        _var(x, axis=axis, correction=correction, keepdims=keepdims)
-    ),
-    lambda g, x, z, axis, correction: chain_mul(kept(g, x.shape, axis), _std_slope(x, z, axis, correction)),
-    jvp=lambda x, z, x_dot, axis, correction, keepdims: sum(
-        dot_part(_std_slope(x, z, axis, correction), x_dot), axis=axis, keepdims=keepdims
-    ),
-    complex=ADJOINT, cases=cases_of(*VARIANCES),
-    batch=along("axis"),
-    doc="Standard deviation over axes: √var.  The gradient of constant input is 0.",
 )
 
 

@@ -262,3 +262,21 @@ def test_everything_is_where_pytorch_has_it():
         if name not in ("region_activation_memory_budget", "set_warn_on_accumulate_grad_stream_mismatch",
                         "set_override_stale_capture_stream"):  # fmt: skip
             assert hasattr(graph, name), name
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+def test_spread_and_mean_are_one_node(name):
+    x, y = (tape.tensor([[1.0, 2.0, 4.0], [0.5, 0.0, 8.0]], requires_grad=True) for _ in range(2))
+    spread, mean = getattr(tape, name)(x, 1, unbiased=False)
+    node = spread.grad_fn
+    assert node is mean.grad_fn
+    assert node.name() == name.title().replace("_", "") + "Backward0"
+    assert [data.shape for data in node._input_metadata] == [(2,), (2,)]
+    node.register_prehook(lambda gs: tuple(g * 2 for g in gs))
+    (spread * mean).sum().backward()
+    alone = getattr(tape, name[:3])(y, 1, unbiased=False)
+    (alone * y.mean(1)).sum().backward()
+    assert spread.tolist() == alone.tolist()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * y.grad.numpy(), rtol=1e-14)
+    (part,) = grad(getattr(tape, name)(y, 1)[1].sum(), y)
+    assert part.tolist() == [[1 / 3] * 3] * 2
