@@ -76,7 +76,8 @@ def _put(x: Any, y: Any, *, steps: Steps) -> Any:
         place[...] = y
         return z
     # An element, or a copy because z lies in memory otherwise than the base did: by the numbers of its cells.
-    whole, steps = (whole, steps[-1:]) if np.may_share_memory(whole, z) else (z, steps)
+    looks = np.may_share_memory(whole, z) and whole.flags.writeable
+    whole, steps = (whole, steps[-1:]) if looks else (z, steps)
     cells = look(np.arange(whole.size).reshape(whole.shape), steps)
     whole[np.unravel_index(cells, whole.shape)] = y
     return z

@@ -19,9 +19,9 @@ from .record import operand
 from .repeated import assign, repeats
 from .tensor import Tensor, method
 from .version import increment
-from .views import base_of, materialise
+from .views import base_of
 from .wengert import current
-from .writing import check_writeable, refreshed, spare
+from .writing import check_writeable, refreshed, spare, unlocked
 
 INDEX_PUT = REGISTRY["index_put"]
 OPERATION = "x[index] = value"
@@ -47,7 +47,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         return
     index = plain_index(parts_of_list(index) if type(index) is list else index, own=True)
     if repeats(self):
-        assign(self, index, value if isinstance(value, Tensor) else array_of(value), OPERATION)
+        assign(self, index, value if isinstance(value, Tensor) else array_of(value, exact=True), OPERATION)
         return
     tracked = is_tracked(self, (value,))
     if tracked:
@@ -70,7 +70,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def _fitted(tensor: Tensor, index: Any, value: Any) -> Any:
     """A value without leading axes of length 1 that the place does not have."""
-    value = value if isinstance(value, Tensor) else array_of(value)
+    value = value if isinstance(value, Tensor) else array_of(value, exact=True)
     if value.dtype.kind == "c" and tensor.dtype.kind != "c":
         raise RuntimeError(f"complex numbers do not fit into a tensor of {tensor.dtype}; take their .real")
     if value.ndim and value.shape[0] == 1 and (extra := value.ndim - np.ndim(tensor._data[index])) > 0:
@@ -86,7 +86,7 @@ def _write(tensor: Tensor, index: Any, value: Any, last: int) -> None:
         index = ()
     spare(base_of(tensor))
     try:
-        materialise(tensor)[index] = value._data if isinstance(value, Tensor) else value
+        unlocked(tensor)[index] = value._data if isinstance(value, Tensor) else value
     except ValueError as error:
         shape = np.shape(tensor._data[index])
         raise RuntimeError(

@@ -35,8 +35,11 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return leaf(value if value.ndim else value[()], requires_grad, device)
 
 
-def array_of(data: Any, dtype: Any = None) -> np.ndarray:
-    """An array of some data, sharing memory where it can."""
+def array_of(data: Any, dtype: Any = None, exact: bool = False) -> np.ndarray:
+    """An array of some data, sharing memory where it can.
+
+    Plain numbers get the default dtype, unless they are to stay `exact` because they go to where there is a dtype.
+    """
     dtype = check_dtype(dtype)
     values = _strip(data)
     array = plain_array(values)
@@ -45,7 +48,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
             f"a tensor needs numbers: a number, nested lists of numbers, or a numeric array; got {type(data).__name__} "
             f"that NumPy reads as dtype {array.dtype}"
         )
-    if dtype is None and not hasattr(values, "dtype"):
+    if dtype is None and not exact and not hasattr(values, "dtype"):
         dtype = get_default_dtype() if array.size == 0 else default_for(array.dtype)
     return array if dtype is None else array.astype(dtype, copy=False)
 

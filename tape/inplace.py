@@ -104,7 +104,7 @@ def _over(op: Op) -> Compute:
     """A function that puts another value in the place of a tensor's, cast to its dtype whatever that loses."""
 
     def over(tensor: Tensor, source: Any) -> Tensor:
-        value = source if isinstance(source, Tensor) else array_of(source)
+        value = source if isinstance(source, Tensor) else array_of(source, exact=True)
         if value.dtype.kind == "c" and tensor.dtype.kind != "c":
             value = ops.real(value)
         if not np.can_cast(value.dtype, tensor.dtype, "same_kind"):

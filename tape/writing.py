@@ -38,7 +38,7 @@ def put(tensor: Tensor, value: Any, operation: str, last: int | None = None) -> 
         tensor._data = tensor._spec.dtype.type(value)
     else:
         check_writeable(tensor, operation)
-        np.copyto(materialise(tensor), value, casting="unsafe")
+        np.copyto(unlocked(tensor), value, casting="unsafe")
         refreshed(tensor, operation, last)
     increment(tensor, operation, last, base)
 
@@ -114,13 +114,22 @@ def check_writeable(tensor: Tensor, operation: str) -> None:
         return
     if overlaps(array):
         raise repeated_error(operation)
-    if not flags.writeable:
+    if not unlocked(tensor).flags.writeable:
         raise RuntimeError(
             f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
             "from_numpy().\nUse .clone() for a copy."
         )
     if GUARDS:
         before_change(array)
+
+
+def unlocked(tensor: Tensor) -> np.ndarray:
+    """A tensor's memory; that of a view as writeable as its base, although NumPy locks what it has expanded."""
+    array = materialise(tensor)
+    if not array.flags.writeable and (base := base_of(tensor)) is not tensor and materialise(base).flags.writeable:
+        array = array.view()
+        array.flags.writeable = True
+    return array
 
 
 def overlaps(array: np.ndarray) -> bool:

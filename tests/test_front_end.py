@@ -102,3 +102,16 @@ def test_complex_powers_of_a_negative_number():
     assert gradcheck(lambda y: tape.pow(-1, y), (y,))
     assert gradcheck(lambda y: (-2.0) ** y, (y,))
     assert gradcheck(lambda y: tape.pow(tape.tensor([-1.0, -2.0]), y), (y,))
+
+
+def test_numbers_that_are_written_are_not_rounded_to_the_default_dtype():
+    x, before = tape.zeros(2, dtype=tape.float64), tape.get_default_dtype()
+    tape.set_default_dtype(tape.float32)
+    try:
+        x[0] = 1e300
+        assert x.tolist() == [1e300, 0.0]
+        assert x.fill_(0.1).tolist() == [0.1, 0.1]
+        x[:] = [0.3, 1e-300]
+        assert x.tolist() == [0.3, 1e-300]
+    finally:
+        tape.set_default_dtype(before)
