@@ -15,7 +15,7 @@ from .location import Location, locate
 from .propagate import arguments, op_of, result_count, spec_of_operand
 from .record import OUTPUT, output, wrap
 from .row import CODE, LASTI, OP, PARAMS, SPEC, X
-from .saved import read, saved_names
+from .saved import SavedTensor, places_of, read, saved_names
 from .spec import Spec
 from .tensor import Tensor, attribute, settable
 from .wengert import THREAD_SHIFT, current, list_of, row_of
@@ -105,6 +105,16 @@ class Node:
     def _arguments(self) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
         row = self._row()
         return arguments(row, op_of(row))
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """Where the tensors lie that a custom function has saved for backward."""
+        context = self._context()
+        if context is None:
+            raise AttributeError(
+                f"node {self.name()} has no attribute '_raw_saved_tensors': it is of no custom function"
+            )
+        return places_of(self, self._handle, len(context._saved))
 
     def __getattr__(self, name: str) -> Any:
         for prefix, raw in (("_saved_", False), ("_raw_saved_", True)):

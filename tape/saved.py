@@ -69,6 +69,10 @@ class SavedTensor:
         if not (callable(pack) and callable(unpack)):
             raise TypeError("register_hooks(): incompatible function arguments; it takes two functions: pack, unpack")
         value = self._value()
+        if value is None and row_of(self._handle)[self._field] is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden: nothing is kept there"
+            )
         if value is None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed: a backward without "
@@ -130,6 +134,17 @@ def read(node: Any, handle: int, name: str, raw: bool) -> Any:
     if isinstance(ref, Tensor):
         return wrap(value.open(), True) if type(value) is Packed else ref
     return wrap(opened(value), ref)
+
+
+def places_of(node: Any, handle: int, count: int) -> tuple[SavedTensor, ...]:
+    """Where the record of a custom function keeps the tensors that were saved for backward.
+
+    Raises:
+        RuntimeError: if they were released.
+    """
+    if row_of(handle)[XV] is None and count:
+        raise released_error(row_of(handle))
+    return tuple([_place_of(node, handle, XV, i) for i in range(count)])
 
 
 def _field(row: list[Any], op: Op, name: str, count: int) -> tuple[int, int | None] | None:

@@ -175,3 +175,33 @@ def test_what_is_set_on_the_node_is_on_the_ctx():
     y.grad_fn.factor = 7.0
     y.sum().backward()
     assert x.grad.tolist() == [7.0, 7.0]
+
+
+def test_the_places_of_what_was_saved():
+    class Product(tape.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, None, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, _, y = ctx.saved_tensors
+            return g * y, g * x
+
+    x, y = tape.tensor([1.0, 2.0], requires_grad=True), tape.tensor([3.0, 4.0], requires_grad=True)
+    z = Product.apply(x, y)
+    first, nothing, second = z.grad_fn._raw_saved_tensors
+    assert first.data.tolist() == [1.0, 2.0]
+    with pytest.raises(RuntimeError, match="value None is forbidden"):
+        nothing.register_hooks(lambda t: t, lambda t: t)
+    second.register_hooks(lambda t: t.numpy() * 10.0, tape.from_numpy)
+    with pytest.raises(RuntimeError, match="already been set"):
+        second.register_hooks(lambda t: t, lambda t: t)
+    z.sum().backward()
+    assert x.grad.tolist() == [30.0, 40.0]
+    assert y.grad.tolist() == [1.0, 2.0]
+    with pytest.raises(RuntimeError, match="second time"):
+        z.grad_fn._raw_saved_tensors  # noqa: B018
+    with pytest.raises(AttributeError, match="_raw_saved_tensors"):
+        (x * y).grad_fn._raw_saved_tensors  # noqa: B018
