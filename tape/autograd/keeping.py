@@ -7,6 +7,7 @@ those of any op, and are given their place in the history when they are asked fo
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from .function import Function
 
 Row = list[Any]
-Saved = tuple[int, Any, int]
-"""Where a saved tensor came from: kind, tensor and version.
+Saved = tuple[int, Any, int, "weakref.ref[Tensor] | None"]
+"""Where a saved tensor came from: kind, tensor, version and object.
 
 INPUT or OUTPUT, of which the second is the number; OTHER, where it is the tensor itself if that has a
 place in the history, and None in place of a plain value.  The version says how often its memory had
-been changed in place.
+been changed in place.  The object, if it is still there, is what the function gets back, except for outputs.
 """
 INPUT, OUTPUT, OTHER = range(3)
 PLAIN = (int, float, str, bool, type(None), np.ndarray)
@@ -131,7 +132,7 @@ class Keeper:
         """A saved tensor, in its place in the history."""
         if saved is None:
             return None
-        kind, tensor, version = saved
+        kind, tensor, version, there = saved
         if self._present is not None and kind != OTHER:
             return self._present[kind][tensor]
         ref = row[X][tensor] if row is not None and kind == INPUT else None
@@ -147,6 +148,9 @@ class Keeper:
             )
         elif found is not None:
             return found
+        same = None if there is None else there()
+        if same is not None and same._data is value and same._node == ref:
+            return same
         if row is None or kind != OUTPUT:
             return wrap(value, ref)
         if row[SPEC] is not None:
@@ -174,8 +178,10 @@ def _place(x: Any, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> Saved | 
         return None
     for i, y in enumerate(outputs):
         if x is y:
-            return OUTPUT, i, count_of(x._data)
+            return OUTPUT, i, count_of(x._data), None
     for i, y in enumerate(inputs):
         if x is y:
-            return INPUT, i, count(x) if x._node is True else count_of(x._data)
-    return (OTHER, None, count_of(x._data)) if x._node is None else (OTHER, x, count(x))
+            return INPUT, i, count(x) if x._node is True else count_of(x._data), weakref.ref(x)
+    if x._node is not None:
+        return OTHER, x, count(x), None
+    return OTHER, None, count_of(x._data), weakref.ref(x)

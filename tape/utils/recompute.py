@@ -71,11 +71,12 @@ class Saved(NamedTuple):
 class Argument:
     """A tensor among the arguments, as it was when the call began."""
 
-    __slots__ = ("_held", "_ref")
+    __slots__ = ("_held", "_ref", "_same")
 
     def __init__(self, tensor: Tensor):
         outer = pairs_of(current())
         self._ref: Any = tensor if tensor._node is True else tensor._node
+        self._same = weakref.ref(tensor)
         # An outer checkpoint computes it again rather than keep it.
         away = outer and tensor._node is not True
         if away and outer[-1].note:
@@ -83,12 +84,12 @@ class Argument:
         self._held: Any = Packed(tensor._data, outer[-1]) if away else KEPT.guard(tensor)
 
     def get(self) -> Tensor:
-        """The tensor: the same leaf, or the value at its place in the history."""
-        held, ref = self._held, self._ref
+        """The tensor itself, if it is still there and what it was, or the value at its place in the history."""
+        held, ref, same = self._held, self._ref, self._same()
         if type(held) is Packed:
             return wrap(held.open(), ref)
-        if isinstance(ref, Tensor) and held.value is ref._data:
-            return ref
+        if same is not None and held.value is same._data and (same is ref or same._node == ref):
+            return same
         value = held.value.copy() if held.copied else held.value
         return at_leaf(ref, value) if isinstance(ref, Tensor) else wrap(value, ref)
 
