@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,8 @@ def grad(
         only_inputs: ignored, always true.
         allow_unused: give None for an input that no output depends on; as ``materialize_grads`` if None.
         is_grads_batched: every weight has a leading axis; so have the results, one vector at a time.
-        materialize_grads: give zeros for an input that no output depends on.
+        materialize_grads: give zeros for an input that no output depends on; with ``create_graph`` they require grad,
+            so that they can be differentiated again.
 
     Raises:
         RuntimeError: if something does not require grad, was not used, does not fit, or was released.
@@ -138,7 +140,8 @@ def grad(
     else:
         results = _grad_once(outs, weights, tensors, *how)
     if materialize_grads:
-        results = [_zeros(t, weights, is_grads_batched) if g is None else g for t, g in zip(tensors, results)]
+        zeros = partial(_zeros, weights=weights if is_grads_batched else None, requires_grad=create_graph)
+        results = [zeros(t) if g is None else g for t, g in zip(tensors, results)]
     return dict(zip(inputs, results)) if isinstance(inputs, dict) else tuple(results)
 
 
@@ -175,9 +178,9 @@ def _hooked(leaf: Tensor, box: list[Any]) -> Any:
     return apply(chain.hooks, g if isinstance(g, Tensor) else wrap(np.array(g)[()]), leaf._spec)
 
 
-def _zeros(tensor: Tensor, weights: Sequence[Any], batched: bool) -> Tensor:
-    lead = weights[0].shape[:1] if batched else ()
-    return wrap(np.zeros((*lead, *tensor._spec.shape), tensor.dtype)[()])
+def _zeros(tensor: Tensor, weights: Sequence[Any] | None, requires_grad: bool) -> Tensor:
+    lead = () if weights is None else weights[0].shape[:1]
+    return wrap(np.zeros((*lead, *tensor._spec.shape), tensor.dtype)[()], True if requires_grad else None)
 
 
 def _run(

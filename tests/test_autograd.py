@@ -150,6 +150,16 @@ def test_unused_inputs():
     assert grad(x * x, [x, unused], materialize_grads=True)[1].tolist() == [0.0, 0.0]
 
 
+def test_zeros_for_what_is_unused_are_differentiated_again():
+    x, a = tape.tensor(0.5, requires_grad=True), tape.tensor(2.0, requires_grad=True)
+    (once,) = grad(x * a, x, create_graph=True)
+    (twice,) = grad(once, x, create_graph=True, materialize_grads=True)
+    assert twice.requires_grad
+    (thrice,) = grad(twice, x, materialize_grads=True)
+    assert (twice.item(), thrice.item()) == (0.0, 0.0)
+    assert not thrice.requires_grad
+
+
 def test_batched_gradients_give_a_jacobian():
     x = leaf(1.0, 2.0)
     y = x * x
