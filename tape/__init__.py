@@ -74,7 +74,7 @@ from .size import Size
 from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from .program import Program, compile, load, record
+    from .program import Program, compile, load, record, save
 
 globals().pop("record", None)  # the room of that name; users mean the function
 
@@ -83,7 +83,7 @@ def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
     if name in ("fft", "func", "linalg", "special", "testing", "utils"):
         return import_module(f".{name}", __name__)
-    if name in ("Program", "compile", "load", "record"):
+    if name in ("Program", "compile", "load", "record", "save"):
         return getattr(import_module(".program", __name__), name)
     if name == "bfloat16":
         return dtypes.bfloat16()

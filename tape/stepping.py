@@ -22,8 +22,9 @@ def step(node: Node, *grads: Tensor | None) -> Any:
 
     >>> import tape
     >>> x = tape.tensor([1.0, 2.0], requires_grad=True)
+    >>> node = (x * x).grad_fn
     >>> with tape.no_grad():
-    ...     (x * x).grad_fn(tape.ones(2))
+    ...     node(tape.ones(2))
     (tensor([1., 2.]), tensor([1., 2.]))
     """
     row = node._row()

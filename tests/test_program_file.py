@@ -228,7 +228,7 @@ def test_each_truncation_is_noticed(whole, tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"text\n" * 100, pickle.dumps(os.getcwd), b"\x93NUMPY\1\0" + bytes(100)])
 def test_foreign_files(content, tmp_path):
-    with pytest.raises(ProgramFileError, match=r"not a file that Program\.save wrote"):
+    with pytest.raises(ProgramFileError, match=r"not a file that Program\.save or tape\.save wrote"):
         load_bytes(content, tmp_path)
 
 

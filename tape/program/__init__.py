@@ -4,10 +4,11 @@ from . import native as native
 from .compiled import CompiledFunction, compile
 from .container import ProgramFileError
 from .native import NotNative
-from .program import GuardMissed, Program, load, record
+from .program import GuardMissed, Program, record
+from .saving import load, save
 from .trace import Untraceable
 
 __all__ = [
     "CompiledFunction", "GuardMissed", "NotNative", "Program", "ProgramFileError", "Untraceable", "compile", "load",
-    "record",
+    "record", "save",
 ]  # fmt: skip

@@ -84,7 +84,8 @@ def unpacked(whole: bytes) -> tuple[dict[str, Any], list[np.ndarray]]:
     begin = HEAD.size + DIGEST
     if whole[:8] != MAGIC or len(whole) < begin:
         raise ProgramFileError(
-            f"this is not a file that Program.save wrote, or only the beginning of one: it starts with {whole[:8]!r}."
+            "this is not a file that Program.save or tape.save wrote, or only the beginning of one: it starts with "
+            f"{whole[:8]!r}."
         )
     _, version, text, data = HEAD.unpack_from(whole)
     if version != VERSION:
@@ -96,7 +97,7 @@ def unpacked(whole: bytes) -> tuple[dict[str, Any], list[np.ndarray]]:
     if len(rest) != text + data or hashlib.sha256(head + rest).digest() != digest:
         raise ProgramFileError(
             f"the file is damaged: it should have {begin + text + data} bytes and has {len(whole)}, "
-            "or some of them were changed.\nSave the program again, or copy the file again (as binary)."
+            "or some of them were changed.\nSave again, or copy the file again (as binary)."
         )
     try:
         header = json.loads(bytes(rest[:text]), parse_constant=_no_constant)

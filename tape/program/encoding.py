@@ -86,7 +86,7 @@ class Encoder:
         if kind is type and issubclass(value, np.generic):
             return {"type": "numpy." + np.dtype(value).name}
         raise TypeError(
-            f"a file of a program cannot hold {value!r:.100} (of type {kind.__name__}): it holds numbers, strings, "
+            f"a file cannot hold {value!r:.100} (of type {kind.__name__}): it holds numbers, strings, "
             "arrays, dtypes, slices, and tuples, lists and dicts of them."
         )
 

@@ -75,7 +75,11 @@ def load(path: str | os.PathLike[str], make: Make) -> Program:
         ProgramFileError: if the file is not one that `save` wrote, or is damaged.
         OSError: if it cannot be read.
     """
-    header, arrays = read(path)
+    return program_of(*read(path), make)
+
+
+def program_of(header: dict[str, Any], arrays: list[np.ndarray], make: Make) -> Program:
+    """The program that header and arrays of a file tell."""
     try:
         return _Reader(arrays, make).program(header["program"])
     except ProgramFileError:
