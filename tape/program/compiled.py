@@ -7,7 +7,6 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from ..level import Layer
 from ..record import wrap
 from ..tensor import Tensor
 from .display import counted
+from .entry import Entry
 from .listing import Listing
 from .outside import Outside
 from .program import GuardMissed, Program
 from .recording import Results, record_call
 from .replay import Refitted
-from .short import Way
+from .shortcut import Shortcut
 from .signature import NUMERIC, Call, objects_in, take_apart, varying
 from .statistics import CallStatistics
 from .surroundings import Surroundings
@@ -58,7 +58,7 @@ class Path:
     """A program, and where to go on when one of its guards misses."""
 
     def __init__(self, program: Program):
-        self.program = program
+        self.program, self.shortcut = program, Shortcut()
         self.branches: list[tuple[int, Any, Path]] = []
 
     def branch(self, missed: GuardMissed) -> Path | None:
@@ -66,16 +66,6 @@ class Path:
             if index == missed.index and same(missed.value, value):
                 return path
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Latest:
-    """The program of the latest call, if all that it takes are numbers."""
-
-    kinds: tuple[type, ...]
-    unchanged: Callable[[], bool]
-    program: Program
-    way: Way
 
 
 class CompiledFunction:
@@ -91,7 +81,7 @@ class CompiledFunction:
         self._paths: dict[Any, Paths] = {}
         self._surroundings: Surroundings | None = None
         self._renewed = 0
-        self._latest: Latest | None = None
+        self._entry: Entry | None = None
 
     def __reduce__(self) -> Any:
         """The function, by its name where that stands for this; programs are recorded again elsewhere."""
@@ -136,19 +126,17 @@ class CompiledFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        latest = self._latest
-        if latest is not None and not kwargs and tuple(map(type, args)) == latest.kinds and latest.unchanged():
-            program = latest.program
-            if program.replays < program.until:
-                program.replays += 1
-                return latest.way(args)
-            self._latest = None
+        entry = self._entry
+        if entry is not None:
+            found = entry(args, kwargs)
+            if found is not NotImplemented:
+                return found
         return self._found(args, kwargs)
 
     def _found(self, args: Any, kwargs: Any) -> Any:
         """A call that has to look for its program."""
         if self._surroundings is None or not self._surroundings.unchanged():
-            self._surroundings, self._paths = Surroundings(self.function), {}
+            self._surroundings, self._paths, self._entry = Surroundings(self.function), {}, None
             self._renewed += 1
         call = take_apart(args, kwargs)
         paths = self._paths.get(call.key)
@@ -170,8 +158,7 @@ class CompiledFunction:
             try:
                 results = path.program.run(call.given)
                 self._renewed = 0
-                if path.program.way is not None and not kwargs:
-                    self._remember(call, paths, path.program)
+                self._remember(path, paths, call, (args, kwargs))
                 return results
             except GuardMissed as miss:
                 last, missed, path = path, miss, path.branch(miss)
@@ -182,13 +169,12 @@ class CompiledFunction:
                 return self._eager(args, kwargs, call)
         return self._record(args, kwargs, call, paths, last, missed)
 
-    def _remember(self, call: Call, paths: Paths, program: Program) -> None:
-        """Let the next call with numbers alone find this program at once."""
+    def _remember(self, path: Path, paths: Paths, call: Call, arguments: Any) -> None:
+        """Let the next such call find this path at once."""
         assert self._surroundings is not None
-        assert program.way is not None
-        kinds = tuple(map(type, call.given))
-        if call.key == kinds and set(kinds) <= {float} and paths.around is None:
-            self._latest = Latest(kinds, self._surroundings.unchanged, program, program.way)
+        around = [self._surroundings] if paths.around is None else [self._surroundings, paths.around]
+        path.shortcut.look(path.program, call.key, arguments, around)
+        self._entry = path.shortcut.entry or self._entry
 
     def _record(self, args: Any, kwargs: Any, call: Call, paths: Paths, last: Any, missed: Any) -> Any:
         if missed is not None:

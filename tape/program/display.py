@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from html import escape
 from threading import Lock
@@ -28,12 +29,17 @@ class Display:
     captures: tuple[Any, ...]
     count: int
     guards: list[Guard]
-    replays: int
+    counter: ctypes.c_int64
     missed: int
     tier: str | None
     threads: int | None
     _derived: dict[Any, Any]
     _lock: Lock
+
+    @property
+    def replays(self) -> int:
+        """How often the program ran."""
+        return self.counter.value
 
     def __repr__(self) -> str:
         parts = counted(self.recorded.inputs, "input"), counted(self.count, "output")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -25,7 +26,7 @@ from .passes import shorten
 from .reach import unreached
 from .recording import Results, record_call
 from .replay import Refitted, Replay
-from .short import Way
+from .shortcut import Shortcut
 from .signature import gives_tensors, take_apart
 from .trace import CONSTANT, INPUT, Guard, near
 
@@ -67,8 +68,8 @@ class Program(Display):
     Attributes:
         recorded: the list as it was recorded.
         guards: what must hold for a replay to be right.
-        replays: how often it ran; `missed` says how often a guard did not hold.
-        way: what to do instead of all else, up to replay number `until`.
+        counter: how often it ran, in memory where entries count too.
+        missed: how often a guard did not hold.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
@@ -88,7 +89,8 @@ class Program(Display):
         self.key, self.tensors = key, gives_tensors(key)
         self.guards = recorded.guards
         self.count = len(recorded.outputs) - len(self.guards)
-        self.replays = self.missed = 0
+        self.counter = ctypes.c_int64(0)
+        self.missed = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
@@ -97,8 +99,7 @@ class Program(Display):
         self._lock = threading.Lock()
         self._derived: dict[Any, Program] = {}
         self._still: dict[tuple[bool, ...], frozenset[int]] = {}
-        self.way: Way | None = None
-        self.until = 0
+        self._shortcut = Shortcut()
 
     @cached_property
     def listing(self) -> Listing:
@@ -127,27 +128,27 @@ class Program(Display):
             TypeError: if they have not.
             GuardMissed: if the function would have taken another path.
         """
+        if self._shortcut.entry is not None:
+            found = self._shortcut.entry(args, kwargs)
+            if found is not NotImplemented:
+                return found
         call = take_apart(args, kwargs)
         if call.key != self.key:
             raise TypeError(
                 f"the program was recorded for arguments {self.key}; got {call.key}.\n"
                 "Record it again with such arguments, or call the function through tape.compile."
             )
-        return self.run(call.given)
+        results = self.run(call.given)
+        self._shortcut.look(self, call.key, (args, kwargs))
+        return results
 
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
-        if self.way is not None and self.replays < self.until:
-            self.replays += 1
-            return self.way(given)
         assert self.results is not None
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.plain:
-            self.replay.replays = self.replays
-            results = self.results.build(list(map(unboxed, self.verified(given))))
-            self._look()
-            return results
+            return self.results.build(list(map(unboxed, self.verified(given))))
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if tracked and current().recording:
             outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
@@ -163,21 +164,14 @@ class Program(Display):
             found = self._still[tracked] = unreached(self.recorded, tracked, self.captures, self.count)
         return found
 
-    def _look(self) -> None:
-        """Find out whether there is a short way until something is compiled again."""
-        replay = self.replay
-        if self.guards or self.until == replay.until:
-            return
-        assert self.results is not None
-        self.way, self.until = replay.short_way(self.results), replay.until
-
     def evaluate(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays or tensors, as arrays, after the guards have been verified."""
         return self.verified([x._data if isinstance(x, Tensor) else x for x in xs[: self.recorded.inputs]])
 
     def verified(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays, after the guards have been verified."""
-        self.replays += 1
+        self.counter.value += 1
+        self.replay.replays = self.counter.value - 1
         values = self.replay(xs)
         if not self.guards:
             return values

@@ -17,8 +17,6 @@ from .kernels import interpretable, kernel_for
 from .layout import Layout
 from .listing import Listing, op_number
 from .ownership import separate, suspects
-from .recording import Results
-from .short import Way, short_way
 from .tiers import INTERPRET, first_tier, next_tier
 from .trace import CONSTANT, INPUT
 
@@ -65,7 +63,7 @@ class Replay:
             wanted.update(step.makes)
 
     def _look(self) -> None:
-        """Find the short way, and when to look for a better tier."""
+        """Find out whether the program is one kernel, and when to look for a better tier."""
         self._direct = self._directly()
         self.until = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
 
@@ -91,12 +89,6 @@ class Replay:
         if not isinstance(step.caller, Caller):
             return None
         return step.caller.renamed(inputs), [step.makes.index(k) for k in self.outputs]
-
-    def short_way(self, results: Results) -> Way | None:
-        """From the inputs to the results of the function, if that is one kernel and little else."""
-        if self._direct is None or self.captured or self.suspects:
-            return None
-        return short_way(*self._direct, results, self.listing.inputs)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs."""
@@ -180,7 +172,7 @@ class KernelStep:
         else:
             self.kernel = kernel_for(layout, tier)
             self.caller = Caller(layout, self.kernel, threads)
-        following = None if replays is None else next_tier(group, tier)
+        following = None if replays is None else next_tier(group, tier, one_by_one=self.kernel is None)
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
         self.makes = [t.row for t in group.targets]

@@ -37,7 +37,7 @@ SETTLED = (*PLAIN, type(None), CodeType, np.generic, np.dtype)
 CALLED = ("__call__", "__init__")
 """Methods that run without being named."""
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_MISSING = object()
+MISSING = object()
 _OTHERS = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -48,15 +48,19 @@ class Surroundings:
         tensors: those found there.
         arrays: by identity, those found there.
         generators: of random numbers.
+        cells, bindings: cells with what is in them; spaces, names and what they stand for there.
+        parts, contents: containers with what is in them; by identity, arrays with their fingerprints.
     """
 
-    __slots__ = ("_attributes", "_cells", "_contents", "_names", "_parts", "_seen", "arrays", "generators", "tensors")
+    __slots__ = (
+        "_attributes", "_seen", "arrays", "bindings", "cells", "contents", "generators", "parts", "tensors",
+    )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], objects: Iterable[Any] = ()):
-        self._cells: list[tuple[Any, Any]] = []
-        self._names: list[tuple[Any, str, Any]] = [(vars(dtypes), "_default", dtypes.get_default_dtype())]
-        self._parts: list[tuple[Any, list[Any]]] = []
-        self._contents: dict[int, tuple[np.ndarray, Any]] = {}
+        self.cells: list[tuple[Any, Any]] = []
+        self.bindings: list[tuple[Any, str, Any]] = [(vars(dtypes), "_default", dtypes.get_default_dtype())]
+        self.parts: list[tuple[Any, list[Any]]] = []
+        self.contents: dict[int, tuple[np.ndarray, Any]] = {}
         self.tensors: list[Tensor] = []
         self.arrays: dict[int, np.ndarray] = {}
         self.generators: list[Any] = []
@@ -106,7 +110,7 @@ class Surroundings:
                 value = cell.cell_contents
             except ValueError:
                 continue
-            self._cells.append((cell, value))
+            self.cells.append((cell, value))
             follow((value,))
         if function.__defaults__ or function.__kwdefaults__:
             follow((function.__defaults__, function.__kwdefaults__))
@@ -117,9 +121,9 @@ class Surroundings:
             return
         for name in names_in(function.__code__):
             self._attributes.add(name)
-            value = function.__globals__.get(name, _MISSING)
-            if value is not _MISSING and not isinstance(value, ModuleType):
-                self._names.append((function.__globals__, name, value))
+            value = function.__globals__.get(name, MISSING)
+            if value is not MISSING and not isinstance(value, ModuleType):
+                self.bindings.append((function.__globals__, name, value))
             follow((value,))
 
     def _look_at_container(self, container: Any, follow: Callable[[Iterable[Any]], None]) -> None:
@@ -127,7 +131,7 @@ class Surroundings:
             return
         parts = parts_of(container)
         if type(container) is not tuple:
-            self._parts.append((container, parts))
+            self.parts.append((container, parts))
         follow(parts)
 
     def _look_into(self, thing: Any, depth: int, waiting: list[tuple[Any, int]]) -> None:
@@ -143,7 +147,7 @@ class Surroundings:
                 key = id(space), name
                 if key not in self._seen:
                     self._seen[key] = space
-                    self._names.append((space, name, space[name]))
+                    self.bindings.append((space, name, space[name]))
                     self._look(space[name], depth + 1, waiting)
 
     def _watch_missing(self, spaces: list[Any]) -> None:
@@ -152,35 +156,33 @@ class Surroundings:
         for name in self._attributes & set().union(*spaces[:-1]) - set(own):
             if (id(own), name) not in self._seen:
                 self._seen[id(own), name] = own
-                self._names.append((own, name, _MISSING))
+                self.bindings.append((own, name, MISSING))
 
     def unchanged(self) -> bool:
         """Whether every name still stands for what it did."""
         try:
-            for cell, value in self._cells:
+            for cell, value in self.cells:
                 if cell.cell_contents is not value and not equal(cell.cell_contents, value):
                     return False
         except ValueError:  # it is empty now
             return False
-        for space, name, value in self._names:
-            now = space.get(name, _MISSING)
+        for space, name, value in self.bindings:
+            now = space.get(name, MISSING)
             if now is not value and not equal(now, value):
                 return False
-        for container, parts in self._parts:
-            now = parts_of(container)
-            if len(now) != len(parts) or not all(map(alike, now, parts)):
-                return False
-        return not self._contents or all(fingerprint(array) == print for array, print in self._contents.values())
+        if self.parts and not all(holds(container, parts) for container, parts in self.parts):
+            return False
+        return not self.contents or all(fingerprint(array) == print for array, print in self.contents.values())
 
     def settle(self, captured: Iterable[int]) -> None:
         """After a recording: take in what it appended, and watch the arrays, but for large ones that it captured."""
-        for k, (container, parts) in enumerate(self._parts):
+        for k, (container, parts) in enumerate(self.parts):
             now = parts_of(container)
             if len(now) > len(parts) and all(map(alike, now, parts)):
-                self._parts[k] = container, now
+                self.parts[k] = container, now
         captured = {k for k in captured if k in self.arrays and self.arrays[k].nbytes > TRUSTED}
-        for k in self.arrays.keys() - captured - self._contents.keys():
-            self._contents[k] = self.arrays[k], fingerprint(self.arrays[k])
+        for k in self.arrays.keys() - captured - self.contents.keys():
+            self.contents[k] = self.arrays[k], fingerprint(self.arrays[k])
 
     def names(self, name: str) -> bool:
         """Whether the function, or one that it names, names something."""
@@ -190,6 +192,12 @@ class Surroundings:
 def parts_of(container: Any) -> list[Any]:
     """What is in a container, keys included."""
     return list(itertools.chain.from_iterable(container.items())) if isinstance(container, dict) else list(container)
+
+
+def holds(container: Any, parts: list[Any]) -> bool:
+    """Whether a container holds just these."""
+    now = parts_of(container)
+    return len(now) == len(parts) and all(map(alike, now, parts))
 
 
 def alike(now: Any, value: Any) -> bool:

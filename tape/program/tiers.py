@@ -28,11 +28,15 @@ def first_tier(group: Group) -> str:
     return OPTIMISED
 
 
-def next_tier(group: Group, tier: str) -> tuple[str, int] | None:
-    """The tier after this one, and the number of replays in this one after which it pays; None after the last."""
+def next_tier(group: Group, tier: str, one_by_one: bool = False) -> tuple[str, int] | None:
+    """The tier after this one, and the number of replays in this one after which it pays; None after the last.
+
+    Meanwhile NumPy evaluates a group of arrays, and one of numbers if told so (`one_by_one`).
+    """
     if tier == OPTIMISED:
         return None
     quickly = group.size == 1 and tier == INTERPRET and group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE
     following = QUICK if quickly else OPTIMISED
-    gain = NUMBER[tier] - NUMBER[following] if group.size == 1 else CALL + ELEMENT * group.size
+    numbers = group.size == 1 and not one_by_one
+    gain = NUMBER[tier] - NUMBER[following] if numbers else CALL + ELEMENT * group.size
     return following, int(group.rows_to_compile * COMPILE[following] / (max(len(group.rows), 1) * gain)) + 1

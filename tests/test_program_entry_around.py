@@ -1,0 +1,112 @@
+"""Entries refuse calls once something around the function has changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from entries import at_once, compiled, entered  # noqa: F401  (at_once is a fixture)
+
+import tape
+
+factor = 2.0
+settings = {"factor": 2.0, "more": [1.0, 2.0]}
+weights = np.array([1.0, 2.0, 3.0])
+
+
+def test_a_changed_global_is_noticed(monkeypatch):
+    fast = compiled(lambda x: x * factor, 3.0)
+    assert entered(fast, 3.0) == 6.0
+    monkeypatch.setitem(globals(), "factor", 5.0)
+    assert entered(fast, 3.0) is NotImplemented
+    assert [fast(3.0) for _ in range(3)] == [15.0] * 3
+    monkeypatch.delitem(globals(), "factor")
+    assert entered(fast, 3.0) is NotImplemented
+
+
+def test_a_changed_cell_is_noticed():
+    scale = 2.0
+
+    def change(to):
+        nonlocal scale
+        scale = to
+
+    fast = compiled(lambda x: x * scale, 3.0)
+    assert entered(fast, 3.0) == 6.0
+    change(4.0)
+    assert entered(fast, 3.0) is NotImplemented
+    assert fast(3.0) == 12.0
+
+
+@pytest.mark.parametrize("key", ["factor", "more"])
+def test_changed_containers_are_noticed(monkeypatch, key):
+    monkeypatch.setitem(globals(), "settings", {"factor": 2.0, "more": [1.0, 2.0]})
+    fast = compiled(lambda x: x * settings["factor"] + settings["more"][1], 3.0)
+    assert entered(fast, 3.0) == 8.0
+    if key == "more":
+        settings["more"][1] = 7.0
+    else:
+        settings["factor"] = 3.0
+    assert entered(fast, 3.0) is NotImplemented
+    assert fast(3.0) == (13.0 if key == "more" else 11.0)
+
+
+def test_large_containers_are_noticed():
+    many = [float(k) for k in range(50)]
+    fast = compiled(lambda x: x * many[40], 3.0)
+    assert entered(fast, 3.0) == 120.0
+    many[40] = 2.0
+    assert entered(fast, 3.0) is NotImplemented
+    assert fast(3.0) == 6.0
+
+
+@pytest.mark.parametrize("count", [1, 3, 4000])
+def test_changed_arrays_are_noticed(count):
+    array = np.ones(count, np.float32)
+    fast = compiled(lambda x: x * float(array[-1]), 3.0)
+    assert entered(fast, 3.0) == 3.0
+    array[-1] = 2.0
+    assert entered(fast, 3.0) is NotImplemented
+    assert fast(3.0) == 6.0
+
+
+def test_changed_attributes_are_noticed():
+    class Model:
+        power = 2.0
+
+        def __init__(self):
+            self.scale = 3.0
+
+        @tape.compile
+        def __call__(self, x):
+            return x * self.scale * self.power
+
+    model = Model()
+    fast = Model.__dict__["__call__"]
+    for _ in range(3):
+        assert model(2.0) == 12.0
+    assert entered(fast, model, 2.0) == 12.0
+    assert entered(fast, Model(), 2.0) is NotImplemented
+    for change, expected in [
+        (lambda: setattr(model, "scale", 4.0), 16.0),
+        (lambda: setattr(Model, "power", 1.0), 8.0),
+        (lambda: setattr(model, "power", 5.0), 40.0),
+        (lambda: delattr(model, "power"), 8.0),
+    ]:
+        change()
+        assert entered(fast, model, 2.0) is NotImplemented
+        for _ in range(3):
+            assert model(2.0) == expected
+        assert entered(fast, model, 2.0) == expected
+
+
+def test_tensors_around_are_read_anew():
+    weight, pair = tape.tensor([1.0, 2.0]), np.array([0.5, -1.5])
+    fast = compiled(lambda x: x * weight, pair)
+    weight.mul_(10.0)
+    np.testing.assert_array_equal(entered(fast, pair), pair * [10.0, 20.0])
+    three = np.array([0.5, -1.5, 2.0])
+    weight.data = tape.tensor([1.0, 2.0, 3.0])
+    assert entered(fast, pair) is NotImplemented
+    np.testing.assert_array_equal(fast(three), three * [1.0, 2.0, 3.0])
+    weight.requires_grad_()
+    assert fast._entry is None or entered(fast, three) is NotImplemented
