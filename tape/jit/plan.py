@@ -124,16 +124,18 @@ class Plan:
         if (column == column[0]).all():
             return int(column[0])
         if column[0] < self._given:
-            found = strided(column, self._sources)
-            if found is None:
-                found = Slots(self.slots, 1)
-                self.slots += len(column)
-                self._fills += zip(column.tolist(), range(found.first, self.slots))
-            return found
+            return strided(column, self._sources) or self._filled(column)
         slot = self._slotted.slot[column - self._given]
         steps = np.diff(slot)
         assert (steps == steps[0]).all()
         return Slots(int(slot[0]), int(steps[0]))
+
+    def _filled(self, column: np.ndarray) -> Slots:
+        """Slots that given values are put into."""
+        found = Slots(self.slots, 1)
+        self.slots += len(column)
+        self._fills += zip(column.tolist(), range(found.first, self.slots))
+        return found
 
     def _outputs(self, values: list[int]) -> list[Strided]:
         """The outputs that the results of a row are, if in each iteration there is one at an equal distance."""

@@ -105,9 +105,9 @@ class Slotted:
         read = self.operands[loop.start : loop.end].reshape(loop.times, -1)
         middle = loop.times // 2
         outside = (read[middle] >= 0) & (read[middle] < self.given + loop.start + middle * loop.period)
-        columns, which = np.unique(read[:, outside], axis=1, return_inverse=True)
+        columns, which = different(read[:, outside])
         reads = np.full(3 * loop.period, -1)
-        reads[outside] = which.reshape(-1)
+        reads[outside] = which
         return reads.reshape(-1, 3), columns
 
     def regular(self, loop: Loop) -> tuple[int, int]:
@@ -121,6 +121,16 @@ class Slotted:
         ends = np.flatnonzero(np.concatenate([[True], ~even.all(axis=1), [True]]))
         k = int(np.argmax(np.diff(ends)))
         return int(ends[k]), int(ends[k + 1])
+
+
+def different(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns that differ, each once, and for each column which of them it is."""
+    keys = np.random.default_rng(0).integers(1, 1 << 62, len(columns)) @ columns
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    found: np.ndarray = columns[:, first]
+    if (found[:, which] != columns).any():  # two that differ have one key
+        found, which = np.unique(columns, axis=1, return_inverse=True)
+    return found, which.reshape(-1)
 
 
 def stretches(n: int, loops: Sequence[Loop]) -> Iterator[Loop]:

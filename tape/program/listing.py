@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
@@ -134,6 +134,20 @@ def op_number(code: int) -> Op:
     return OPS[code]
 
 
+class Rows:
+    """Rows of a trace taken apart: what they hold is converted once, however often a trace is read."""
+
+    def __init__(self, rows: list[Any]):
+        self.length = len(rows)
+        self.code, self.x, self.y = (np.array(rows[k::WIDTH], dtype=np.int64) for k in (CODE, X, Y))
+        specs = rows[SPEC::WIDTH]
+        indices = np.array([-1 if s is None else s.index for s in specs], dtype=np.int64)
+        _, where, self.which = np.unique(indices, return_index=True, return_inverse=True)
+        self.specs: list[Spec | None] = [specs[k] for k in where.tolist()]
+        self.wide = {k: extra for k, extra in enumerate(rows[EXTRA::WIDTH]) if extra is not None}
+        self.lines: list[tuple[CodeType, int]] = list(zip(rows[LINE::WIDTH], rows[LASTI::WIDTH]))
+
+
 class Columns:
     """The records of a trace as arrays.
 
@@ -155,15 +169,16 @@ class Columns:
             if isinstance(piece, Block):
                 self._add_block(first, piece)
             else:
-                self._add_rows(first, piece)
+                for number, rows in apart(trace, first, piece):
+                    self._add_rows(number, rows)
 
-    def _add_rows(self, first: int, rows: list[Any]) -> None:
-        here = slice(first, first + len(rows) // WIDTH)
-        self.code[here], self.x[here], self.y[here] = rows[CODE::WIDTH], rows[X::WIDTH], rows[Y::WIDTH]
-        self.spec[here] = self._spec_numbers(rows[SPEC::WIDTH])
-        self.wide.update((first + k, extra) for k, extra in enumerate(rows[EXTRA::WIDTH]) if extra is not None)
-        self.line[here] = np.arange(len(self.lines), len(self.lines) + len(rows) // WIDTH)
-        self.lines += zip(rows[LINE::WIDTH], rows[LASTI::WIDTH])
+    def _add_rows(self, first: int, rows: Rows) -> None:
+        here = slice(first, first + len(rows.code))
+        self.code[here], self.x[here], self.y[here] = rows.code, rows.x, rows.y
+        self.spec[here] = np.array([self._spec(s) for s in rows.specs], dtype=np.int64)[rows.which]
+        self.wide.update((first + k, extra) for k, extra in rows.wide.items())
+        self.line[here] = np.arange(len(self.lines), len(self.lines) + len(rows.lines))
+        self.lines += rows.lines
 
     def _add_block(self, first: int, block: Block) -> None:
         here = slice(first, first + len(block))
@@ -171,18 +186,23 @@ class Columns:
         self.spec[here] = np.array([self._spec(s) for s in block.kinds])[block.truth]
         self.line[here] = self.line[block.origin]
 
-    def _spec_numbers(self, specs: list[Spec | None]) -> np.ndarray:
-        """Which of `specs` each is: worked out once for all that are the same."""
-        indices = np.array([-1 if s is None else s.index for s in specs], dtype=np.int64)
-        _, where, inverse = np.unique(indices, return_index=True, return_inverse=True)
-        return np.array([self._spec(specs[k]) for k in where.tolist()], dtype=np.int64)[inverse]
-
     def _spec(self, spec: Spec | None) -> int:
         found = self._known.get(id(spec))
         if found is None:
             found = self._known[id(spec)] = len(self.specs)
             self.specs.append(spec)  # type: ignore[arg-type]
         return found
+
+
+def apart(trace: Trace, first: int, rows: list[Any]) -> Iterator[tuple[int, Rows]]:
+    """The rows from a number on, taken apart; those that were before are not again."""
+    parts = trace.apart.setdefault(first, [])
+    done = sum(part.length for part in parts)
+    if done < len(rows):
+        parts.append(Rows(rows[done:] if done else rows))
+    for part in parts:
+        yield first, part
+        first += len(part.code)
 
 
 def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:

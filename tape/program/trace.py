@@ -97,6 +97,7 @@ class Trace:
         hooks: by number, what is called with the adjoint of a record.
         own: by identity, ordinary tensors that stand for a record, and its number.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
+        apart: by the number of the first one, what rows became that were taken apart already.
     """
 
     def __init__(self) -> None:
@@ -117,6 +118,7 @@ class Trace:
         self._objects: dict[int, int] = {}
         self._prints: dict[int, Any] = {}
         self.own: dict[int, tuple[Tensor, int]] = {}
+        self.apart: dict[int, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.values)
