@@ -77,6 +77,8 @@ def sweep(
     check_not_released(rows[handle] for handle in consumed)
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
+    for handle in roots.keys() - rows.keys():
+        show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
     readers = last_readers(wengert, rows, wanted) if early else {}
     recorder, run_rules = current(), watched_rules(contributions)
@@ -107,6 +109,13 @@ def sweep(
                 recorder.where = None
                 early(leaf, [adjoints.pop(k)])
     return found | adjoints, list(runs(map(wengert.locate, consumed)))
+
+
+def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
+    """Let the hooks of an output see its adjoint though it leads to no target; they see that of every output."""
+    chain, task = wengert.hooks.get(handle), current().task
+    if chain is not None and task is not None and handle in task.roots:
+        chain.receive(g)
 
 
 def last_readers(

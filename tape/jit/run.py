@@ -15,6 +15,7 @@ from ..hooks import hooked_leaves
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, WIDTH, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
+from ..sweep_python import show_in_vain
 from ..tensor import Tensor
 from ..watch import WATCHERS, Steps, watched_rules, watched_steps
 from ..wengert import WengertList, current
@@ -127,6 +128,8 @@ class Run:
         """Give an output its adjoint."""
         if self.targets is None or self.flags[position] & LEADS:
             self.adopt(handle, position, np.array(g, order="C"))
+        else:
+            show_in_vain(self.wengert, handle, np.array(g)[()])
 
     def mark(self, roots: dict[int, int], targets: dict[int, Any] | None) -> None:
         """Flag the rows to stop at and, with targets, the rows that lead to one."""

@@ -136,6 +136,17 @@ def in_place(w: Writer) -> Statement | None:
     return Statement(w.random.choice(texts), (x,), (), (x,))
 
 
+def passing(w: Writer) -> Statement | None:
+    """A change through a view that nothing is recorded of, and that is gone thereafter."""
+    x = w.changeable()
+    seen = f"{x}.data" if x and not w.at(x).requires_grad and w.chance(0.2) else x
+    look = seen and indices.views(seen, w.shape(x), w.random)  # type: ignore[arg-type]
+    if x is None or look is None or any(word in look for word in ("reshape", "flatten", "expand")):
+        return None  # views of another layout, or into which PyTorch does not write
+    change = w.random.choice(["mul_(0.5)", "add_(1.5)", "neg_()", "zero_()", "copy_(u * 2)"])
+    return Statement(f"with torch.no_grad():\n    u = {look}\n    u.{change}\n    del u", (x,), (), (x,))
+
+
 def in_place_op(w: Writer, x: str) -> Statement | None:
     """An elementwise op of the registry, in place."""
     op = w.random.choice([op for op in pool.elementwise() if op.in_place and not op.keeps_more])
@@ -222,7 +233,7 @@ def backward(w: Writer, retain: bool | None = None) -> Statement | None:
     retain = w.chance(0.85) if retain is None else retain
     create = retain and "double" in w.features and w.chance(0.3)
     options = f"weights({x}, {w.random.randrange(1000)}), retain_graph={retain}, create_graph={create}"
-    if w.chance(0.8) or w.among(x, w.watched):
+    if w.chance(0.8):
         leaves = tuple(w.tensors(lambda t: t.is_leaf))
         return Statement(f"{x}.backward({options})", (x,), (), leaves, "backward")
     y = w.pick(lambda y: y.requires_grad)
@@ -233,7 +244,7 @@ def backward(w: Writer, retain: bool | None = None) -> Statement | None:
 
 def grad(w: Writer) -> Statement | None:
     x = root(w)
-    if x is None or w.among(x, w.watched):
+    if x is None:
         return None
     inputs = [n for n in {w.pick(lambda t: t.requires_grad) for _ in range(w.random.randint(1, 3))} if n]
     if len(inputs) > 1:  # beside others, PyTorch gives the gradient of a hooked tensor as it was before the hook

@@ -25,8 +25,8 @@ class Writer:
     `tired` are the tensors whose history a backward pass has released, or may have; `watched` those with
     hooks; `parts` those among the results of one op; `given` the results of `grad`; `bare` those of ``.data``.
 
-    Hooks of the root and of parts are where PyTorch's engine shows that it goes by nodes: it calls them even
-    if no gradient that was asked for comes by, so programs have no such hooks.
+    Hooks of parts are where PyTorch's engine shows that it goes by nodes: it calls them even if no gradient that
+    was asked for comes by, so programs have no such hooks.
     """
 
     def __init__(self, seed: int, features: Iterable[str] = FEATURES):
