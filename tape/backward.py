@@ -16,13 +16,14 @@ from ops import REGISTRY
 from .batch_gradients import grad_batched
 from .chain import Chain, apply
 from .changes import check_unchanged
+from .edges import GradientEdge, Place, tensor_at
 from .engine import differentiate, node_of
 from .errors import unused_error
 from .hooks import retain_grad
 from .locks import new_lock
-from .node import GradientEdge, Place, tensor_at
 from .propagate import key
 from .record import wrap
+from .size import Size
 from .tensor import Tensor, method
 from .untraced import untraced
 from .views import materialise
@@ -360,8 +361,8 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
         )
     if gradient._spec.shape != spec.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}], the gradient of output {i}, must have the output's shape "
-            f"{spec.shape}; got {gradient._spec.shape}"
+            f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of "
+            f"{Size(spec.shape)}."
         )
     if gradient._spec.complex is not spec.complex:
         kind, advice = ("complex", "its .to(output.dtype)") if spec.complex else ("real", "its .real")
