@@ -316,13 +316,14 @@ def _sequence(tensors: Any) -> tuple[Tensor, ...]:
 def _check_inputs(tensors: Sequence[Tensor], what: str) -> None:
     if not tensors:
         raise RuntimeError(
-            f"`inputs` argument to `{what}` cannot be empty: at least one input to differentiate with respect to is needed"
+            f"`inputs` argument to `{what}` cannot be empty: at least one input to differentiate with respect to is "
+            "needed"
         )
     for i, t in enumerate(tensors):
         if t._node is None:
             raise RuntimeError(
-                f"One of the differentiated Tensors does not require grad: input {i} of {what}, so nothing recorded how "
-                "the outputs depend on it.\n"
+                f"One of the differentiated Tensors does not require grad: input {i} of {what}, so nothing recorded "
+                "how the outputs depend on it.\n"
                 "Create it with requires_grad=True (or call requires_grad_()) before computing the outputs."
             )
 

@@ -79,14 +79,18 @@ class Barred:
         return "Error"
 
     def vjp(self, g: Any, wanted: tuple[int, ...], *_: Any) -> Any:
+        raise self.error()
+
+    def error(self) -> RuntimeError:
+        """The error for whoever asks for the view's place in the history, or differentiates through it."""
         if self.bar in MODES:
             then, now, switch = MODES[self.bar]
-            raise RuntimeError(
+            return RuntimeError(
                 f"A view was created in {then} and its base or another view of its base has been modified inplace {now}"
                 f", so no gradient can flow through it any more. Make the view and the change both inside the "
                 f"{switch} block, or both outside of it."
             )
-        raise RuntimeError(
-            "no gradient can flow through this view any more, because its base was changed. "
-            + _reason(self.bar, "That change")
+        return RuntimeError(
+            "no gradient can flow through this view any more, because its base or another view of its base has been "
+            "modified inplace. " + _reason(self.bar, "That change")
         )

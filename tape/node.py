@@ -9,16 +9,17 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from .bars import Barred
 from .chain import Chain, RemovableHandle
 from .hooks import chain_of, chain_of_leaf, copy_of
 from .location import Location, locate
 from .propagate import arguments, op_of, result_count, spec_of_operand
-from .record import OUTPUT, output, wrap
+from .record import OUTPUT, wrap
 from .row import CODE, LASTI, OP, PARAMS, SPEC, X
 from .saved import SavedTensor, places_of, read, saved_names
 from .spec import Spec
 from .tensor import Tensor, attribute, settable
-from .wengert import THREAD_SHIFT, current, list_of, row_of
+from .wengert import THREAD_SHIFT, list_of, row_of
 
 BackwardHook = Callable[[tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
 RuleHook = Callable[[tuple[Tensor | None, ...], tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
@@ -216,14 +217,6 @@ def edge_of(operand: Any) -> tuple[Node | None, int]:
     return (accumulator(operand), 0) if isinstance(operand, Tensor) else node_of(operand)
 
 
-class GradientEdge(NamedTuple):
-    """A node, and which of its results is meant."""
-
-    node: Node
-    output_nr: int
-    ownership_token: Node | None = None
-
-
 def spec_of_result(handle: int, i: int) -> Spec:
     """Shape and dtype of one result of a record."""
     row = row_of(handle)
@@ -253,45 +246,24 @@ def record_of_result(handle: int, i: int) -> int | None:
     return None
 
 
-class Place(Tensor):
-    """A place in the history, given by an edge: a tensor of zeros, because the value is not known."""
-
-    __slots__ = ()
-
-
-def tensor_at(edge: GradientEdge) -> Tensor:
-    """The leaf at an edge, or a `Place`.
-
-    Raises:
-        TypeError: if this is no edge of our graph.
-    """
-    node, i = edge[:2]
-    if isinstance(node, AccumulateGrad):
-        return node.variable
-    if not isinstance(node, Node):
-        raise TypeError(f"a GradientEdge needs a node, such as tensor.grad_fn; got {type(node).__name__}")
-    handle: Any = node._handle
-    row = row_of(handle)
-    spec = spec_of_result(handle, i)
-    blank = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)[()]
-    if row[SPEC] is None:
-        known = record_of_result(handle, i)
-        handle = output(current(), handle, i, blank, row[CODE], row[LASTI])._node if known is None else known
-    place: Place = object.__new__(Place)
-    place._data, place._node, place._spec = blank, handle, spec
-    return place
-
-
 @attribute
 def grad_fn(self: Tensor) -> Node | None:
     """The node that made this tensor; None for a leaf.
+
+    Raises:
+        RuntimeError: for a view that has no place in the history any more, because its base was changed (`tape.bars`).
 
     >>> import tape
     >>> x = tape.ones(2, requires_grad=True)
     >>> (x * x).grad_fn.name(), x.grad_fn
     ('MulBackward0', None)
     """
-    return None if self.is_leaf else node_of(self._node)[0]
+    if self.is_leaf:
+        return None
+    node = node_of(self._node)[0]
+    if isinstance(context := node._context(), Barred):
+        raise context.error()
+    return node
 
 
 def _read_only(self: Tensor, value: Any) -> None:

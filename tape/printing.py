@@ -161,6 +161,14 @@ def _join(text: str, notes: Sequence[str], indent: int) -> str:
     return text + ")"
 
 
+def _title(tensor: Tensor) -> str:
+    """The name of what made a tensor; of a view whose place in the history is lost, ``Invalid``."""
+    try:
+        return tensor.grad_fn.name()
+    except RuntimeError:
+        return "Invalid"
+
+
 @method
 def __repr__(self: Tensor) -> str:
     array = np.asarray(self._data)
@@ -170,7 +178,7 @@ def __repr__(self: Tensor) -> str:
     if _dtype_shows(array):
         notes.append(f"dtype=tape.{array.dtype}")
     if not self.is_leaf:
-        notes.append(f"grad_fn=<{self.grad_fn.name()}>")
+        notes.append(f"grad_fn=<{_title(self)}>")
     elif self.requires_grad:
         notes.append("requires_grad=True")
     prefix = "tensor("

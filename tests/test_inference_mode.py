@@ -212,3 +212,20 @@ def test_a_thread_that_ends_within_leaves_nothing():
     thread.join()
     tape.ones(1)
     assert INFERRING == {}
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"), [(tape.inference_mode, "in inference mode"), (tape.no_grad, "in no_grad mode")]
+)
+def test_a_view_that_has_lost_its_place(mode, words):
+    """Its base is changed outside: then nobody can ask for its history any more, but its numbers can be seen."""
+    y = tape.ones(2, requires_grad=True).clone()
+    with mode():
+        v = y.view(-1)
+    y.add_(2)
+    with pytest.raises(
+        RuntimeError, match=f"created {words} and its base or another view of its base has been modified"
+    ):
+        v.grad_fn  # noqa: B018
+    assert repr(v) == "tensor([3., 3.], grad_fn=<Invalid>)"
+    assert v.detach().tolist() == [3.0, 3.0]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..edges import GradientEdge
 from ..engine import node_of
-from ..node import AccumulateGrad, GradientEdge, Node, edge_of
+from ..node import AccumulateGrad, Node, edge_of
 from ..tensor import Tensor
 from ..version import increment
 from .multi_grad import register_multi_grad_hook
