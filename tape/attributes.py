@@ -40,7 +40,8 @@ def _check_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         kind = type(value).__name__
         raise TypeError(
-            f"assigned grad expected to be a Tensor or None but got grad of type {kind}. Convert it with tape.as_tensor()."
+            f"assigned grad expected to be a Tensor or None but got grad of type {kind}. "
+            "Convert it with tape.as_tensor()."
         )
     if value is tensor:
         raise RuntimeError("a tensor cannot be its own .grad; assign a copy: x.grad = x.detach().clone()")
@@ -126,7 +127,8 @@ def detach_(self: Tensor) -> Tensor:
     """
     if self._is_view():
         raise RuntimeError(
-            "Can't detach views in-place: the base would stay in the history.\nUse .detach(), or call detach_() on the base."
+            "Can't detach views in-place: the base would stay in the history.\n"
+            "Use .detach(), or call detach_() on the base."
         )
     if self.is_leaf:
         return requires_grad_(self, False)
@@ -136,8 +138,8 @@ def detach_(self: Tensor) -> Tensor:
 
 @method
 def _is_view(self: Tensor) -> bool:
-    """Whether this is a look at another tensor's memory."""
-    return base_of(self) is not self
+    """Whether this is a look at another tensor's memory; of tensors made in inference mode that is not told."""
+    return base_of(self) is not self and not self._inference
 
 
 @attribute

@@ -73,7 +73,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         result._among = views_of(self)
     if WATCH.on:
         self._views.note(result)
-    if ref is None or not wengert.recording:
+    if ref is None or not wengert.recording or (ref is True and EVER_INFERRED and self._inference):
         result._node = None
         result._of = self, index, wengert.recording
         return alike(result, self) if EVER_INFERRED else result

@@ -57,12 +57,14 @@ def settle(op: Op, operands: Sequence[Any], params: dict[str, Any], results: Seq
             _set(made, True)
 
 
-def check_savable(op: Op, operands: Sequence[Any], wanted: Sequence[int]) -> None:
-    """Raise if a record would save the value of an operand that was made in inference mode.
+def stays_out(op: Op, operands: Sequence[Any], params: dict[str, Any], wanted: Sequence[int]) -> bool:
+    """Whether an operation is not recorded although gradients may flow: a view of what was made in inference mode.
 
     Raises:
-        RuntimeError: saying so.
+        RuntimeError: if the record would save the value of an operand that was made there.
     """
+    if op.is_view(params) and operands[0]._inference:
+        return True
     needs = op.needs(wanted)
     for i, x in enumerate(operands):
         if isinstance(x, Tensor) and x._inference and ("xs" if op.variadic else op.operands[i]) in needs:
@@ -70,6 +72,7 @@ def check_savable(op: Op, operands: Sequence[Any], wanted: Sequence[int]) -> Non
                 "Inference tensors cannot be saved for backward: one was made in inference_mode(), and the gradient of "
                 f"{op.name} needs its value.\nUse a clone() of it, or make it under no_grad() instead."
             )
+    return False
 
 
 def check_changeable(tensor: Tensor, operation: str) -> None:

@@ -18,7 +18,7 @@ from ops.core import is_complex
 
 from .errors import misfit, not_for_complex
 from .evaluate import forward_of
-from .inference import check_savable, mark, settle
+from .inference import mark, settle, stays_out
 from .location import user_frame
 from .spec import Spec, spec_of
 from .tensor import Narrow, Tensor
@@ -153,10 +153,8 @@ def bind(
     if wengert.recording and (spec is None or spec.inexact):
         refs = [operand(x) for x in operands]
         wanted = wanted_operands(op, tuple([ref is not None for ref in refs]))
-        if wanted:
+        if wanted and not (EVER_INFERRED and stays_out(op, operands, params, wanted)):
             refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
-            if EVER_INFERRED:
-                check_savable(op, operands, wanted)
             made = append(wengert, op, refs, values, z, spec, params, wanted)
             return views(made, op, operands, params, True) if op.view else made
     made = wrap(z, None, spec) if spec else tuple(map(wrap, z))

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from peer import torch
 
 import tape
 from tape.wengert import INFERRING
@@ -229,3 +230,19 @@ def test_a_view_that_has_lost_its_place(mode, words):
         v.grad_fn  # noqa: B018
     assert repr(v) == "tensor([3., 3.], grad_fn=<Invalid>)"
     assert v.detach().tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    "look", [lambda x: x.view(-1), lambda x: x[0], lambda x: x.unbind(1)[0], lambda x: x.expand(3, 2)]
+)
+def test_a_view_outside_of_what_was_made_within(look, requires_grad):
+    """It is as that: outside every history, also where the tensor itself is a leaf that requires grad."""
+
+    def seen(library):
+        with library.inference_mode():
+            x = library.ones(1, 2, requires_grad=requires_grad)
+        v = look(x)
+        return v.is_inference(), v.requires_grad, v.is_leaf, v._is_view()
+
+    assert seen(tape) == seen(torch) == (True, False, True, False)
