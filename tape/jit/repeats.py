@@ -51,6 +51,7 @@ def find_loops(code, operands, kinds, given, windows, found):  # type: ignore[no
 def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
     """Find runs of rows not taken whose ops repeat: first row, distance, end.  Gives how many."""
     count, k, scanned, blocked = 0, 0, 0, -1
+    short, until = 0, 0  # up to where a distance is known to lead nowhere
     hashed = window_hashes(code, window)
     size = 16
     while size < 2 * hashed.size:
@@ -66,7 +67,8 @@ def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
             slot = (slot + 1) & (size - 1)
         before, latest[slot] = latest[slot], k
         distance = k - before
-        if before >= 0 and blocked < k and distance <= LONGEST:
+        known = distance == short and k < until
+        if before >= 0 and blocked < k and distance <= LONGEST and not known:
             start, end = before, k
             while start > 0 and not taken[start - 1] and code[start - 1] == code[start - 1 + distance]:
                 start -= 1
@@ -78,6 +80,7 @@ def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
                 k = end
                 blocked = end - 1
                 continue
+            short, until = distance, end
         k += 1
     return count
 
@@ -101,14 +104,15 @@ def window_hashes(code, window):  # type: ignore[no-untyped-def]
 @inner
 def quietest(operands, given, start, period):  # type: ignore[no-untyped-def]
     """How far into a body to cut, so that few values of an iteration are needed in the next one."""
-    crossing = np.zeros(period, np.int64)
+    change = np.zeros(2 * period + 1, np.int64)  # of how many values cross, from one cut to the next
     for k in range(start + period, start + 2 * period):
         for i in range(3):
             made = operands[3 * k + i] - given
             if made >= 0 and k - made < period:
-                for cut in range(made + 1, k + 1):
-                    crossing[(cut - start) % period] += 1
-    return np.argmin(crossing)
+                change[made + 1 - start] += 1
+                change[k + 1 - start] -= 1
+    crossing = np.cumsum(change)
+    return np.argmin(crossing[:period] + crossing[period : 2 * period])
 
 
 @inner
