@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -227,3 +228,23 @@ def test_tensors_with_history_go_the_general_way():
     assert x.grad.tolist() == [6.0, 8.0]
     assert entered(fast, x.detach()).tolist() == [9.0, 16.0]
     assert entered(fast, x.detach().numpy()) is NotImplemented
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_entries_leave_no_objects_behind(name):
+    function, first, then = CALLS[name]
+    fast = compiled(function, *first)
+    refused = compiled(lambda x: x * 2.0 if x > 0 else -x, 1.0)
+
+    def work():
+        for _ in range(500):
+            entered(fast, *then)
+            entered(refused, -1.0)
+
+    counted, held = [], (None, np.float64, then, NotImplemented, np.True_, np.dtype(np.float64))
+    for _ in range(3):
+        work()
+        gc.collect()
+        counted.append((sys.getallocatedblocks(), [sys.getrefcount(x) for x in held]))
+    assert abs(counted[2][0] - counted[1][0]) < 400
+    assert all(abs(x - y) < 400 for x, y in zip(counted[2][1], counted[1][1]))

@@ -110,3 +110,46 @@ def test_tensors_around_are_read_anew():
     np.testing.assert_array_equal(fast(three), three * [1.0, 2.0, 3.0])
     weight.requires_grad_()
     assert fast._entry is None or entered(fast, three) is NotImplemented
+
+
+def test_what_is_equal_is_not_changed(monkeypatch):
+    monkeypatch.setitem(globals(), "settings", {"factor": 2.0, "more": [1.0, 2.0]})
+    fast = compiled(lambda x: x * settings["factor"] * factor + len(settings["more"]), 3.0)
+    settings["factor"] = float("2.0")
+    monkeypatch.setitem(globals(), "factor", float("2.0"))
+    assert entered(fast, 3.0) == 14.0
+    settings["factor"] = 2
+    assert entered(fast, 3.0) is NotImplemented
+
+
+def test_the_sign_of_a_zero_and_a_cell_without_content():
+    def make():
+        scale = 0.0
+
+        def change(to):
+            nonlocal scale
+            scale = to
+
+        def empty():
+            nonlocal scale
+            del scale
+
+        return compiled(lambda x: x * scale, 3.0), change, empty
+
+    fast, change, empty = make()
+    change(-0.0)
+    assert entered(fast, 3.0) is NotImplemented
+    assert np.signbit([fast(3.0) for _ in range(3)]).all()
+    empty()
+    assert entered(fast, 3.0) is NotImplemented
+    with pytest.raises(NameError):
+        fast(3.0)
+
+
+def test_an_empty_array_of_another_shape():
+    array = np.ones((0, 3))
+    fast = compiled(lambda x: x * array.shape[1], 2.0)
+    assert entered(fast, 2.0) == 6.0
+    array.shape = (0, 5)
+    assert entered(fast, 2.0) is NotImplemented
+    assert fast(2.0) == 10.0

@@ -17,7 +17,8 @@ from .kernels import compile_kernel
 from .layout import ARRAY_DATA, TUPLE_ITEMS
 
 FAST_CALL = 0x80
-LEVEL = 1
+LEVEL = 0
+"""How hard the compiler tries: harder takes ten times as long, and calls are no faster."""
 
 
 class _Method(ctypes.Structure):

@@ -16,8 +16,8 @@ from ..func.tree import transform
 from ..level import Layer
 from ..record import wrap
 from ..tensor import Tensor
+from .conditions import Entry
 from .display import counted
-from .entry import Entry
 from .listing import Listing
 from .outside import Outside
 from .program import GuardMissed, Program

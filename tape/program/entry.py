@@ -9,8 +9,7 @@ misses.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,27 +19,17 @@ from ..native import jitted
 from ..record import wrap
 from ..spec import Spec, spec
 from ..tensor import Tensor
-from .fingerprint import SMALL, fingerprint
-from .frames import Caller, Frame, address_of, fits
+from .conditions import Conditions, Entry, Unsuited
+from .frames import Caller, Frame, address_of
 from .recording import Place, Results
 from .replay import KernelStep
 from .signature import Fixed
-from .surroundings import MISSING, SETTLED, Surroundings, holds
-
-Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+from .surroundings import SETTLED, Surroundings
 
 BRIEF = 10_000
 """A kernel that evaluates fewer records, counted with their elements, is called without letting other threads run."""
-LOOKS = 16
-"""Containers of more things are left to Python."""
-EQUAL = 2
-"""Python's number of the comparison ``==``."""
 REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
-
-
-class Unsuited(Exception):
-    """There is no entry to this program, or not for such arguments."""
 
 
 def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry | None:
@@ -67,13 +56,12 @@ class _Way:
 
     Attributes:
         values: by record, what is there when the kernels have run.
-        checks: what remains to be verified by Python.
     """
 
     def __init__(self, writer: Any, program: Any):
         self.write, self.program, self.replay = writer, program, program.replay
         self.values: dict[int, Value] = {}
-        self.checks: list[Callable[[], bool]] = []
+        self.conditions = Conditions(writer)
         self.alive: list[Any] = []
         steps, work = self.replay.steps, 0
         for step in steps:
@@ -88,7 +76,7 @@ class _Way:
         count = w.load(w.known(counter))
         w.require(w.test("slt", count, w.known(self.replay.until)))
         for surroundings in around:
-            self._around(surroundings)
+            self.conditions.around(surroundings)
         self._arguments(key, call)
         self._constants()
         for step in self.replay.steps:
@@ -96,44 +84,7 @@ class _Way:
         self._guards()
         w.store(w.add(count, 1), w.known(counter))
         w.give(self._results(self.program.results))
-        return guarded(w.function(*self.alive, self.program, *around), self.checks)
-
-    def _around(self, surroundings: Surroundings) -> None:
-        w = self.write
-        for cell, value in surroundings.cells:
-            w.require_same(w.content(cell), value)
-        for space, name, value in surroundings.bindings:
-            if value is MISSING:
-                w.require_equal(w.named(space, name), 0)
-            else:
-                w.require_same(w.named(space, name) if isinstance(space, dict) else w.item(space, name), value)
-
-        for container, parts in surroundings.parts:
-            self._container(container, parts)
-        for array, print in surroundings.contents.values():
-            self._content(array, print)
-
-    def _container(self, container: Any, parts: list[Any]) -> None:
-        w, kind = self.write, type(container)
-        if len(parts) > LOOKS or kind not in (list, dict):
-            self.checks.append(partial(holds, container, parts))
-            return
-        thing = w.thing(container)
-        now = w.items(thing, list, len(parts)) if kind is list else w.values(thing, parts[::2])
-        for x, part in zip(now, parts if kind is list else parts[1::2]):
-            w.require_same(x, part)
-
-    def _content(self, array: np.ndarray, print: Any) -> None:
-        """An array must hold what it held."""
-        w, copy = self.write, array.copy()
-        if type(array) is not np.ndarray or not fits(array, spec(array.shape, array.dtype)) or array.nbytes > SMALL:
-            self.checks.append(lambda: fingerprint(array) == print)
-        elif fingerprint(copy) != print:
-            raise Unsuited
-        elif array.nbytes:
-            self.alive.append(copy)
-            address = w.array(w.thing(array), array.shape, array.dtype)
-            w.require_content(address, w.known(address_of(copy)), array.nbytes)
+        return self.conditions.guarded(w.function(*self.alive, self.program, *around))
 
     def _arguments(self, key: Any, call: tuple[Any, Any]) -> None:
         parts = key[1:] if key and isinstance(key[0], Structure) else key
@@ -165,17 +116,11 @@ class _Way:
         for part, x in zip(structure.inside, inside):
             yield from self._names(part, x)
 
-    def _fixed(self, name: str, part: Fixed, leaf: Any) -> None:
+    def _fixed(self, thing: str, part: Fixed, leaf: Any) -> None:
         """An argument that must be the same."""
-        w = self.write
         if part.value is not leaf:
             raise Unsuited
-        if type(leaf) in (int, str, bytes):
-            w.require(w.is_a(name, type(leaf)))
-            same = w.python("PyObject_RichCompareBool", name, w.thing(leaf), str(EQUAL), gives="i32")
-            w.require_equal(same, 1, "i32")
-        else:
-            w.require_same(name, leaf)
+        self.conditions.same(thing, leaf)
 
     def _varying(self, thing: str, part: Any) -> Value:
         """An argument that varies."""
@@ -261,8 +206,8 @@ class _Way:
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""
-        w, places = self.write, [x for x in results.leaves if isinstance(x, Place)]
-        made = {x.number: self._result(self.replay.outputs[x.number]) for x in places}
+        w, numbers = self.write, sorted({x.number for x in results.leaves if isinstance(x, Place)})
+        made = {number: self._result(self.replay.outputs[number]) for number in numbers}
         if self.program.tensors:
             made = {number: w.applied(wrap, thing) for number, thing in made.items()}
         unused = set(made)
@@ -300,14 +245,3 @@ class _Way:
         if kind in (tuple, list):
             return str(self.write.new_items(kind, inside))
         raise Unsuited
-
-
-def guarded(entry: Entry, checks: Sequence[Callable[[], bool]]) -> Entry:
-    """An entry behind checks that Python makes."""
-    if not checks:
-        return entry
-
-    def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return entry(args, kwargs) if all(check() for check in checks) else NotImplemented
-
-    return checked

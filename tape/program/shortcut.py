@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .entry import Entry, entry_of
+from .conditions import Entry
+from .entry import entry_of
 from .surroundings import Surroundings
 
-PAYS = 500
+PAYS = 250
 """Calls that take the general way before an entry is made: they cost what making it costs."""
 
 
