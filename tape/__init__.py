@@ -21,6 +21,7 @@ from . import (
     choosing,
     collecting,
     complex_parts,
+    compound,
     dtypes,
     halves,
     indexing,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ops import REGISTRY
 
-from . import placing, restriding  # noqa: F401  (rooms whose methods are wanted here)
+from . import compound, placing, restriding  # noqa: F401  (rooms whose methods are wanted here)
 from .calls import function_only
 from .functions import FUNCTIONS
 from .tensor import Tensor
