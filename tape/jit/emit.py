@@ -9,8 +9,10 @@ from llvmlite import ir
 from ops import Symbol
 from ops.lane import Compare, Instruction, Intrinsic, Mask, Math, Scalar, Select, Via
 
-from .platform import vector_function
+from .elementary import FUNCTIONS, vector_code
+from .platform import target, vector_function
 from .scalars import scalar_name
+from .vectors import by_register, declared
 
 REAL = {64: ir.DoubleType(), 32: ir.FloatType()}
 
@@ -75,16 +77,26 @@ class Emitter:
 
     def function(self, name: str, type_: Any, operands: int) -> ir.Function:
         """Declare a function once per module."""
-        if name in self.module.globals:
-            return self.module.globals[name]
-        return ir.Function(self.module, ir.FunctionType(type_, [type_] * operands), name)
+        return declared(self.module, name, type_, [type_] * operands)
 
     def math(self, name: str, operands: list[Any]) -> Any:
-        """A function of the math library: its vector form if there is one, else lane by lane."""
-        b, n = self.builder, len(operands)
-        if self.width > 1 and (vector := vector_function(name, self.bits, n)):
-            return b.call(self.function(vector, self.type, n), operands)
+        """A function of the math library: for one register by that of vectors, if the system has it; else written out.
+
+        What is neither there nor written is called lane by lane.
+        """
+        library = self.width > 1 and vector_function(name, self.bits, len(operands))
+        if self.width > 1 and name in FUNCTIONS and not (library and self.width == target().lanes(self.bits)):
+            return self.builder.call(vector_code(self.module, name, self.bits, self.width), operands)
+        if library:
+            return self.by_library(library, operands)
         return self.one_by_one(name + ("f" if self.bits == 32 else ""), operands)
+
+    def by_library(self, name: str, operands: list[Any]) -> Any:
+        """A function of the vector math library, which takes a register."""
+        lanes = target().lanes(self.bits)
+        register = ir.VectorType(REAL[self.bits], lanes)
+        function = self.function(name, register, len(operands))
+        return by_register(self.builder, lambda parts: self.builder.call(function, parts), operands, lanes)
 
     def one_by_one(self, name: str, operands: list[Any]) -> Any:
         """A function of plain numbers, called for each lane."""

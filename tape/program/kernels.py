@@ -46,13 +46,15 @@ class Compiled:
         workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
     """
 
-    def __init__(self, layout: Layout, level: int = 2):
-        fused, kernels = _jit("fused"), _jit("kernels")
-        writer = fused.Writer(task_of(layout))
-        self.engine, self.address = kernels.compile_kernel(writer.text(), level)
-        self.header = fused.HEADER
+    def __init__(self, layout: Layout, tier: str = "optimised"):
+        fused, kernels, task = _jit("fused"), _jit("kernels"), task_of(layout)
         self.blocks = layout.blocks
         self._length = layout.group.size // max(self.blocks, 1)
+        many = task.size != 1
+        writer = fused.Writer(task, width_of(task.bits, self._length, tier) if many else 1)
+        level = 0 if tier == "quick" and not many else 2
+        self.engine, self.address = kernels.compile_kernel(writer.text(), level, lines=many)
+        self.header = fused.HEADER
         self.vectors = -(-self._length // writer.width)
         self.workspace_bytes = writer.workspace_bytes
 
@@ -60,6 +62,12 @@ class Compiled:
         """The first words of a table, and what must live as long as it."""
         workspace, start = aligned(self.workspace_bytes)
         return [0, self.vectors, self._length, start, 0, self.blocks], workspace
+
+
+def width_of(bits: int, length: int, tier: str) -> int:
+    """How many of so many numbers are taken at a time: two registers if they are many, so that one need not wait."""
+    lanes = _jit("platform").target().lanes(bits)
+    return lanes if tier == "quick" or length < 4 * lanes else 2 * lanes
 
 
 class Interpreted:
@@ -114,4 +122,4 @@ def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     """A group made ready in the wanted tier."""
     if tier == "interpret" and interpretable(layout):
         return Interpreted(layout)
-    return Compiled(layout, 0 if tier == "quick" and layout.group.size == 1 else 2)
+    return Compiled(layout, tier)

@@ -12,7 +12,7 @@ from .kernels import Compiled, Interpreted
 
 ENOUGH = 1 << 21
 """A kernel that evaluates fewer records, counted with their elements, is not worth a second thread."""
-SMALLEST = 1 << 10
+SMALLEST = 1 << 9
 """No thread gets fewer vectors."""
 
 _pool: ThreadPoolExecutor | None = None

@@ -17,6 +17,10 @@ NUMBER = {INTERPRET: 3.2e-9, QUICK: 0.6e-9, OPTIMISED: 0.4e-9}
 """Seconds that a replay takes for each record of numbers."""
 CALL, ELEMENT = 7e-7, 6e-10
 """Seconds that NumPy takes for each record of arrays, and for each of its elements."""
+WIDE, SAVED = 5e-4, 3e-11
+"""Seconds that compiling for two registers at a time takes for each record of arrays, and saves for each element."""
+MANY = 1 << 18
+"""So many elements are taken two registers at a time from the first."""
 AT_ONCE = 0.1
 """A kernel of arrays that takes fewer seconds to compile is compiled before it first runs."""
 
@@ -25,7 +29,7 @@ def first_tier(group: Group) -> str:
     """The tier that a group begins in."""
     if group.size == 1 or group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE:
         return INTERPRET
-    return OPTIMISED
+    return OPTIMISED if group.size >= MANY else QUICK
 
 
 def next_tier(group: Group, tier: str, one_by_one: bool = False) -> tuple[str, int] | None:
@@ -35,6 +39,8 @@ def next_tier(group: Group, tier: str, one_by_one: bool = False) -> tuple[str, i
     """
     if tier == OPTIMISED:
         return None
+    if group.size > 1 and tier == QUICK:
+        return OPTIMISED, int(group.rows_to_compile * WIDE / (max(len(group.rows), 1) * group.size * SAVED)) + 1
     quickly = group.size == 1 and tier == INTERPRET and group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE
     following = QUICK if quickly else OPTIMISED
     numbers = group.size == 1 and not one_by_one
