@@ -28,11 +28,20 @@ class Pass:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel: how many records run in it, over how many elements, and in which tier."""
+    """A kernel: how many records run in it, over how many elements, and in which tier.
+
+    Attributes:
+        loops: what was found to repeat: how often it comes, and of how many records it is.
+    """
 
     records: int
     elements: int
     tier: str
+    loops: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        loops = "".join(f"; {times:,} times the same {records:,}" for times, records in self.loops)
+        return f"{self.records:,} records × {self.elements:,} elements, {self.tier}{loops}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class Statistics:
             ("bytes moved", f"{self.bytes_moved:,}"),
             ("live peak", f"{self.live_peak:,} bytes"),
             ("kernels", f"{len(self.kernels)} ({self.tier}); {self.numpy} records by NumPy"),
-            *((f"  kernel {i}", _kernel_text(k)) for i, k in enumerate(self.kernels[:SHOWN])),
+            *((f"  kernel {i}", str(k)) for i, k in enumerate(self.kernels[:SHOWN])),
             ("guards", f"{self.guards}, missed {self.missed} times"),
             ("replays", f"{self.replays:,}"),
             ("derived programs", f"{self.derived}"),
@@ -101,10 +110,6 @@ class Statistics:
 
 SHOWN = 12
 """Of more kernels, only the first are told one by one."""
-
-
-def _kernel_text(k: Kernel) -> str:
-    return f"{k.records:,} records × {k.elements:,} elements, {k.tier}"
 
 
 def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, derived: int) -> Statistics:
@@ -118,7 +123,7 @@ def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, 
         flops=sum(flops(listing, k) for k in range(len(listing))),
         bytes_moved=sum(_moved(listing, s) for s in steps),
         live_peak=_live_peak(listing, steps),
-        kernels=tuple(Kernel(_records(s), s.group.size, s.tier) for s in steps if isinstance(s, KernelStep)),
+        kernels=tuple(_kernel(s) for s in steps if isinstance(s, KernelStep)),
         numpy=sum(isinstance(s, NumPyStep) for s in steps),
         guards=len(listing.guards),
         replays=replays,
@@ -139,8 +144,10 @@ def _passes(listing: Listing) -> tuple[tuple[Pass, ...], Listing]:
     return tuple(found), listing
 
 
-def _records(step: KernelStep) -> int:
-    return len({*step.group.rows.tolist(), *(t.row for t in step.group.targets)})
+def _kernel(step: KernelStep) -> Kernel:
+    group = step.group
+    records = len({*group.rows.tolist(), *(t.row for t in group.targets)})
+    return Kernel(records, group.size, step.tier, tuple((x.iterations, x.period) for x in group.loops))
 
 
 def flops(listing: Listing, k: int) -> int:
