@@ -343,3 +343,35 @@ def test_order_four():
 
 def test_the_native_half_is_in_use():
     assert native.jitted("run") is run
+
+
+def test_numpy_warns_again_in_hooks_and_after_a_sweep_through_a_custom_function():
+    states = {}
+
+    def look(name):
+        states[name] = np.geterr()["divide"]
+
+    class Watching(tape.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            look("backward")
+            if g[0] < 0:
+                raise KeyError("no")
+            return g
+
+    x = tape.ones(2, requires_grad=True)
+    y = Watching.apply(x)
+    y.register_hook(lambda g: look("between"))
+    z = Watching.apply(y)
+    x.register_hook(lambda g: look("leaf"))
+    with np.errstate(divide="call"):
+        z.sum().backward(retain_graph=True)
+        look("after")
+        with pytest.raises(KeyError):
+            (-z.sum()).backward()
+        look("failed")
+    assert states == {"backward": "ignore", "between": "call", "leaf": "call", "after": "call", "failed": "call"}

@@ -27,24 +27,27 @@ TENSOR = object()
 """Stands for a tensor among the arguments that a call keeps."""
 
 
-def run(function: type[Function], args: tuple[Any, ...], named: Any = None) -> tuple[BackwardCFunction, Any]:
+def run(
+    function: type[Function], args: tuple[Any, ...], tensors: list[Tensor], named: Any = None
+) -> tuple[BackwardCFunction, Any]:
     """Run forward on tensors and other things: its ctx, and its result, recorded if a gradient may flow.
 
     Arguments that are `named` go to forward as they are, and get no gradient.
     """
     wengert = current()
     recording, where = wengert.recording, wengert.where
-    ctx = function._backward_cls(args, recording)
+    ctx = function._backward_cls(args, tensors, recording)
     wengert.recording, wengert.where = False, None
     try:
         if function._is_separate():
             result = function.forward(*args)
             function.setup_context(ctx, args, result)
+        elif named:
+            result = function._forward()(ctx, *args, **named)
         else:
-            result = function._forward()(ctx, *args, **named or {})
+            result = function._forward()(ctx, *args)
     finally:
         wengert.recording, wengert.where = recording, where
-    tensors = [x for x in args if isinstance(x, Tensor)]
     if isinstance(result, tuple):
         return ctx, tuple(record(ctx, wengert, tensors, result))
     if type(result) is Tensor and not ctx._dirty and not ctx._plain:
@@ -101,16 +104,16 @@ def _seen_through(z: Tensor, x: Tensor, tensors: Sequence[Tensor], several: bool
     """
     if hasattr(x, "_of"):
         return link(z, x, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
+    value = z._data
+    memory = None if type(value) is not np.ndarray else value if value.base is None else owner(value)
     for y in tensors:
-        if y is x or (type(y) is type(z) and _share(z._data, y._data)):
+        if y is x or (memory is not None and type(y) is type(z) and _lies_in(memory, y._data)):
             return link(z, y, (), SEVERAL_CUSTOM if several else CUSTOM_VIEW)
     return z
 
 
-def _share(value: Any, other: Any) -> bool:
-    if not isinstance(value, np.ndarray) or not isinstance(other, np.ndarray):
-        return False
-    return value is other or (value.base is not None and owner(value) is owner(other))
+def _lies_in(memory: np.ndarray, value: Any) -> bool:
+    return value is memory or (value.base is not None and owner(value) is memory)
 
 
 def output_of(wengert: WengertList, handle: int, i: int, value: Any) -> Tensor:
@@ -176,7 +179,7 @@ class Call:
 
     def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Run forward; its results that are tensors, recorded if a gradient may flow."""
-        self.ctx, result = run(self.function, self.arguments(tensors), self.named)
+        self.ctx, result = run(self.function, self.arguments(tensors), list(tensors), self.named)
         return self.take(result)
 
     def take(self, result: Any) -> tuple[Tensor, ...]:
@@ -215,11 +218,15 @@ def changed(x: Tensor, z: Any) -> Tensor:
 def append(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], spec: Any) -> int:
     """Append the record of a custom function, with the spec of its result where there is one alone; its handle."""
     values = ctx._values
-    handle = append_row(wengert, tuple([x if x._node is True else x._node for x in tensors]), values, ctx, spec)
+    refs = tuple([x if x._node is True else x._node for x in tensors])
+    handle = append_row(wengert, refs, values, ctx, spec, 4)
     ctx._recorded(handle)
     if values or ctx.__dict__:
         wengert.entangled |= ctx._entangled()
-        nbytes = sum([v.nbytes for v in values or () if v is not None])
+        nbytes = 0
+        for v in values or ():
+            if v is not None:
+                nbytes += v.nbytes
         if nbytes > LARGE:
             wengert.account(nbytes)
     if handle > wengert.limit:
@@ -227,10 +234,12 @@ def append(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
     return handle
 
 
-def append_row(wengert: WengertList, refs: tuple[Any, ...], values: Any, ctx: Any, spec: Any) -> int:
-    """Append a record of the op whose rules are the ctx's; its handle."""
+def append_row(
+    wengert: WengertList, refs: tuple[Any, ...], values: Any, ctx: Any, spec: Any, depth: int = 2
+) -> int:  # fmt: skip
+    """Append a record of the op whose rules are the ctx's; its handle.  The user is at least `depth` frames above."""
     handle = wengert.next()
-    where = wengert.where or user_frame(sys._getframe(2))
+    where = wengert.where or user_frame(sys._getframe(depth))
     wengert.extend((handle, CUSTOM.code, refs, None, values, None, None, (ctx,), spec, *where))
     return handle
 

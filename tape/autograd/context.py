@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,21 @@ class FunctionCtx(Keeper):
 
     needs_input_grad: tuple[bool, ...]
 
-    def __init__(self, inputs: tuple[Any, ...], recording: bool):
+    def __init__(self, inputs: tuple[Any, ...], tensors: Sequence[Tensor], recording: bool):
         super().__init__()
-        self._inputs: tuple[Spec | None, ...] = tuple([x._spec if isinstance(x, Tensor) else None for x in inputs])
-        self._positions = [i for i, spec in enumerate(self._inputs) if spec is not None]
+        n = len(inputs)
+        if len(tensors) == n:
+            self._inputs: tuple[Spec | None, ...] = tuple([x._spec for x in tensors])
+            self._positions: Sequence[int] = range(n)
+            self.needs_input_grad = tuple([x._node is not None for x in tensors])
+        else:
+            self._inputs = tuple([x._spec if isinstance(x, Tensor) else None for x in inputs])
+            self._positions = [i for i, spec in enumerate(self._inputs) if spec is not None]
+            self.needs_input_grad = tuple([isinstance(x, Tensor) and x._node is not None for x in inputs])
         self._recording = recording
         self._dirty: tuple[Any, ...] = ()
         self._plain: tuple[Any, ...] = ()
         self._materialize = True
-        self.needs_input_grad = tuple([isinstance(x, Tensor) and x._node is not None for x in inputs])
 
     def name(self) -> str:
         """The name of the node, as PyTorch spells it: that of the class, and ``Backward``."""

@@ -23,6 +23,14 @@ __all__ = [
 _signature = functools.lru_cache(256)(inspect.signature)
 
 
+@functools.lru_cache(256)
+def _count(forward: Callable[..., Any]) -> int:
+    """How many arguments a function takes, all by position, if it takes no others."""
+    parameters = _signature(forward).parameters.values()
+    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return len(parameters) if plain else -1
+
+
 class FunctionMeta(type):
     """Gives each function the class of its ctx, which is named after it."""
 
@@ -121,15 +129,17 @@ class Function(metaclass=FunctionMeta):
                 grad and would get none.
         """
         if cls._is_separate():
-            bound = _signature(cls.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, {}
+            if kwargs or len(args) != _count(cls.forward):
+                bound = _signature(cls.forward).bind(*args, **kwargs)
+                bound.apply_defaults()
+                args, kwargs = bound.args, {}
         elif kwargs:
             cls._check_named(kwargs)
-        for x in args:
-            if isinstance(x, Tensor) and type(x).__bind__ is not bind:  # it belongs to a transformation
-                return Call(cls, args, kwargs)([x for x in args if isinstance(x, Tensor)])
-        return run(cls, args, kwargs)[1]
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        for x in tensors:
+            if type(x) is not Tensor and type(x).__bind__ is not bind:  # it belongs to a transformation
+                return Call(cls, args, kwargs)(tensors)
+        return run(cls, args, tensors, kwargs)[1]
 
     @classmethod
     def _check_named(cls, named: dict[str, Any]) -> None:

@@ -74,8 +74,9 @@ class Keeper:
         """Replace the tensors that were kept by their values, and by where they belong."""
         saved, forward = self._saved, self._forward
         tensors = saved if forward is None else (*saved, *forward)
-        self._values = tuple([None if x is None else x._data for x in tensors])
+        self._values = ()
         if tensors:
+            self._values = tuple([None if x is None else x._data for x in tensors])
             places = tuple([_place(x, inputs, outputs) for x in tensors])
             self._saved = places[: len(saved)]
             if forward is not None:
@@ -99,7 +100,7 @@ class Keeper:
 
     def _entangled(self) -> bool:
         """Whether something that was kept may itself hold a place in the history."""
-        for saved in (*self._saved, *(self._forward or ())):
+        for saved in self._saved if self._forward is None else (*self._saved, *self._forward):
             if saved is not None and saved[0] == OTHER and not _is_plain(saved[1]):
                 return True
         return not all(map(_is_plain, self.__dict__.values())) if self.__dict__ else False
@@ -181,7 +182,7 @@ def _place(x: Any, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> Saved | 
             return OUTPUT, i, count_of(x._data), None
     for i, y in enumerate(inputs):
         if x is y:
-            return INPUT, i, count(x) if x._node is True else count_of(x._data), weakref.ref(x)
+            return (INPUT, i, count(x), None) if x._node is True else (INPUT, i, count_of(x._data), weakref.ref(x))
     if x._node is not None:
         return OTHER, x, count(x), None
     return OTHER, None, count_of(x._data), weakref.ref(x)

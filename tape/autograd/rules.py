@@ -44,11 +44,11 @@ class BackwardCFunction(FunctionCtx):
         `g` is the adjoint of the only output, or a `Bundle` of those of several; `row` is the record's, if at hand.
         """
         inputs, positions = self._inputs, self._positions
-        useful = wanted if len(positions) == len(inputs) else tuple([positions[k] for k in wanted])
-        self.needs_input_grad = tuple([i in useful for i in range(len(inputs))])
+        n = len(inputs)
+        useful = wanted if len(positions) == n else tuple([positions[k] for k in wanted])
+        self.needs_input_grad = (True,) * n if len(useful) == n else tuple([i in useful for i in range(n)])
         backward = self._function._backward()
-        parts = g if type(g) is Bundle else (g,)
-        grads = [self._gradient(spec, parts[i]) for i, spec in enumerate(self._outputs)]
+        grads = self._gradients(g)
         wengert = current()
         recording, where, outer = wengert.recording, wengert.where, self._present_row
         wengert.where, self._present_row = None, row  # the user's own lines are what is recorded now
@@ -57,9 +57,18 @@ class BackwardCFunction(FunctionCtx):
         finally:
             wengert.recording, wengert.where, self._present_row = recording, where, outer
         bars = self._checked(result)
-        made = [_fit(bars[i], inputs[i], i, self._title) if i in useful else None for i in positions]
+        title = self._title
+        made = [_fit(bars[i], inputs[i], i, title) if i in useful else None for i in positions]
         # Without recording a copy, because the sweep takes it for its own and the user may still hold the memory.
         return made if recording else [bar._data.copy() if type(bar) is Tensor else bar for bar in made]
+
+    def _gradients(self, g: Any) -> list[Tensor | None]:
+        """The gradients of the outputs, from the adjoint of the only one or the bundle of those of several."""
+        if type(g) is Bundle:
+            return [self._gradient(spec, g[i]) for i, spec in enumerate(self._outputs)]
+        return [
+            self._gradient(self._outputs[0], g) if isinstance(g, Tensor) else wrap(g.copy(), None, self._outputs[0])
+        ]
 
     def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
         """The gradient of one output, in memory of its own."""

@@ -78,11 +78,13 @@ class Run:
     Attributes:
         contributions: how the rules of a record are run that has no kernel.
         execute: how steps are run where somebody watches, or None.
+        quiet: what keeps NumPy from warning while rules run in Python, from the first that does so.
         readers: by position, the leaves that no record before it contributes to.
     """
 
     contributions = staticmethod(contributions)
     execute: Steps | None = None
+    quiet: np.errstate | None = None
 
     def __init__(
         self,
@@ -180,11 +182,20 @@ class Run:
     def go(self) -> None:
         """Lower and run until nothing is left."""
         address = self.work.address
-        while (status := lower(address)) != DONE:
-            if status in (STOP, FULL):
-                self.run_steps()
-            self.serve(status)
-        self.run_steps()
+        try:
+            while (status := lower(address)) != DONE:
+                if status in (STOP, FULL):
+                    self.run_steps()
+                self.serve(status)
+            self.run_steps()
+        finally:
+            self.speak()
+
+    def speak(self) -> None:
+        """Let NumPy warn again: of what the user's own functions do, and of what comes after the sweep."""
+        if self.quiet is not None:
+            self.quiet.__exit__(None, None, None)
+            self.quiet = None
 
     def serve(self, status: int) -> None:
         """Do what lowering asked for."""
@@ -276,6 +287,7 @@ class Run:
         slot = work.row_slots.item(position) - 1
         chain = self.wengert.hooks.get(row[HANDLE]) if self.wengert.hooks else None
         if self.flags.size and self.flags[position] & STOPS:
+            self.speak()
             self.call_hooks(chain, row, slot)
             if len(self.wengert.hooks) != self.hooked:
                 self.flag_hooks()
@@ -291,9 +303,11 @@ class Run:
         g = self.array(slot, row[SPEC])
         rule = partial(surrounded, chain, self.contributions) if chain and chain.surrounds() else self.contributions
         given: set[int] = set()
-        with np.errstate(all="ignore"):
-            for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.wanted, False):
-                self.deposit(ref, bar, given)
+        if self.quiet is None:
+            self.quiet = np.errstate(all="ignore")
+            self.quiet.__enter__()
+        for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.wanted, False):
+            self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
         for leaf in self.readers.pop(position, ()):
@@ -304,6 +318,7 @@ class Run:
         slot = self.leaf_slots.get(key(leaf))
         if slot is not None and not self.work.slots[slot, FRESH]:
             del self.leaf_slots[key(leaf)]
+            self.speak()
             assert self.early is not None, "leaves are looked for only then"
             self.early(leaf, [plain(self.arrays.pop(slot))])
 
@@ -364,9 +379,12 @@ def plain(array: np.ndarray) -> Any:
 
 def own(bar: Any, given: set[int]) -> np.ndarray:
     """An array that nobody else refers to, in C order: the rule's own result where it is one."""
-    array = np.asarray(bar)
-    fresh = array.base is None and array.flags.c_contiguous and array.flags.writeable and array is bar
-    if not fresh or id(array) in given:
+    array = bar
+    if type(bar) is not np.ndarray or bar.base is not None or id(bar) in given or not _is_plain(bar.flags):
         array = np.array(bar, order="C")
     given.add(id(array))
     return array
+
+
+def _is_plain(flags: Any) -> bool:
+    return bool(flags.c_contiguous and flags.writeable)
