@@ -110,6 +110,33 @@ def test_an_error_function_and_its_derivative_share_an_exponential():
     assert instructions(lambda x: tape.erf(x) * tape.exp(-tape.square(x))) < instructions(tape.erf) + 20
 
 
+@pytest.mark.parametrize(
+    ("factor", "adjoint_first", "expected"),
+    [(2.0, True, 0), (0.0, True, 0), (-3.0, False, 0), (np.inf, True, 1), (np.nan, True, 1), (0.0, False, 1)],
+)
+def test_chain_products_with_a_finite_factor_need_not_look_for_zeros(factor, adjoint_first, expected):
+    chain_mul = REGISTRY["chain_mul"]
+    code = code_of(lambda x: chain_mul(x, factor) if adjoint_first else chain_mul(factor, x), np.ones(100))
+    assert code.count("fcmp") == expected
+
+
+def test_chain_products_in_loops_are_plain_only_where_all_iterations_allow_it():
+    chain_mul, factors = REGISTRY["chain_mul"], np.full(400, 2.0)
+
+    def f(x):
+        for k in range(400):
+            x = chain_mul(x, 2.0 if k != 7 else np.inf) + 1.0 - x
+        return x
+
+    x = np.array([0.0, -1.0, 0.5] * 20)
+    factors[7] = np.inf
+    expected = x
+    with np.errstate(all="ignore"):
+        for factor in factors:
+            expected = np.where(expected == 0, 0.0, expected * factor) + 1.0 - expected
+        np.testing.assert_array_equal(tape.record(f, x, tier="optimised")(x), expected)
+
+
 def test_many_elements_are_taken_two_registers_at_a_time():
     lanes = target().lanes(64)
     assert f"<{2 * lanes} x double>" in code_of(lambda x: x * x, np.ones(4 * lanes))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
 
 from ops import REGISTRY
 
+from .groups import Group
 from .layout import Layout
 
 ALIGN = 64
@@ -32,8 +34,23 @@ def task_of(layout: Layout) -> Any:
             how = "each" if many else "one" if target.how in ("each", "pack") else target.how
             outputs.append(task.Output(int(layout.place[value]), how, start + i, address))
     constants = [bool(c) if isinstance(c, (bool, np.bool_)) else float(c) for c in layout.constants]
-    codes = layout.listing.code[group.rows]
-    return task.Task(group.bits, group.size, inputs, constants, codes, layout.operands(), group.loops, outputs)
+    operands = layout.operands()
+    codes = plain_products(group, operands.reshape(-1, 3), layout.listing.code[group.rows], len(inputs), constants)
+    return task.Task(group.bits, group.size, inputs, constants, codes, operands, group.loops, outputs)
+
+
+def plain_products(group: Group, operands: np.ndarray, codes: np.ndarray, given: int, constants: list[Any]) -> Any:
+    """Opcodes, with the chain rule's products as plain ones where a factor is finite: no 0 meets anything infinite."""
+    known = given + len(constants)
+    finite, nonzero = np.zeros(known + 1, dtype=np.bool_), np.zeros(known + 1, dtype=np.bool_)
+    finite[given:known] = [math.isfinite(c) for c in constants]
+    nonzero[given:known] = [c != 0 for c in constants]
+    adjoint, partial = np.minimum(operands[:, :2], known).T
+    plain = (codes == REGISTRY["chain_mul"].code) & (finite[partial] | (finite & nonzero)[adjoint])
+    for loop in group.loops:
+        rows = plain[loop.start : loop.end].reshape(loop.times, loop.period)
+        rows &= rows.all(axis=0)
+    return np.where(plain, REGISTRY["mul"].code, codes)
 
 
 class Compiled:
