@@ -210,7 +210,7 @@ class CompiledFunction:
         try:
             path.program.expect(call.given)
             return path.program.run(call.given)
-        except Exception:  # most likely GuardMissed: rounding decides, and a kernel rounds otherwise than NumPy
+        except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             return self._eager(args, kwargs, call)
 
     def _recorded(self, args: Any, kwargs: Any, call: Call, paths: Paths) -> tuple[Listing, Results]:
