@@ -65,12 +65,17 @@ def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress
                 raise _unknown("a custom function has returned a view of it, and only the function knows which")
             tangents[id(view)] = _replayed(tangents[id(above.parent)], above)
             found.append((view, tangents[id(view)]))
+    tops = []
     for x, x_dot in found:
         outer = worn(x)
         if outer is None or live(outer) is not x:
             dress(x, _moved_out(x), x_dot)
+            tops.append(x)
         else:
             dress(outer, x, x_dot)
+            tops.append(outer)
+    for view in tops[1:]:
+        view._held = tops[0]  # as the view held its base before
 
 
 def _views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:

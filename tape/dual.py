@@ -24,7 +24,6 @@ from .adopting import adopt as begin_to_move, worn
 from .functions import FUNCTIONS
 from .history import components, requires_grad
 from .indexing import plain_index
-from .inplace import names
 from .level import Layer, Level, innermost, live
 from .location import user_frame
 from .rebase import assign, check_free, last_of
@@ -145,11 +144,11 @@ class Dual(Layer):
     @property
     def _base(self) -> Tensor | None:
         """The tensor whose memory this is a view of, moving as it does; None where it is no view."""
-        base, moving = self._primal._base, self._tangent
-        if base is None or moving is None or moving._base is None:
-            return base
-        held = worn(base)
-        return make(base, moving._base, self._level) if held is None else held
+        base, moving = self._primal._base, live(self._tangent)
+        held = None if base is None else worn(base)
+        if base is None or held is not None:
+            return held
+        return make(base, moving._base, self._level) if type(moving) is Tensor and moving._is_view() else base
 
     def __repr__(self) -> str:
         shown = repr(self._primal)
@@ -304,17 +303,21 @@ def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
     begin_to_move(target, still, dress)
 
 
-def _inplace(compute: Callable[..., Any], operation: str) -> Callable[..., Tensor]:
-    def change(self: Dual, *args: Any, **kwargs: Any) -> Tensor:
-        last = last_of(current())
-        if current().recording:
-            for part in components(self):
-                if part._node is not None:
-                    check_free(part, operation)
-        with _on_the_users_line():
-            return _put(self, dual_like(self, compute(self, *args, **kwargs)), operation, last)
+def _alter(
+    self: Dual, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Tensor:
+    """Put what a function makes of a dual in its place, with its tangent."""
+    last = last_of(current())
+    if current().recording:
+        for part in components(self):
+            if part._node is not None:
+                check_free(part, operation)
+    with _on_the_users_line():
+        return _put(self, dual_like(self, compute(self, *args, **named)), operation, last)
 
-    return change
+
+def _inplace(compute: Callable[..., Any], operation: str) -> Callable[..., Tensor]:
+    return lambda self, *args, **named: _alter(self, operation, compute, args, named)
 
 
 def dual_like(target: Tensor, value: Any) -> Tensor:
@@ -335,12 +338,7 @@ def _setitem(self: Dual, index: Any, value: Any) -> Tensor:
     return ops.index_put(self, value, index=plain_index(index, own=True))
 
 
-for _name, _function in names().items():
-    if hasattr(Tensor, f"{_name}_"):
-        setattr(Dual, f"{_name}_", _inplace(_function, f"{_name}_()"))
-for _op in REGISTRY.values():
-    if hasattr(Tensor, f"__i{_op.symbol}__"):
-        setattr(Dual, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name], f"{_op.name}_()"))
+Dual.__alter__ = _alter  # type: ignore[method-assign,assignment]
 _others: dict[str, Callable[..., Any]] = {
     "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
 }  # fmt: skip

@@ -59,11 +59,13 @@ class Tensor(Operators):
     _silent = False
     _was: Any = None
     _worn: Any = None
+    _held: Any = None
 
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
         __bind__: Any  # given by the room that records
+        __alter__: Any  # given by the room about operations in place
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...  # what the rooms add

@@ -131,6 +131,27 @@ def test_a_buffer_with_views_takes_tangents_that_differ_from_lane_to_lane():
     assert of_base.tolist() == vs.transpose(1, 2).tolist()
 
 
+def test_a_view_keeps_the_base_that_moves_with_it():
+    view = tape.zeros(2, 2).T
+
+    def push(v):
+        with fw.dual_level():
+            view.copy_(fw.make_dual(tape.ones(2, 2), v))
+            later = view[0]
+            return tangent(view._base), tangent(later)
+
+    vs = tape.arange(8.0).reshape(2, 2, 2)
+    of_base, of_row = vmap(push)(vs)
+    assert of_base.tolist() == vs.transpose(1, 2).tolist()
+    assert of_row.tolist() == vs[:, 0].tolist()
+    with fw.dual_level():
+        view[0].add_(moving())
+        assert tangent(view._base).tolist() == [[1.0, 0.0], [2.0, 0.0]]
+        own = view[0] * 1.0
+        assert own._base is None
+        assert tangent(own[:1]._base).tolist() == [1.0, 2.0]
+
+
 def test_views_of_another_direction_are_not_lost():
     base = tape.zeros(2)
 
