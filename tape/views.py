@@ -62,17 +62,15 @@ class Views:
         owners: the tensor and its detached twins, which share the memory but know views of their own.
         up: the `Views` that the tensor is itself among.
         known: the views that have been noted, by identity.
-        others: how many references to this are of something else than views.
     """
 
-    __slots__ = ("__weakref__", "known", "limit", "others", "owners", "up")
+    __slots__ = ("__weakref__", "known", "limit", "owners", "up")
 
     def __init__(self, owner: Tensor, up: weakref.ref[Views] | None):
         self.owners = [weakref.ref(owner)]
         self.up = up
         self.known: dict[int, weakref.ref[Tensor]] = {}
         self.limit = 16
-        self.others = 0
 
     def note(self, view: Tensor) -> None:
         """Remember a view; now and then forget those that are gone."""
@@ -118,14 +116,11 @@ _NOBODY = untraced(_nobody)
 
 def children(tensor: Tensor) -> list[Tensor]:
     """The views of a tensor that are alive."""
-    if getattr(tensor, "_views", None) is None or (holders := _holders(tensor) - _NOBODY) == 0:
+    if getattr(tensor, "_views", None) is None or _holders(tensor) == _NOBODY:
         return []
-    found = tensor._views.noted()
-    if holders > len(found) + tensor._views.others:
+    if not WATCH.on:
         watch()
-        found = tensor._views.noted()
-        tensor._views.others = max(0, holders - len(found))
-    return found
+    return tensor._views.noted()
 
 
 class Watch:
@@ -287,7 +282,7 @@ def link(view: Tensor, parent: Tensor, steps: Steps, bar: str | None) -> Tensor:
 
 def twin(tensor: Tensor, other: Tensor) -> Tensor:
     """Let a tensor on the same memory that is no view of it, such as a detached one, be found with its views."""
-    if tensor._spec.shape or getattr(tensor, "_among", None) is not None:
+    if type(tensor._data) is np.ndarray or getattr(tensor, "_among", None) is not None:
         views_of(tensor).join(other)
     return other
 

@@ -91,13 +91,15 @@ class Writer:
         Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never, nor another that
         has an element at several places; not the result
         of `grad`, which may share its memory with others; not one with a history that shares its memory with
-        ``.data``: what a change nobody notices does to a gradient depends on what each rule reads.
+        ``.data``: what a change nobody notices does to a gradient depends on what each rule reads; not one of several
+        results that retains its gradient, or a view of it, after whose change PyTorch 2.13 crashes.
         """
         x = self.pick()
         sharing = self.sharing([x]) if x else set()
         if x is None or any(repeats(self.at(n)) for n in sharing):
             return None
         silent = sharing & self.bare and any(self.at(n).requires_grad for n in sharing)
+        silent = silent or any(self.among(n, self.parts) and self.among(n, self.watched) for n in sharing)
         return None if silent or sharing & self.given else x
 
     def apart(self, x: str, y: str) -> bool:
