@@ -30,6 +30,56 @@ def storage_of(tensor: Tensor) -> tuple[np.ndarray, int]:
     return flat, start
 
 
+class Storage:
+    """The memory that a tensor looks at, or a part of: whose it is, and how much.
+
+    >>> import tape
+    >>> x = tape.zeros(2, 3)
+    >>> len(x[1].storage()), x[1].untyped_storage().nbytes()
+    (6, 48)
+    >>> x[1].storage().data_ptr() == x.storage().data_ptr()
+    True
+    """
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, memory: np.ndarray):
+        self._memory = memory
+
+    def data_ptr(self) -> int:
+        """Where the memory begins."""
+        return int(self._memory.ctypes.data)
+
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        return self._memory.nbytes
+
+    def size(self) -> int:
+        """Number of elements; of bytes where it is untyped."""
+        return self._memory.size
+
+    __len__ = size
+
+    def tolist(self) -> list[Any]:
+        """The elements, in the order of the memory."""
+        return self._memory.tolist()  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"Storage({self.size()} of {self._memory.dtype} at {self.data_ptr():#x})"
+
+
+@method
+def storage(self: Tensor) -> Storage:
+    """The memory that the tensor looks at, in elements of its dtype."""
+    return Storage(storage_of(self)[0])
+
+
+@method
+def untyped_storage(self: Tensor) -> Storage:
+    """The memory that the tensor looks at, in bytes."""
+    return Storage(storage_of(self)[0].view(np.uint8))
+
+
 @method
 def storage_offset(self: Tensor) -> int:
     """How many elements lie before the first one in the tensor's memory."""

@@ -155,3 +155,18 @@ def test_new_makes_tensors_of_the_same_dtype():
     assert (x.new(2, 3).shape, x.new(2).dtype, x.new([1, 2]).tolist(), x.new(x.size()).shape) == (
         (2, 3), tape.int32, [1, 2], (1,),
     )  # fmt: skip
+
+
+def test_whose_memory_a_tensor_looks_at():
+    x = tape.zeros(2, 3)
+    row, column = x[1], x[:, 1:2]
+    for view in (row, column, x.detach(), x.T):
+        assert view.storage().data_ptr() == x.untyped_storage().data_ptr() == x.data_ptr()
+        assert len(view.storage()) == view.storage().size() == 6
+        assert view.untyped_storage().nbytes() == view.untyped_storage().size() == 48
+    row.add_(1.0)
+    assert column.storage().tolist() == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    assert x.clone().storage().data_ptr() != x.storage().data_ptr()
+    with tape.autograd.forward_ad.dual_level():
+        dual = tape.autograd.forward_ad.make_dual(x, tape.ones(2, 3))
+        assert dual.storage().data_ptr() == x.storage().data_ptr()
