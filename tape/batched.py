@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops import REGISTRY
 from ops.core import shape_of
 
 from . import redraw, restriding
@@ -17,7 +16,6 @@ from .functions import FUNCTIONS
 from .history import components
 from .hooks import register_hook
 from .indexing import LayeredIndex, plain_index
-from .inplace import names
 from .level import Layer, innermost, live
 from .rebase import assign, check_free, last_of
 from .record import wrap
@@ -169,19 +167,27 @@ def _take_over(target: Batched, held: Tensor, below: Tensor) -> None:
         target._primal = ops.clone(below)
 
 
+def _alter(
+    self: Batched, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Tensor:
+    """Put what a function makes of a batched tensor in its place."""
+    if not self._level.alive:
+        return self._primal.__alter__(operation, compute, args, named)
+    wengert = current()
+    last = last_of(wengert)
+    for part in components(self) if wengert.recording else ():
+        if part._node is not None:
+            check_free(part, operation)
+    return _put(self, compute(self, *args, **named), operation, last)
+
+
 def _inplace(compute: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """The method that does in place what a function computes."""
-    operation = f"{name}()"
 
-    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
+    def change(self: Batched, *args: Any, **named: Any) -> Tensor:
         if not self._level.alive:
-            return getattr(self._primal, name)(*args, **kwargs)
-        wengert = current()
-        last = last_of(wengert)
-        for part in components(self) if wengert.recording else ():
-            if part._node is not None:
-                check_free(part, operation)
-        return _put(self, compute(self, *args, **kwargs), operation, last)
+            return getattr(self._primal, name)(*args, **named)
+        return _alter(self, f"{name}()", compute, args, named)
 
     return change
 
@@ -242,11 +248,7 @@ def _redrawn(name: str) -> Callable[..., Tensor]:
 
 Batched.__adopt__ = _adopt  # type: ignore[attr-defined]
 Batched.assign = _put  # type: ignore[method-assign,assignment]
-for _name, _function in names().items():
-    setattr(Batched, f"{_name}_", _inplace(_function, f"{_name}_"))
-for _op in REGISTRY.values():
-    if _op.symbol and hasattr(Tensor, f"__i{_op.symbol}__"):
-        setattr(Batched, f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name], f"__i{_op.symbol}__"))
+Batched.__alter__ = _alter
 _ASSIGNING: dict[str, Callable[..., Any]] = {
     "copy_": _copied, "fill_": _copied, "zero_": lambda self: _copied(self, 0.0), "__setitem__": _set,
 }  # fmt: skip

@@ -188,6 +188,21 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return z if out is None else store(z, out, "div")
 
 
+def polygamma(n: int, input: Any) -> Tensor:
+    """The n-th derivative of `digamma`; the order comes first, as everywhere.
+
+    >>> import tape
+    >>> tape.polygamma(1, tape.tensor([1.0]))
+    tensor([1.6449])
+    """
+    if isinstance(n, Tensor):
+        raise TypeError("polygamma() takes the order first, a number: polygamma(n, x), or x.polygamma(n)")
+    return as_tensor(ops.polygamma(input, n=n) if n else ops.digamma(input))
+
+
+function_only(polygamma)
+
+
 def _spread(name: str, what: str) -> None:
     """``var`` and its like, with PyTorch's ``unbiased`` in the place of the correction."""
 

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops import REGISTRY, Op
+from ops import Op
 from ops.batching import LanesDiffer
 from ops.core import in_dtype
 
 from .adopting import adopt as begin_to_move, worn
-from .functions import FUNCTIONS
 from .history import components, requires_grad
 from .indexing import plain_index
 from .level import Layer, Level, innermost, live
@@ -245,15 +244,19 @@ def _on_the_users_line() -> Iterator[None]:
 
 def _put(target: Dual, result: Tensor, operation: str, last: int) -> Dual:
     """Write a result that was computed after record `last` into a dual's memory, and its tangent into the tangent's."""
-    level = innermost((result,))
-    if level is not None and (not target._level.alive or level.depth > target._level.depth):
-        adopt(target, level, result)
-    primal, tangent = parts(result, target._level)
-    _write(parts(target, target._level)[0], primal, operation, last)
-    if target._tangent is None or (tangent is not None and _gains_layers(target._tangent, tangent)):
-        target._tangent = tangent if tangent is None else ops.clone(tangent)
+    level, held = innermost((result,)), live(target)
+    if isinstance(level, Direction) and not (isinstance(held, Dual) and held._level.depth >= level.depth):
+        adopt(held, level, result)
+        held = live(target)
+    if not isinstance(held, Dual):
+        _write(held, result, operation, last)
+        return target
+    primal, tangent = parts(result, held._level)
+    _write(parts(held, held._level)[0], primal, operation, last)
+    if held._tangent is None or (tangent is not None and _gains_layers(held._tangent, tangent)):
+        held._tangent = tangent if tangent is None else ops.clone(tangent)
     else:
-        _write(target._tangent, zeros(primal) if tangent is None else tangent, operation, last)
+        _write(held._tangent, zeros(primal) if tangent is None else tangent, operation, last)
     return target
 
 
@@ -338,7 +341,7 @@ def _setitem(self: Dual, index: Any, value: Any) -> Tensor:
     return ops.index_put(self, value, index=plain_index(index, own=True))
 
 
-Dual.__alter__ = _alter  # type: ignore[method-assign,assignment]
+Dual.__alter__ = _alter
 _others: dict[str, Callable[..., Any]] = {
     "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
 }  # fmt: skip

@@ -30,14 +30,13 @@ Compute = Callable[..., Any]
 
 
 def adopted(tensor: Tensor, operation: str, operands: Iterable[Any]) -> bool:
-    """Whether the tensor is of a kind, or an operand has made it of one, whose own method is to be called instead.
+    """Whether an operand has made the tensor one of its own kind, whose method is to be called instead.
 
     Raises:
         RuntimeError: if the tensor was made in inference mode, and this is outside of it.
     """
     if isinstance(tensor, Layer):
-        own = getattr(type(tensor), operation.removesuffix("()"), None)
-        return own is not None and own is not getattr(Tensor, operation.removesuffix("()"))
+        return False
     for x in operands:
         if type(x) is not Tensor and isinstance(x, Tensor) and hasattr(x, "__adopt__") and x.__adopt__(tensor):
             return True
@@ -47,7 +46,10 @@ def adopted(tensor: Tensor, operation: str, operands: Iterable[Any]) -> bool:
 
 
 def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
-    """Put what `compute` makes of a tensor in its place, and record it if a gradient may flow."""
+    """Put what `compute` makes of a tensor in its place, and record it if a gradient may flow.
+
+    Every method in place comes here by ``tensor.__alter__``: other kinds of tensors have their own.
+    """
     if is_tracked(tensor, (*args, *named.values())):
         return change(tensor, operation, lambda x: compute(x, *args, **named))
     wengert = current()
@@ -61,6 +63,9 @@ def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...
     return tensor
 
 
+Tensor.__alter__ = alter
+
+
 def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
     """The method that does in place what a function computes."""
     operation = f"{name}_()"
@@ -68,7 +73,7 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if adopted(self, operation, (*args, *kwargs.values())):
             return getattr(self, change.__name__)(*args, **kwargs)
-        return alter(self, operation, compute, args, kwargs)
+        return self.__alter__(operation, compute, args, kwargs)
 
     change.__name__ = f"{name}_"
     change.__doc__ = f"`{name}` in place; returns the tensor itself."
@@ -77,7 +82,7 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
 
 KEEP_SHAPE = (
     "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "clip", "cumprod", "cumsum", "float_power",
-    "index_add", "index_fill", "lerp", "renorm", "scatter", "scatter_add", "tril", "triu",
+    "index_add", "index_fill", "lerp", "renorm", "tril", "triu",
 )  # fmt: skip
 """The functions, beside those that work element by element, whose result has the shape of their first argument."""
 
@@ -93,9 +98,14 @@ def names() -> dict[str, Compute]:
     """The functions that can be done in place, under all of their names."""
     chosen = [FUNCTIONS[name] for name in FUNCTIONS if name in KEEP_SHAPE or _by_elements(name)]
     same = set(map(id, chosen))
-    return {name: function for name, function in FUNCTIONS.items() if id(function) in same}
+    return {name: function for name, function in FUNCTIONS.items() if id(function) in same and name not in ORDERED}
 
 
+ORDERED = frozenset({"polygamma"})
+"""Functions whose first argument is not the tensor, as it is that of their methods."""
+
+for _name in ORDERED:
+    method(inplace(_name, getattr(Tensor, _name)))
 for _name, _function in names().items():
     method(inplace(_name, _function))
 
@@ -122,7 +132,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
     if adopted(self, "copy_()", (src,)):
         return self.copy_(src)
-    return alter(self, "copy_()", _copy, (src,), {})
+    return self.__alter__("copy_()", _copy, (src,), {})
 
 
 @method
@@ -137,7 +147,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise RuntimeError(f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part")
     if repeats(self):
         return fill(self, value, "fill_()")
-    return alter(self, "fill_()", _fill, (value,), {})
+    return self.__alter__("fill_()", _fill, (value,), {})
 
 
 @method
@@ -152,7 +162,7 @@ def zero_(self: Tensor) -> Tensor:
         return self.zero_()
     if repeats(self):
         return fill(self, 0, "zero_()")
-    return alter(self, "zero_()", REGISTRY["zero"], (), {})
+    return self.__alter__("zero_()", REGISTRY["zero"], (), {})
 
 
 NOT_AUGMENTED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})

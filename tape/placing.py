@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.index import cells_along
 
 from .calls import adaptor, axis_of, derived
 from .creation import as_tensor
@@ -68,6 +69,42 @@ def put(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Ten
     return ops.reshape(ops.index_put(flat, source, index=places, accumulate=accumulate), shape=input._spec.shape)
 
 
+def _reaching(index: Any, src: Any) -> tuple[np.ndarray, Tensor]:
+    """Indices as an array, and values for them: of a larger source its first ones, or one number again and again."""
+    places, source = plain_index(index, own=True), as_tensor(src)
+    if not source._spec.shape:
+        source = ops.broadcast_to(source, shape=places.shape)
+    elif places.shape != source._spec.shape:
+        source = ops.getitem(source, index=tuple(map(slice, places.shape)))
+    return places, source
+
+
+@adaptor
+def scatter(
+    input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """The input with ``src``, or one number, put at ``z[index[i, j], j]`` for dimension 0, and so on.
+
+    ``reduce`` may be ``"add"`` or ``"multiply"``.  Where an index repeats the last value stays.
+
+    >>> import tape
+    >>> tape.zeros(2, 3).scatter(1, tape.tensor([[0], [2]]), 5.0)
+    tensor([[5., 0., 0.],
+            [0., 0., 5.]])
+    """
+    axis, (places, source) = axis_of(input, dim), _reaching(index, value if src is None else src)
+    if reduce is not None:
+        _check_reduction("scatter", reduce, ("add", "multiply"))
+        return ops.scatter_reduce(input, axis, places, source, "sum" if reduce == "add" else "prod", True)
+    return ops.index_put(input, source, index=cells_along(places, axis))
+
+
+@adaptor
+def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
+    """The input with ``src`` added at ``z[index[i, j], j]`` for dimension 0, and so on."""
+    return ops.scatter_add(input, *_reaching(index, src), axis=axis_of(input, dim))
+
+
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
@@ -90,10 +127,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
     tensor([7., 2., 4.])
     """
     _check_reduction("scatter_reduce", reduce, REDUCTIONS)
-    index, source = plain_index(index, own=True), as_tensor(src)
-    if index.shape != source._spec.shape:
-        source = ops.getitem(source, index=tuple(map(slice, index.shape)))
-    return ops.scatter_reduce(input, axis_of(input, dim), index, source, reduce, include_self)
+    return ops.scatter_reduce(input, axis_of(input, dim), *_reaching(index, src), reduce, include_self)
 
 
 @adaptor
@@ -105,7 +139,9 @@ def index_reduce(input: Tensor, dim: int, index: Any, source: Any, reduce: str, 
     )
 
 
-for _name in ("scatter_reduce", "index_reduce", "index_put", "index_copy", "masked_scatter", "put"):
+for _name in (
+    "scatter", "scatter_add", "scatter_reduce", "index_reduce", "index_put", "index_copy", "masked_scatter", "put",
+):  # fmt: skip
     method(inplace(_name, FUNCTIONS[_name]))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .batch import active, check_redraw
-from .inplace import alter
 from .random import generator as default
 from .record import wrap
 from .tensor import Tensor, method
@@ -26,7 +25,7 @@ def _drawing(name: str, draw: Draw, doc: str) -> None:
             numbers = draw(generator or default(), shape, *args, **named)
             return wrap(np.asarray(numbers).astype(dtype)[()])
 
-        return alter(self, f"{name}_()", compute, (), {})
+        return self.__alter__(f"{name}_()", compute, (), {})
 
     change.__name__ = f"{name}_"
     change.__doc__ = f"{doc}  Returns the tensor itself."

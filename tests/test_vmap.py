@@ -251,7 +251,7 @@ def test_duals_by_hand():
         assert_allclose(vmap(push)(X, X), cosine * X)
         assert_allclose(vmap(push, in_dims=(None, 0))(X[1], tape.eye(2)), np.diag(cosine[1]))
         assert vmap(lambda x: (x, forward_ad.unpack_dual(x).tangent), out_dims=(0, None))(X)[1] is None
-        with pytest.raises(RuntimeError, match="at the same level already"):
+        with pytest.raises(RuntimeError, match="already has a forward gradient at the same level"):
             vmap(lambda x: forward_ad.make_dual(forward_ad.make_dual(x, x), x))(X)
 
 
