@@ -15,8 +15,9 @@ from .shape import cases_of, reshape
 
 def _as_strided(x: Any, *, size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> Any:
     x = np.ascontiguousarray(x)
-    strides = tuple(s * x.itemsize for s in stride)
-    z: Any = np.ndarray(size, x.dtype, x, offset * x.itemsize, strides) if math.prod(size) else np.empty(size, x.dtype)
+    if not math.prod(size):
+        return x.reshape(-1)[:0].reshape(size)
+    z: Any = np.ndarray(size, x.dtype, x, offset * x.itemsize, tuple(s * x.itemsize for s in stride))
     z.flags.writeable = x.flags.writeable
     return z[()]
 

@@ -16,7 +16,7 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
-from .bars import Barred, change_error
+from .bars import MODES, Barred, change_error
 from .hooks import move_retained
 from .location import user_frame
 from .packing import before_overwriting
@@ -24,7 +24,7 @@ from .record import CUSTOM, operand, wrap
 from .row import HANDLE, WIDTH, XV, YV, ZV
 from .spec import Spec, spec_of
 from .tensor import Tensor
-from .views import SEVERAL, Look, base_of, children, counted_with, family, look_of, materialise, owner, path_to
+from .views import SEVERAL, Look, base_of, counted_with, family, look_of, materialise, owner, path_to
 from .wengert import WengertList, current
 from .writing import check_fits, check_writeable, is_alone, put
 
@@ -137,11 +137,9 @@ def rebase(tensor: Tensor, node: int) -> None:
     if base is not tensor:
         node = append(PUT_VIEW, (operand(base), node), {"steps": steps}, base._spec)
     set_node(base, node)
-    stack = [base]
-    while stack:
-        for view in children(stack.pop()):
+    for view in list(family(base)):
+        if base_of(view) is base or (follows(view) and not counted_with(base)._silent):
             set_node(view, derive(view))
-            stack.append(view)
 
 
 def set_node(tensor: Tensor, node: int) -> None:
@@ -154,15 +152,22 @@ def set_node(tensor: Tensor, node: int) -> None:
 def reread(tensor: Tensor) -> None:
     """Derive the views of memory anew that was changed without a record of that.
 
-    Their gradients are what they were, but hooks and targets of before are of views that are no more.
+    Their gradients are what they were, but hooks and targets of before are of views that are no more; those that were
+    made without a record of that have no place in the history from now on.
     """
     if counted_with(tensor)._silent:
         return
     for view in list(family(tensor)):
-        above = look_of(view)
-        follows = above is not None and above.bar in FOLLOWING and view._node is not True
-        if follows and base_of(view)._node is not None:
+        if follows(view):
             set_node(view, derive(view))
+
+
+def follows(view: Tensor) -> bool:
+    """Whether a view gets another place in the history when its memory was changed without a record in that history."""
+    above = look_of(view)
+    if above is None or view._node is True or base_of(view)._node is None:
+        return False
+    return above.bar in FOLLOWING or (above.bar in MODES and view._node is None)
 
 
 FOLLOWING = None, SEVERAL

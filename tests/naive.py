@@ -104,6 +104,12 @@ def leading(outputs: Sequence[Node], targets: Sequence[Node] | None) -> list[Nod
     return [node for node in nodes if id(node) in useful]
 
 
+def in_vain(outputs: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
+    """The outputs that are not among the nodes that matter: their hooks see an adjoint all the same."""
+    useful = set(map(id, nodes))
+    return [node for node in {id(n): n for n in outputs}.values() if id(node) not in useful]
+
+
 def adjoints(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node] | None) -> dict[int, np.ndarray]:
     """The finished adjoint of every node that matters, by identity.
 
@@ -118,13 +124,13 @@ def adjoints(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node]
     bars: dict[int, np.ndarray] = {}
     for output, g in zip(outputs, gs):
         bars[id(output)] = bars.get(id(output), 0) + np.asarray(g)
-    for node in nodes:
+    for node in (*nodes, *in_vain(outputs, nodes)):
         if id(node) not in bars:
             continue
         for hook in node.hooks:
             bars[id(node)] = hook(bars[id(node)])
         for e in node.edges:
-            if id(e.parent) in useful:
+            if id(node) in useful and id(e.parent) in useful:
                 bars[id(e.parent)] = bars.get(id(e.parent), 0) + e.carry(bars[id(node)])
     return bars
 
@@ -136,7 +142,7 @@ def backward(
     bars = adjoints(outputs, gs, targets)
     nodes = leading(outputs, targets)
     useful = set(map(id, nodes))
-    for node in nodes:
+    for node in (*nodes, *in_vain(outputs, nodes)):
         if node.retains and id(node) in bars and node.edges:
             node.grad = bars[id(node)] if node.grad is None else node.grad + bars[id(node)]
         if not retain and any(id(e.parent) in useful for e in node.edges):

@@ -113,6 +113,26 @@ def test_a_change_of_a_detached_twin_makes_views_anew_and_one_through_data_does_
     assert seen == [[1.0, 1.0]]
 
 
+def test_a_recorded_change_of_a_detached_twin_makes_views_anew():
+    x, b = made()
+    v = x[:2]
+    before = v * 5
+    x.data[1:].mul_(b[1:])
+    assert tape.autograd.grad(before.sum(), [v], retain_graph=True)[0].tolist() == [5, 5]
+    x.detach()[1:].mul_(b[1:])
+    assert tape.autograd.grad(before.sum(), [v], allow_unused=True) == (None,)
+    (v * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 0]
+
+
+def test_views_without_elements_are_views():
+    _, b = made()
+    for v in (b.as_strided((2, 0), (1, 1)), b[:0], b.reshape(3, 1)[:, 1:]):
+        assert v._base is b
+        v.log_()
+    assert b._version == 3
+
+
 def test_a_number_without_axes_has_views_and_twins_too():
     x = tape.tensor(3.0, requires_grad=True)
     v = x.squeeze()

@@ -36,8 +36,9 @@ def difference(statements: Sequence[Statement]) -> Difference | None:
     try:
         for i, statement in enumerate(statements):
             a, b = step(ours, statement), step(theirs, statement)
-            if a.ran and a.error is None and b.error is not None and REFUSAL in str(b.error):
-                what = differing_ends(ours, with_values_kept(statements[: i + 1]), tolerance)
+            if a.ran and a.error is None and b.error is not None and refuses(b.error):
+                kept = with_values_kept(statements[: i + 1])
+                what = kept and differing_ends(ours, kept, tolerance)
                 return Difference(i, f"where torch refuses: {what}") if what else None
             what = differing(a, b, tolerance)
             if what:
@@ -60,20 +61,22 @@ def laid_out_apart(ours: World, theirs: World, statement: Statement) -> bool:
     return reshapes and any(a is not None and b is not None and a._is_view() != b._is_view() for a, b in made)
 
 
-REFUSAL = "modified by an inplace operation"
+def refuses(error: Exception) -> bool:
+    """Whether PyTorch does not differentiate because a value, or the base of one of several views, was changed."""
+    return "modified by an inplace operation" in str(error) or "has been modified inplace" in str(error)
 
 
-def with_values_kept(statements: Sequence[Statement]) -> World:
+def with_values_kept(statements: Sequence[Statement]) -> World | None:
     """PyTorch's world after a program, in which values that a gradient needs are copied before they are changed.
 
     Where PyTorch refuses to differentiate because a value was changed, we may still have it: numbers without axes
-    are never changed, and our rules read other values than PyTorch's.  The gradients must be those.
+    are never changed, and our rules read other values than PyTorch's.  The gradients must be those, unless PyTorch
+    refuses all the same.
     """
     world = World(torch)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
-        for statement in statements:
-            step(world, statement)
-    return world
+        seen = [step(world, statement) for statement in statements]
+    return world if seen[-1].error is None else None
 
 
 def differing(a: Sight, b: Sight, tolerance: float) -> str | None:
