@@ -32,26 +32,16 @@ def adopt(target: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> 
         RuntimeError: if views of the memory cannot be found, or it is not known how they are made.
     """
     below = live(target)
-    if not isinstance(below, Layer) and _is_worn(target, below):
-        _adopt_all(below, tangent, dress)
-    else:
+    if isinstance(below, Layer):
         _check_alone(below)
-        dress(target, _moved_out(target) if below is target else below, tangent(below))
+        dress(below, _moved_out(below), tangent(below))
+    else:
+        _adopt_all(below, tangent, dress)
 
 
 def worn(below: Tensor) -> Tensor | None:
     """The tensor that the user holds, which became a layer of this one."""
     return None if below._worn is None else below._worn()
-
-
-def _is_worn(outer: Tensor, below: Tensor) -> bool:
-    """Whether a tensor is another one, or has become a layer of it; not so for a dual that was made of it."""
-    while outer is not below:
-        inner = outer._primal
-        if worn(inner) is not outer:
-            return False
-        outer = inner
-    return True
 
 
 def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> None:

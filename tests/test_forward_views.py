@@ -105,6 +105,26 @@ def test_the_same_buffer_moves_at_one_level_after_the_other():
     assert depth == 1
 
 
+def test_views_that_moved_once_move_again():
+    base = tape.ones(3)
+    with fw.dual_level():
+        base[:2].add_(moving())
+        view, copied = base[1:], fw.make_dual(base.detach(), V.new_zeros(3))
+        part = copied[:2]
+    with fw.dual_level():
+        view.mul_(moving())
+        for x, expected in ((base, [0.0, 6.0, 2.0]), (view, [6.0, 2.0]), (base[1], 6.0)):
+            assert tangent(x).tolist() == expected
+        view.mul_(2.0)
+        assert tangent(base).tolist() == [0.0, 12.0, 4.0]
+    with fw.dual_level():
+        part.add_(moving())
+        assert tangent(part).tolist() == [1.0, 2.0]
+        assert tangent(copied).tolist() == [1.0, 2.0, 0.0]
+    copied.mul_(0.0)
+    assert base.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_history_and_tangents_go_through_the_same_views():
     x = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
     with fw.dual_level():

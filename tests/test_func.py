@@ -537,7 +537,7 @@ def test_against_torch():
         (lambda: grad(lambda x: (x > 0).sum())(X), RuntimeError, "floating point or complex; got int64"),
         (lambda: grad(bumpy)(1.0), ValueError, "must be tensors.*got float"),
         (lambda: grad(bumpy)([]), ValueError, "at least one tensor"),
-        (lambda: grad(lambda x: x.sum())(tape.arange(3)), RuntimeError, "floating point or complex dtype"),
+        (lambda: grad(lambda x: x.sum())(tape.arange(3)), RuntimeError, "floating point and complex dtype"),
         (lambda: grad(bumpy, 1)(X), RuntimeError, "argnums 1 does not exist.*1 positional"),
         (lambda: grad(bumpy, ())(X), RuntimeError, "at least one argument"),
         (lambda: grad(bumpy, (0, -1))(X), RuntimeError, "each argument once"),
