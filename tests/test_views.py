@@ -334,3 +334,23 @@ def test_a_view_of_a_plain_tensor_that_a_custom_function_returns():
     assert x[0, 0] == 2.0
     with pytest.raises(RuntimeError, match="created inside a custom Function"):
         v.add_(w)
+
+
+@pytest.mark.parametrize("mode", [tape.no_grad, tape.inference_mode])
+def test_a_view_without_history_that_was_changed_can_only_be_read(mode):
+    x = tape.ones(3, requires_grad=True)
+    with mode():
+        v, w, later = x[1:], x[0], x.view(3)
+        v.mul_(2.0)
+        new = x[1:]
+    assert (v.tolist(), w.item(), x.tolist()) == ([2.0, 2.0], 1.0, [1.0, 2.0, 2.0])
+    for changed in (v, w, later):
+        assert changed.requires_grad
+        assert repr(changed).endswith("grad_fn=<Invalid>)")
+        with pytest.raises(RuntimeError, match="its base or another view of its base has been modified inplace"):
+            changed.grad_fn
+        with pytest.raises(RuntimeError, match="its base or another view of its base has been modified inplace"):
+            (changed * 2).sum().backward()
+    assert (new.grad_fn, repr(new)) == (None, "tensor([2., 2.], requires_grad=True)")
+    with tape.no_grad():
+        assert (v * 2).tolist() == [4.0, 4.0]
