@@ -123,18 +123,29 @@ def retain_grad(self: Tensor) -> None:
         chain_of(self._node, self._spec).retained = weakref.ref(self)
 
 
+def _chain_there(tensor: Tensor) -> Chain | None:
+    return tensor._chain if tensor.is_leaf else list_of(tensor._node).hooks.get(tensor._node)
+
+
 @attribute
 def _backward_hooks(self: Tensor) -> dict[int, Hook] | None:
-    """The hooks that `register_hook` has put on this tensor, by number; None without any."""
-    chain = self._chain if self.is_leaf else list_of(self._node).hooks.get(self._node)
+    """The hooks that `register_hook` has put on this tensor, by number; None without any.  May be set to None."""
+    chain = _chain_there(self)
     return dict(chain.hooks) or None if chain is not None else None
 
 
+def _set_hooks(self: Tensor, hooks: None) -> None:
+    if hooks is not None:
+        raise TypeError("the hooks of a tensor can only be set to None; put one on it with register_hook()")
+    if (chain := _chain_there(self)) is not None:
+        chain.hooks.clear()
+
+
 def _keep_hooks(self: Tensor) -> None:
-    raise RuntimeError("the hooks of a tensor cannot be deleted at once; call remove() on the handle of each")
+    raise RuntimeError("the hooks of a tensor cannot be deleted; assign None, or call remove() on the handle of each")
 
 
-settable(_backward_hooks, lambda self, hooks: _keep_hooks(self), _keep_hooks)
+settable(_backward_hooks, _set_hooks, _keep_hooks)
 
 
 def move_retained(tensor: Tensor, before: Any) -> None:

@@ -33,6 +33,11 @@ def test_the_hooks_of_a_tensor_can_be_looked_at():
         assert tensor._backward_hooks == {handle.id: print}
         handle.remove()
         assert tensor._backward_hooks is None
+        tensor.register_hook(print)
+        tensor._backward_hooks = None
+        assert tensor._backward_hooks is None
+        with pytest.raises(TypeError, match=r"register_hook\(\)"):
+            tensor._backward_hooks = {}
     assert x._grad_fn is None
 
 

@@ -348,7 +348,7 @@ def test_a_view_without_history_that_was_changed_can_only_be_read(mode):
         assert changed.requires_grad
         assert repr(changed).endswith("grad_fn=<Invalid>)")
         with pytest.raises(RuntimeError, match="its base or another view of its base has been modified inplace"):
-            changed.grad_fn
+            _ = changed.grad_fn
         with pytest.raises(RuntimeError, match="its base or another view of its base has been modified inplace"):
             (changed * 2).sum().backward()
     assert (new.grad_fn, repr(new)) == (None, "tensor([2., 2.], requires_grad=True)")
