@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from .chain import Chain, Hook, RemovableHandle, apply
 from .lending import MANY, lend_hooks
+from .row import X, Y, operands
 from .spec import Spec
 from .tensor import Tensor, attribute, method, settable
 from .wengert import list_of
@@ -45,13 +46,21 @@ def hooked_leaves() -> dict[int, Tensor]:
     return {id(leaf): leaf for reference in LEAVES.valuerefs() if (leaf := reference()) is not None}
 
 
+def in_order(leaves: list[Tensor], row: list[Any]) -> list[Tensor]:
+    """Leaves that a record is the last to contribute to, in the order of its operands."""
+    if len(leaves) < 2:
+        return leaves
+    places = [id(ref) for ref in operands(row[X], row[Y])]
+    return sorted(leaves, key=lambda leaf: places.index(id(leaf)))
+
+
 def chain_of_leaf(leaf: Tensor) -> Chain:
     """The hooks of a leaf, started if there are none."""
     if leaf._chain is None:
         leaf._chain = Chain(leaf._spec)
         LEAVES[id(leaf)] = leaf
-    return leaf._chain
-
+            f"{otherwise}: no gradient will ever reach it.\nCreate it with requires_grad=True, or compute it from "
+            "tensors that require grad."
 
 NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
 
@@ -104,7 +113,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     _check_requires_grad(self, NO_HOOK)
     if not self.is_leaf:
         raise RuntimeError(
-            "post accumulate grad hooks cannot be registered on non-leaf tensors: gradients accumulate in leaves only.\n"
+            "post accumulate grad hooks cannot be registered on non-leaf tensors: gradients accumulate in leaves.\n"
             "Use register_hook() here."
         )
     return RemovableHandle(chain_of_leaf(self).accumulated, hook)
@@ -123,22 +132,16 @@ def retain_grad(self: Tensor) -> None:
         chain_of(self._node, self._spec).retained = weakref.ref(self)
 
 
-def _chain_there(tensor: Tensor) -> Chain | None:
-    return tensor._chain if tensor.is_leaf else list_of(tensor._node).hooks.get(tensor._node)
-
-
 @attribute
-def _backward_hooks(self: Tensor) -> dict[int, Hook] | None:
-    """The hooks that `register_hook` has put on this tensor, by number; None without any.  May be set to None."""
-    chain = _chain_there(self)
-    return dict(chain.hooks) or None if chain is not None else None
+def _backward_hooks(self: Tensor) -> dict[Any, Hook] | None:
+    """The hooks on this tensor as they are kept, by number; None where there never was one.  May be replaced."""
+    chain = self._chain if self.is_leaf else list_of(self._node).hooks.get(self._node)
+    return None if chain is None else chain.hooks
 
 
-def _set_hooks(self: Tensor, hooks: None) -> None:
-    if hooks is not None:
-        raise TypeError("the hooks of a tensor can only be set to None; put one on it with register_hook()")
-    if (chain := _chain_there(self)) is not None:
-        chain.hooks.clear()
+def _set_hooks(self: Tensor, hooks: dict[Any, Hook] | None) -> None:
+    chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
+    chain.hung().hooks = {} if hooks is None else hooks
 
 
 def _keep_hooks(self: Tensor) -> None:
