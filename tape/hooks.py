@@ -59,8 +59,8 @@ def chain_of_leaf(leaf: Tensor) -> Chain:
     if leaf._chain is None:
         leaf._chain = Chain(leaf._spec)
         LEAVES[id(leaf)] = leaf
-            f"{otherwise}: no gradient will ever reach it.\nCreate it with requires_grad=True, or compute it from "
-            "tensors that require grad."
+    return leaf._chain
+
 
 NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
 
@@ -68,8 +68,8 @@ NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
 def _check_requires_grad(tensor: Tensor, otherwise: str) -> None:
     if tensor._node is None:
         raise RuntimeError(
-            f"{otherwise}: no gradient will ever reach it.\nCreate it with requires_grad=True, or compute it from tensors "
-            "that require grad."
+            f"{otherwise}: no gradient will ever reach it.\nCreate it with requires_grad=True, or compute it from "
+            "tensors that require grad."
         )
 
 
