@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .chain import pass_by, surrounded
-from .hooks import hooked_leaves
+from .hooks import hooked_leaves, in_order
 from .propagate import check_not_released, contributions, key
 from .row import CODE, LASTI, X, Y, operands
 from .tensor import Tensor
@@ -103,7 +103,7 @@ def sweep(
                     adjoints[k] = adjoints[k] + bar if k in adjoints else bar
                     if k < 0:
                         leaves[k] = ref
-        for leaf in readers.get(handle, ()):
+        for leaf in in_order(readers.get(handle, []), row):
             k = key(leaf)
             if early and k in adjoints:
                 recorder.where = None

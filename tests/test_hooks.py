@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 
 import numpy as np
@@ -221,6 +222,22 @@ def test_a_leaf_gets_its_gradient_when_it_is_complete():
     late.backward()
     assert seen == ["w", ("early", 4.0), "x"]
     assert (x.grad.item(), w.grad.item()) == (12.0, 4.0)
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+def test_leaves_of_one_record_come_in_the_order_of_its_operands(order):
+    """Wherever they lie in memory, and whichever was read again before."""
+
+    def seen(library):
+        events: list = []
+        made = [library.tensor([1.0], dtype=library.float64, requires_grad=True) for _ in order]
+        for i, x in enumerate(made):
+            x.register_hook(lambda g, i=i: events.append(i))
+        z = library.cat([made[i] for i in order])
+        (z * made[0] * made[2]).sum().backward()
+        return events
+
+    assert seen(tape) == seen(torch) == list(order)
 
 
 def test_gradients_are_complete_with_hooked_leaves_on_several_lists():

@@ -11,7 +11,7 @@ import numpy as np
 from ops.bundle import Bundle
 
 from ..chain import Chain, pass_by, surrounded
-from ..hooks import hooked_leaves
+from ..hooks import hooked_leaves, in_order
 from ..propagate import contributions, key, released_error, spec_of_operand
 from ..row import HANDLE, SPEC, WIDTH, X, Y, operands
 from ..spec import KINDS, TABLE, Spec
@@ -310,7 +310,7 @@ class Run:
             self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
-        for leaf in self.readers.pop(position, ()):
+        for leaf in in_order(self.readers.pop(position, []), row):
             self.deliver(leaf)
 
     def deliver(self, leaf: Tensor) -> None:
