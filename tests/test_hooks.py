@@ -224,7 +224,7 @@ def test_a_leaf_gets_its_gradient_when_it_is_complete():
     assert (x.grad.item(), w.grad.item()) == (12.0, 4.0)
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_leaves_of_one_record_come_in_the_order_of_its_operands(order):
     """Wherever they lie in memory, and whichever was read again before."""
 
