@@ -28,11 +28,12 @@ TENSOR = object()
 
 
 def run(
-    function: type[Function], args: tuple[Any, ...], tensors: list[Tensor], named: Any = None
+    function: type[Function], args: tuple[Any, ...], tensors: list[Tensor], named: Any = None, moving: bool = False
 ) -> tuple[BackwardCFunction, Any]:
     """Run forward on tensors and other things: its ctx, and its result, recorded if a gradient may flow.
 
-    Arguments that are `named` go to forward as they are, and get no gradient.
+    Arguments that are `named` go to forward as they are, and get no gradient.  Where something may be `moving`, an
+    input that is returned as it is is a view of itself under `no_grad` too, as a view of its tangent is wanted.
     """
     wengert = current()
     recording, where = wengert.recording, wengert.where
@@ -49,23 +50,25 @@ def run(
     finally:
         wengert.recording, wengert.where = recording, where
     if isinstance(result, tuple):
-        return ctx, tuple(record(ctx, wengert, tensors, result))
+        return ctx, tuple(record(ctx, wengert, tensors, result, moving))
     if type(result) is Tensor and not ctx._dirty and not ctx._plain:
-        return ctx, record_one(ctx, wengert, tensors, result)
-    return ctx, record(ctx, wengert, tensors, (result,))[0]
+        return ctx, record_one(ctx, wengert, tensors, result, moving)
+    return ctx, record(ctx, wengert, tensors, (result,), moving)[0]
 
 
-def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], x: Tensor) -> Tensor:
+def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], x: Tensor, moving: bool) -> Tensor:
     """`record` for the usual case: one result, which is a tensor, and nothing marked."""
     spec = x._spec
     ctx._outputs = (spec,)
     ctx._settle(tensors, (x,))
     if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
-        return _alias(x, tensors)
+        return _alias(x, tensors, moving)
     return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), x, tensors)
 
 
-def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...]) -> list[Any]:
+def record(
+    ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...], moving: bool
+) -> list[Any]:
     """The results, where they are tensors as outputs of one record if a gradient may flow to the inputs."""
     check(ctx, results, tensors)
     dirty, plain = ctx._dirty, ctx._plain
@@ -76,25 +79,28 @@ def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
     flows = [spec is not None and spec.inexact and not _among(x, plain) for x, spec in zip(results, ctx._outputs)]
     ctx._settle(tensors, found)
     if not (wengert.recording and True in flows and True in ctx.needs_input_grad):
-        return [_alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x for x in results]
+        return [_alias(x, tensors, moving, dirty, plain) if isinstance(x, Tensor) else x for x in results]
     alone = ctx._outputs[0] if len(results) == 1 else None
     handle = append(ctx, wengert, tensors, alone)
     several = flows.count(True) > 1
-    made: dict[int, Any] = {}
+    made: list[Any] = []
+    twice: dict[int, Tensor] = {}
     for i, (x, differentiable) in reversed(list(enumerate(zip(results, flows)))):
-        if id(x) in made:  # what is returned twice is one tensor, with the last of its places
-            continue
         if not differentiable:
-            made[id(x)] = _alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x
+            made.append(_alias(x, tensors, moving, dirty, plain) if isinstance(x, Tensor) else x)
+            continue
+        if id(x) in twice:  # one tensor, with the last of its places
+            made.append(twice[id(x)])
             continue
         z = wrap(x._data, handle, alone) if alone else output_of(wengert, handle, i, x._data)
-        if _among(x, dirty):
+        is_dirty = _among(x, dirty)
+        if is_dirty:
             check_free(x, f"mark_dirty() in {ctx._title}.forward")
             rebase(x, z._node)
-            made[id(x)] = x
-        else:
-            made[id(x)] = _seen_through(z, x, tensors, several)
-    return [made[id(x)] for x in results]
+        made.append(x if is_dirty else _seen_through(z, x, tensors, several))
+        if is_dirty or not _among(x, tensors):
+            twice[id(x)] = made[-1]
+    return made[::-1]
 
 
 def _seen_through(z: Tensor, x: Tensor, tensors: Sequence[Tensor], several: bool = False) -> Tensor:
@@ -179,7 +185,7 @@ class Call:
 
     def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Run forward; its results that are tensors, recorded if a gradient may flow."""
-        self.ctx, result = run(self.function, self.arguments(tensors), list(tensors), self.named)
+        self.ctx, result = run(self.function, self.arguments(tensors), list(tensors), self.named, True)
         return self.take(result)
 
     def take(self, result: Any) -> tuple[Tensor, ...]:
@@ -252,10 +258,13 @@ def _among(x: Any, tensors: Sequence[Any]) -> bool:
     return any(x is y for y in tensors)
 
 
-def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any] = (), plain: Sequence[Any] = ()) -> Tensor:
+def _alias(
+    x: Tensor, inputs: Sequence[Tensor], moving: bool, dirty: Sequence[Any] = (), plain: Sequence[Any] = ()
+) -> Tensor:
     """A result without history: the tensor itself, unless it has one, or is an input that forward did not change."""
     if _among(x, inputs) and not _among(x, dirty):
-        return wrap(x._data) if _among(x, plain) else link(wrap(x._data), x, (), CUSTOM_VIEW)
+        apart = _among(x, plain) or (x._node is not None and not moving)
+        return wrap(x._data) if apart else link(wrap(x._data), x, (), CUSTOM_VIEW)
     if x._node is not None:
         return wrap(x._data)
     if current().recording and (above := look_of(x)) is not None:
