@@ -26,7 +26,7 @@ import secrets
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -56,13 +56,13 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Sequence
         raise
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Header and arrays of a file.
+def read(file: str | os.PathLike[str] | IO[bytes]) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Header and arrays of a file, by name or open for reading.
 
     Raises:
         ProgramFileError: if it is none of ours, or not whole.
     """
-    return unpacked(Path(path).read_bytes())
+    return unpacked(Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file.read())
 
 
 def packed(header: dict[str, Any], arrays: Sequence[np.ndarray]) -> bytes:

@@ -36,7 +36,7 @@ from ..func.tree import Structure
 from ..location import Location, locate
 from ..spec import Spec
 from .check import check
-from .container import ProgramFileError, read, write
+from .container import ProgramFileError, write
 from .encoding import Decoder, Encoder, length
 from .listing import Listing, op_number
 from .recording import Place, Results
@@ -68,18 +68,12 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
     write(path, {"written_by": WRITER, "program": told}, writer.encode.arrays)
 
 
-def load(path: str | os.PathLike[str], make: Make) -> Program:
-    """Read a program from a file; `make` is what makes one.
+def program_of(header: dict[str, Any], arrays: list[np.ndarray], make: Make) -> Program:
+    """The program that header and arrays of a file tell; `make` is what makes one.
 
     Raises:
-        ProgramFileError: if the file is not one that `save` wrote, or is damaged.
-        OSError: if it cannot be read.
+        ProgramFileError: if they tell none.
     """
-    return program_of(*read(path), make)
-
-
-def program_of(header: dict[str, Any], arrays: list[np.ndarray], make: Make) -> Program:
-    """The program that header and arrays of a file tell."""
     try:
         return _Reader(arrays, make).program(header["program"])
     except ProgramFileError:

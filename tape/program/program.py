@@ -280,15 +280,3 @@ def record(
     program = Program(listing, results, call.key, tier, threads)
     program.expect(call.given)
     return program
-
-
-def load(path: str | os.PathLike[str]) -> Program:
-    """Read a program that `Program.save` wrote.
-
-    Nothing in a file is executed but ops of this library, on shapes and dtypes that were verified before.
-
-    Raises:
-        ProgramFileError: if the file is not one of a program, is damaged, or uses an op that is not declared.
-        OSError: if it cannot be read.
-    """
-    return file.load(path, Program)

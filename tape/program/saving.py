@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..leaf import leaf
 from ..level import Layer
 from ..tensor import Tensor
 from . import file
-from .container import ProgramFileError, packed, unpacked, write
+from .container import ProgramFileError, packed, read, write
 from .encoding import Decoder, Encoder, length
 from .program import Program
 
@@ -62,8 +61,7 @@ def load(f: Place | IO[bytes], map_location: Any = None, *, weights_only: bool =
         ProgramFileError: if the file is of neither, is damaged, or has a program with an op that is not declared.
         OSError: if it cannot be read.
     """
-    whole = Path(f).read_bytes() if isinstance(f, (str, os.PathLike)) else f.read()
-    header, arrays = unpacked(whole)
+    header, arrays = read(f)
     if "value" not in header:
         return file.program_of(header, arrays, Program)
     try:
