@@ -134,6 +134,14 @@ def op_number(code: int) -> Op:
     return OPS[code]
 
 
+class Numbering(dict[Any, int]):
+    """Numbers keys as they come: one that is not there yet gets the next number."""
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
+        return number
+
+
 class Rows:
     """Rows of a trace taken apart: what they hold is converted once, however often a trace is read."""
 
@@ -145,7 +153,10 @@ class Rows:
         _, where, self.which = np.unique(indices, return_index=True, return_inverse=True)
         self.specs: list[Spec | None] = [specs[k] for k in where.tolist()]
         self.wide = {k: extra for k, extra in enumerate(rows[EXTRA::WIDTH]) if extra is not None}
-        self.lines: list[tuple[CodeType, int]] = list(zip(rows[LINE::WIDTH], rows[LASTI::WIDTH]))
+        known, codes, instructions = Numbering(), rows[LINE::WIDTH], rows[LASTI::WIDTH]
+        self.line = np.array(list(map(known.__getitem__, zip(map(id, codes), instructions))), dtype=np.int64)
+        owner = dict(zip(map(id, codes), codes))
+        self.lines: list[tuple[CodeType, int]] = [(owner[code], instruction) for code, instruction in known]
 
 
 class Columns:
@@ -177,7 +188,7 @@ class Columns:
         self.code[here], self.x[here], self.y[here] = rows.code, rows.x, rows.y
         self.spec[here] = np.array([self._spec(s) for s in rows.specs], dtype=np.int64)[rows.which]
         self.wide.update((first + k, extra) for k, extra in rows.wide.items())
-        self.line[here] = np.arange(len(self.lines), len(self.lines) + len(rows.lines))
+        self.line[here] = rows.line + len(self.lines)
         self.lines += rows.lines
 
     def _add_block(self, first: int, block: Block) -> None:
