@@ -13,6 +13,7 @@ from ops import REGISTRY
 from ..evaluate import forward_of
 from ..spec import Spec, spec
 from .frames import KERNEL
+from .later import Later, foreseen
 from .listing import Listing, listing_of, op_number
 from .rules import rules
 from .trace import CONSTANT, NUMBERS, Block, Trace
@@ -110,7 +111,8 @@ def evaluated(trace: Trace, block: Block) -> list[Any]:
     first = len(trace)
     for code, *operands in block.words.tolist():
         xs = [values[k - first] if k >= first else trace.values[k] for k in operands if k >= 0]
-        values.append(forward_of(op_number(code))(*xs))
+        op = op_number(code)
+        values.append((foreseen(op, xs, {}) if any(type(x) is Later for x in xs) else None) or forward_of(op)(*xs))
     return values
 
 
@@ -122,6 +124,8 @@ def _interpreted(trace: Trace, block: Block) -> list[Any]:
     needed = np.zeros(first + n, dtype=np.bool_)
     needed[operands[operands >= 0]] = True
     given = np.flatnonzero(needed[:first])
+    if any(type(trace.values[k]) is Later for k in given.tolist()):
+        return [Later(block.kinds[truth]) for truth in block.truth.tolist()]
     values = np.zeros(first + n, dtype=dtype)
     values[given] = [trace.values[k] for k in given.tolist()]
     code = np.zeros((n + 1, interpreter.INSTRUCTION), dtype=np.int32)

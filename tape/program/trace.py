@@ -27,6 +27,7 @@ from ..spec import Spec, spec_of
 from ..tensor import Tensor
 from ..wengert import current
 from .fingerprint import fingerprint
+from .later import Later, foreseen, later
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
 WIDTH = 7
@@ -90,11 +91,12 @@ class Trace:
     Attributes:
         rows: a flat list of the latest records, `WIDTH` fields each: opcode, two operands by number (−1: none), for
             other ops the operands and parameters, the spec (None for several results), the user's line.
-        values: by number, what the record gave.
+        values: by number, what the record gave; large arrays as `Later`.
         constants: what the constant rows stand for: plain numbers, arrays, tensors from outside.
         guards: what Python was told, in order.
         stopped: numbers of the records through which no gradient flows.
         hooks: by number, what is called with the adjoint of a record.
+        tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         own: by identity, ordinary tensors that stand for a record, and its number.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
@@ -113,8 +115,10 @@ class Trace:
         self.hooks: dict[int, dict[int, Any]] = {}
         self.roots: dict[int, int] = {}
         self.open = True
+        self.tensors = True
         self.wengert = current()
         self._numbers: dict[Any, int] = {}
+        self._same: dict[int, int] = {}
         self._objects: dict[int, int] = {}
         self._prints: dict[int, Any] = {}
         self.own: dict[int, tuple[Tensor, int]] = {}
@@ -139,7 +143,7 @@ class Trace:
     def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
         """Append a record; its number."""
         number = len(self.values)
-        spec = None if type(value) is tuple else spec_for(value)
+        spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
         self.values.append(value)
         if not self.wengert.recording:
@@ -148,16 +152,18 @@ class Trace:
 
     def input(self, value: Any) -> int:
         """Append a row for an argument of the function."""
-        number = self.append(INPUT, len(self.inputs), -1, None, value)
+        number = self.append(INPUT, len(self.inputs), -1, None, later(value))
         self.inputs.append(number)
         return number
 
     def number(self, value: Any) -> int:
         """The row of a plain number; equal numbers of one type share it."""
-        key = (type(value), value, math.copysign(1.0, value)) if type(value) is float else (type(value), value)
-        found = self._numbers.get(key)
+        found = self._same.get(id(value))
         if found is None:
-            found = self._numbers[key] = self._constant(value, value)
+            key = (type(value), value, math.copysign(1.0, value)) if type(value) is float else (type(value), value)
+            found = self._numbers.get(key)
+            if found is None:  # `constants` keeps the number from now on, so no other one will be where it is
+                found = self._numbers[key] = self._same[id(value)] = self._constant(value, value)
         return found
 
     def capture(self, thing: Any) -> int:
@@ -188,7 +194,7 @@ class Trace:
 
     def _constant(self, thing: Any, value: Any) -> int:
         self.constants.append(thing)
-        return self.append(CONSTANT, len(self.constants) - 1, -1, None, value, depth=3)
+        return self.append(CONSTANT, len(self.constants) - 1, -1, None, later(value), depth=3)
 
     def operand(self, x: Any) -> int:
         """The number of an operand, whatever it is."""
@@ -198,11 +204,7 @@ class Trace:
 
     def apply(self, op: Op, numbers: tuple[int, ...], params: dict[str, Any], depth: int = 1) -> int:
         """Evaluate an op on records, and append its record."""
-        values = [self.values[k] for k in numbers]
-        try:
-            z = forward_of(op)(*values, **params)
-        except ValueError as error:
-            raise misfit(op, values, error) from None
+        z = self.evaluate(op, [self.values[k] for k in numbers], numbers, params)
         if params or len(numbers) > 2 or op.variadic:
             number = self.append(op.code, -1, -1, (numbers, {**op.params, **params}), z, depth + 1)
         else:
@@ -212,6 +214,38 @@ class Trace:
             self.share_memory(number, numbers[0])
         return number
 
+    def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
+        """What an op gives of the values of some records: large arrays later, if that can be foreseen."""
+        try:
+            if any(type(v) is Later for v in values):
+                z = foreseen(op, values, params)
+                if z is not None:
+                    return z
+                values = [self.value(k) for k in numbers]
+            return later(forward_of(op)(*values, **params))
+        except ValueError as error:
+            raise misfit(op, values, error) from None
+
+    def value(self, row: int) -> Any:
+        """What a record gave, computed now if it was to be computed later."""
+        waiting = [row]
+        while waiting:
+            k = waiting[-1]
+            found = self.values[k]
+            if type(found) is not Later or found.value is not None:
+                waiting.pop()
+                continue
+            numbers, params = self.arguments(k)
+            values = [self.values[j] for j in numbers]
+            missing = [j for j, v in zip(numbers, values) if type(v) is Later and v.value is None]
+            if missing:
+                waiting += missing
+                continue
+            known = [v.value if type(v) is Later else v for v in values]
+            self.values[k] = later(forward_of(OPS[self.code(k)])(*known, **params))
+        found = self.values[row]
+        return found.value if type(found) is Later else found
+
     def share_memory(self, view: int, base: int) -> None:
         """Note that in eager execution two records would share memory."""
         root = self.roots.setdefault(base, base)
@@ -219,7 +253,7 @@ class Trace:
 
     def guard(self, row: int, what: str, depth: int = 1) -> Any:
         """What Python is told of a record's value; replays verify that it is the same."""
-        value = self.values[row]
+        value = self.value(row)
         seen = value.copy() if isinstance(value, np.ndarray) else value
         self.guards.append(Guard(row, seen, what, *self.where(depth + 1)))
         return seen.copy() if isinstance(seen, np.ndarray) else seen

@@ -17,7 +17,8 @@ from ..level import Layer, innermost, live
 from ..location import in_library
 from ..operators import is_operand
 from ..record import getframe, new, plain_array, plain_number
-from ..tensor import Tensor
+from ..tensor import Narrow, Tensor
+from .narrowing import apply_in_32_bits, rounded
 from .trace import NUMBER, Trace, Untraceable, spec_for
 
 
@@ -36,12 +37,15 @@ class Traced(Tensor):
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        trace = None
+        trace, narrow = None, False
         for x in operands:
             if type(x) is Traced:
+                narrow = narrow or x._spec.narrow
                 if not x._trace.open or (trace is not None and x._trace is not trace):
                     raise escaped()
                 trace = x._trace
+            elif type(x) is Narrow:
+                narrow = True
             elif isinstance(x, Layer):
                 level = innermost(operands)
                 return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
@@ -49,6 +53,8 @@ class Traced(Tensor):
         if op.name == "custom":
             raise Untraceable("a custom Function cannot be part of a recorded list")
         numbers = tuple([x._row if type(x) is Traced else trace.operand(plain(x)) for x in operands])
+        if narrow and trace.tensors:
+            return in_32_bits(trace, op, numbers, params)
         row = trace.apply(op, numbers, params)
         if op.outputs == 1:
             return traced(trace, row)
@@ -80,7 +86,7 @@ class Traced(Tensor):
     @property
     def value(self) -> Any:
         """The value, for the library's own eyes."""
-        return self._trace.values[self._row]
+        return self._trace.value(self._row)
 
     def __alias__(self) -> Traced:
         """Another tensor of the same value, with a record of its own."""
@@ -170,6 +176,15 @@ def traced(trace: Trace, row: int) -> Traced:
     return made
 
 
+def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> Any:
+    """What an op gives of records of which some hold 16-bit numbers."""
+    row, dtype = apply_in_32_bits(trace, op, numbers, params)
+    if op.outputs == 1:
+        return traced(trace, rounded(trace, row, dtype))
+    made = [output(trace, row, i) for i in range(len(trace.values[row]))]
+    return tuple([traced(trace, rounded(trace, z._row, dtype)) for z in made])
+
+
 def output(trace: Trace, row: int, i: int) -> Traced:
     """Result number i of a record with several."""
     value = trace.values[row][i]
@@ -207,11 +222,13 @@ def escaped() -> RuntimeError:
 
 
 def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
-    forward, code = op.forward, op.code
+    forward, code, float64 = op.forward, op.code, np.float64
 
     def apply(self: Traced, other: Any) -> Any:
         trace = self._trace
         values = trace.values
+        if self._spec.narrow or (type(other) is Traced and other._spec.narrow):
+            return op(other, self) if reflected else op(self, other)
         if type(other) is Traced and other._trace is trace and trace.open:
             y = other._row
         elif type(other) is float or type(other) is int:
@@ -225,19 +242,19 @@ def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
             x, y = y, x
         try:
             z = forward(values[x], values[y])
-        except ValueError:
-            return op(other, self) if reflected else op(self, other)  # which raises it again, explained
+        except (ValueError, TypeError):  # a large array is computed later; else it is raised again, explained
+            return op(other, self) if reflected else op(self, other)
         made = new(Traced)
         made._trace = trace
         made._row = row = len(values)
-        made._spec = shape = NUMBER if type(z) is np.float64 else spec_for(z)
-        wengert = trace.wengert
-        where = wengert.where
-        if where is None:
-            frame = getframe(1)
-            where = frame.f_code, frame.f_lasti
-        trace.extend((code, x, y, None, shape, *where))
+        made._spec = shape = NUMBER if type(z) is float64 else spec_for(z)
         values.append(z)
+        wengert = trace.wengert
+        if wengert.where is None:
+            frame = getframe(1)
+            trace.extend((code, x, y, None, shape, frame.f_code, frame.f_lasti))
+        else:
+            trace.extend((code, x, y, None, shape, *wengert.where))
         if not wengert.recording:
             trace.stopped.add(row)
         return made
