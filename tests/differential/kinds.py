@@ -59,7 +59,8 @@ def call(w: Writer) -> Statement | None:
     names = [n for n in picked if n]
     if len(names) < len(picked) or (call.chooses and not all(map(w.orderly, names, call.shapes))):
         return None
-    operands = (n if w.shape(n) == s else f"fit({n}, {s})" for n, s in zip(names, call.shapes))
+    operands = [n if w.shape(n) == s else f"fit({n}, {s})" for n, s in zip(names, call.shapes)]
+    operands = [f"{x}.clone()" for x in operands] if call.copies else operands
     writes = w.fresh(call.outputs)
     return Statement(f"{', '.join(writes)} = {call.template.format(*operands)}", tuple(names), writes)
 
@@ -189,7 +190,7 @@ def detach(w: Writer) -> Statement | None:
     unused = not w.among(x, w.given) and not any(x in s.reads for s in w.statements)
     if "inplace" in w.features and unused and w.chance(0.15):  # gradients may be views of anything
         return Statement(f"{x}.detach_()", (x,), (), (x,))
-    if w.among(x, w.parts):  # whose changes the detached part of several counts is PyTorch's secret
+    if w.parts and x in w.sharing(w.parts):  # whose changes the detached part of several counts is PyTorch's secret
         return None
     (z,) = w.fresh()
     return Statement(f"{z} = {x}.{w.random.choice(['detach()', 'detach()', 'data', 'detach().clone()'])}", (x,), (z,))

@@ -47,7 +47,9 @@ class Call:
     """An op on operands of given shapes; `template` has a place for each.
 
     It `chooses` if one of its results is a place, of which ties leave more than one, or where it turns
-    on whether numbers are equal.
+    on whether numbers are equal.  It is given `copies` if PyTorch computes it, and its gradient, from
+    copies of its operands, which may therefore be changed, and ours may not; or if it looks at memory, where ours is
+    one more view of the base.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Call:
     shapes: tuple[tuple[int, ...], ...]
     outputs: int
     chooses: bool
+    copies: bool
 
 
 @cache
@@ -143,6 +146,7 @@ def spelled(op: Op, operands: Any, params: dict[str, Any]) -> Call | None:
                 shapes,
                 len(parts(expected)),
                 op.name in ("std", "var") or any(np.asarray(p).dtype.kind == "i" for p in parts(expected)),
+                op.name == "as_strided" or (op.name == "matmul" and max(map(len, shapes)) > 2),
             )
     return None
 
