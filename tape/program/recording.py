@@ -82,6 +82,7 @@ def record_call(
     if around.names("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
+    trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
     args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
     chance = Chance(around.generators)
