@@ -155,7 +155,8 @@ def reread(tensor: Tensor) -> None:
     Their gradients are what they were, but hooks and targets of before are of views that are no more; those that were
     made without a record of that have no place in the history from now on.
     """
-    if counted_with(tensor)._silent:
+    alone = getattr(tensor, "_views", None) is None and getattr(tensor, "_among", None) is None
+    if alone or counted_with(tensor)._silent:
         return
     for view in list(family(tensor)):
         if follows(view):
