@@ -202,6 +202,21 @@ def test_an_input_that_is_changed_and_returned_twice():
     assert x.grad.tolist() == [8.0, 8.0]
 
 
+def test_changed_inputs_that_are_returned_twice_and_returned_inputs_under_no_grad():
+    def forward(ctx, x, y):
+        ctx.mark_dirty(x)
+        return x.mul_(2.0), x, y
+
+    f = function(forward=forward, jvp=lambda ctx, a, b: (a.mul_(2.0), a, b.view_as(b)))
+    y = Y.clone().requires_grad_()
+    with fw.dual_level(), tape.no_grad():
+        dual, y_dot = fw.make_dual(X.clone(), Y.clone()), X.clone()
+        a, b, c = f.apply(dual, fw.make_dual(y, y_dot))
+        assert a is b is dual
+        assert not c.requires_grad
+        assert tangent(c)._base is y_dot
+
+
 def test_a_returned_input_is_another_tensor_each_time():
     f = function(forward=lambda ctx, y: (y, y), backward=lambda ctx, g, h: g * 10.0 + h)
     for x in (tape.ones(2), tape.tensor(1.0)):

@@ -32,8 +32,8 @@ def run(
 ) -> tuple[BackwardCFunction, Any]:
     """Run forward on tensors and other things: its ctx, and its result, recorded if a gradient may flow.
 
-    Arguments that are `named` go to forward as they are, and get no gradient.  Where something may be `moving`, an
-    input that is returned as it is is a view of itself under `no_grad` too, as a view of its tangent is wanted.
+    Arguments that are `named` go to forward as they are, and get no gradient.  Where something may be `moving`, the
+    ctx knows which results are inputs as they are.
     """
     wengert = current()
     recording, where = wengert.recording, wengert.where
@@ -49,37 +49,38 @@ def run(
             result = function._forward()(ctx, *args)
     finally:
         wengert.recording, wengert.where = recording, where
+    if moving:
+        results = result if isinstance(result, tuple) else (result,)
+        ctx._same = _places([x for x in results if isinstance(x, Tensor)], tensors)
     if isinstance(result, tuple):
-        return ctx, tuple(record(ctx, wengert, tensors, result, moving))
+        return ctx, tuple(record(ctx, wengert, tensors, result))
     if type(result) is Tensor and not ctx._dirty and not ctx._plain:
-        return ctx, record_one(ctx, wengert, tensors, result, moving)
-    return ctx, record(ctx, wengert, tensors, (result,), moving)[0]
+        return ctx, record_one(ctx, wengert, tensors, result)
+    return ctx, record(ctx, wengert, tensors, (result,))[0]
 
 
-def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], x: Tensor, moving: bool) -> Tensor:
+def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], x: Tensor) -> Tensor:
     """`record` for the usual case: one result, which is a tensor, and nothing marked."""
     spec = x._spec
     ctx._outputs = (spec,)
     ctx._settle(tensors, (x,))
     if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
-        return _alias(x, tensors, moving)
+        return _alias(x, tensors)
     return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), x, tensors)
 
 
-def record(
-    ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...], moving: bool
-) -> list[Any]:
+def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], results: tuple[Any, ...]) -> list[Any]:
     """The results, where they are tensors as outputs of one record if a gradient may flow to the inputs."""
     check(ctx, results, tensors)
     dirty, plain = ctx._dirty, ctx._plain
     found = [x for x in results if isinstance(x, Tensor)]
-    ctx._dirty = tuple([(_place(x, found), _place(x, tensors)) for x in dirty])
+    ctx._dirty = tuple([(i, k) for i, k in _places(found, tensors) if _among(found[i], dirty)])
     ctx._plain = tuple([i for i, x in enumerate(found) if _among(x, plain)])
     ctx._outputs = tuple([x._spec if isinstance(x, Tensor) else None for x in results])
     flows = [spec is not None and spec.inexact and not _among(x, plain) for x, spec in zip(results, ctx._outputs)]
     ctx._settle(tensors, found)
     if not (wengert.recording and True in flows and True in ctx.needs_input_grad):
-        return [_alias(x, tensors, moving, dirty, plain) if isinstance(x, Tensor) else x for x in results]
+        return [_alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x for x in results]
     alone = ctx._outputs[0] if len(results) == 1 else None
     handle = append(ctx, wengert, tensors, alone)
     several = flows.count(True) > 1
@@ -87,7 +88,7 @@ def record(
     twice: dict[int, Tensor] = {}
     for i, (x, differentiable) in reversed(list(enumerate(zip(results, flows)))):
         if not differentiable:
-            made.append(_alias(x, tensors, moving, dirty, plain) if isinstance(x, Tensor) else x)
+            made.append(_alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x)
             continue
         if id(x) in twice:  # one tensor, with the last of its places
             made.append(twice[id(x)])
@@ -250,20 +251,19 @@ def append_row(
     return handle
 
 
-def _place(x: Any, tensors: Sequence[Any]) -> int:
-    return next(i for i, y in enumerate(tensors) if x is y)
+def _places(results: Sequence[Any], tensors: Sequence[Any]) -> list[tuple[int, int]]:
+    """Which results are inputs: the places of both."""
+    return [(i, k) for i, x in enumerate(results) for k, y in enumerate(tensors) if x is y]
 
 
 def _among(x: Any, tensors: Sequence[Any]) -> bool:
     return any(x is y for y in tensors)
 
 
-def _alias(
-    x: Tensor, inputs: Sequence[Tensor], moving: bool, dirty: Sequence[Any] = (), plain: Sequence[Any] = ()
-) -> Tensor:
+def _alias(x: Tensor, inputs: Sequence[Tensor], dirty: Sequence[Any] = (), plain: Sequence[Any] = ()) -> Tensor:
     """A result without history: the tensor itself, unless it has one, or is an input that forward did not change."""
     if _among(x, inputs) and not _among(x, dirty):
-        apart = _among(x, plain) or (x._node is not None and not moving)
+        apart = _among(x, plain) or x._node is not None
         return wrap(x._data) if apart else link(wrap(x._data), x, (), CUSTOM_VIEW)
     if x._node is not None:
         return wrap(x._data)

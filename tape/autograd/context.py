@@ -22,10 +22,12 @@ class FunctionCtx(Keeper):
     """
 
     __slots__ = (
-        "__weakref__", "_dirty", "_inputs", "_materialize", "_plain", "_positions", "_recording", "needs_input_grad",
+        "__weakref__", "_dirty", "_inputs", "_materialize", "_plain", "_positions", "_recording", "_same",
+        "needs_input_grad",
     )  # fmt: skip
 
     needs_input_grad: tuple[bool, ...]
+    _same: list[tuple[int, int]]
 
     def __init__(self, inputs: tuple[Any, ...], tensors: Sequence[Tensor], recording: bool):
         super().__init__()

@@ -46,8 +46,8 @@ def checked(
             )
     changed = [i for i, _ in ctx._dirty]
     for i, (t, z) in enumerate(zip(found, zs)):
-        if _is_plain(t) and _is_plain(z) and i not in changed and z._is_view():
-            _check_view(ctx, t, z, given, xs)
+        if _is_plain(t) and _is_plain(z) and i not in changed:
+            _check_view(ctx, t, [k for k, x in enumerate(xs) if (i, k) in ctx._same or _looks(z, x)], given, xs)
     return tuple(found)
 
 
@@ -71,16 +71,20 @@ def refused(ctx: FunctionCtx, i: int) -> RuntimeError:
     )
 
 
-def _check_view(ctx: FunctionCtx, t: Tensor, z: Tensor, given: Sequence[Any], xs: Sequence[Any]) -> None:
-    for x, x_dot in zip(xs, given):
-        if _is_plain(x) and _is_plain(x_dot) and base_of(x) is base_of(z):
-            if t._is_view() and base_of(t) is base_of(x_dot):
-                return
-            whose = "" if not t._is_view() else f" of the {'same base as the ' if x._is_view() else ''}given tangent"
+def _looks(z: Tensor, x: Any) -> bool:
+    return _is_plain(x) and z._is_view() and base_of(x) is base_of(z)
+
+
+def _check_view(ctx: FunctionCtx, t: Tensor, seen: Sequence[int], given: Sequence[Any], xs: Sequence[Any]) -> None:
+    """Raise unless the tangent of a result that looks at the memory of some inputs looks at that of their tangents."""
+    for k in seen:
+        if _is_plain(given[k]) and not (t._is_view() and base_of(t) is base_of(given[k])):
+            place = "same base as the " if _is_plain(xs[k]) and xs[k]._is_view() else ""
             raise RuntimeError(
                 "A custom Function's forward is returning a view (or an input as-is) but its jvp is not returning a "
-                f"view{whose}: {ctx._title}.\nMake the tangent of the output from that of the input as the output is "
-                "made, for an input as it is by x_dot.view_as(x_dot), or let forward return a copy."
+                f"view{f' of the {place}given tangent' if t._is_view() else ''}: {ctx._title}.\nMake the tangent of "
+                "the output from that of the input as the output is made, for an input as it is by x_dot.view_as(x_dot), "
+                "or let forward return a copy."
             )
 
 
