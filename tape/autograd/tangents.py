@@ -80,11 +80,11 @@ def _check_view(ctx: FunctionCtx, t: Tensor, seen: Sequence[int], given: Sequenc
     for k in seen:
         if _is_plain(given[k]) and not (t._is_view() and base_of(t) is base_of(given[k])):
             place = "same base as the " if _is_plain(xs[k]) and xs[k]._is_view() else ""
+            whose = f" of the {place}given tangent" if t._is_view() else ""
             raise RuntimeError(
                 "A custom Function's forward is returning a view (or an input as-is) but its jvp is not returning a "
-                f"view{f' of the {place}given tangent' if t._is_view() else ''}: {ctx._title}.\nMake the tangent of "
-                "the output from that of the input as the output is made, for an input as it is by x_dot.view_as(x_dot), "
-                "or let forward return a copy."
+                f"view{whose}: {ctx._title}.\nMake the tangent of the output from that of the input as the output is "
+                "made, for an input as it is by x_dot.view_as(x_dot), or let forward return a copy."
             )
 
 
