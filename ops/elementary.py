@@ -31,7 +31,7 @@ log = elementwise(
 )
 
 log1p = elementwise(
-    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), lanes_first=True, lane=Math("log1p"),
+    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), lanes_first=True, lane=Math("log1p"), node="Log1PBackward0",
     complex=HOLOMORPHIC, domain=(Interval(-0.9, 4.0),),
     doc="z = log(1 + x), accurate near 0.",
 )

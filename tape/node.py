@@ -53,6 +53,11 @@ class Node:
         return tuple(map(edge_of, self._arguments()[0]))
 
     @property
+    def requires_grad(self) -> bool:
+        """Always true: where no gradient flows there is no node."""
+        return True
+
+    @property
     def location(self) -> Location:
         """The user's line that recorded the operation."""
         row = self._row()

@@ -100,6 +100,16 @@ def test_what_a_node_knows_of_its_results():
     assert [m.shape for m in node._input_metadata] == [(1,), (2,)]
 
 
+def test_what_nodes_and_handles_are_called():
+    def seen(library):
+        x = library.ones(2, requires_grad=True)
+        node = library.log1p(x).grad_fn
+        handle = node.register_hook(print)
+        return node.name(), node.requires_grad, isinstance(handle, library.autograd.graph.RemovableHandle)
+
+    assert seen(tape) == seen(torch) == ("Log1PBackward0", True, True)
+
+
 def test_edges_in_the_place_of_outputs():
     x = leaf(1.0, 2.0)
     y = x * 3
