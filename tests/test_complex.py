@@ -259,7 +259,7 @@ MISTAKES = {
     "polar of complex": (lambda z: tape.polar(z, z), ["takes real numbers"]),
     "adjoint of a vector": (lambda z: z.mH, ["at least 2 dimensions"]),
     "H of a vector": (lambda z: z.H, [".mH"]),
-    "integers that require grad": (lambda z: tape.tensor([1], requires_grad=True), ["floating point or complex"]),
+    "integers that require grad": (lambda z: tape.tensor([1], requires_grad=True), ["floating point and complex"]),
     "complex into real": (lambda z: tape.ones(3).fill_(1j), ["complex number does not fit"]),
     "complex into an element": (lambda z: tape.ones(3).__setitem__(0, 1j), ["do not fit into a tensor of float64"]),
     "complex added to real": (lambda z: tape.ones(3).add_(z), ["complex128", "float64"]),
