@@ -303,7 +303,7 @@ def test_doors_that_are_opened_are_closed():
     doors = Doors()
     heard = []
     before = places()
-    doors.open(lambda op, f: heard.append or f, lambda name, f: f, lambda f: f, lambda f: f)
+    doors.open(lambda op, f: heard.append or f, lambda name, f: f, lambda f: f, lambda f: f, lambda f: f)
     assert places() != before
     doors.close()
     assert places() == before

@@ -16,6 +16,8 @@ from .. import backward, halves
 from ..autograd import call, function
 from ..evaluate import forward_of
 from ..operators import SHORT
+from ..program.compiled import CompiledFunction
+from ..program.program import Program
 from ..record import bind
 from ..tensor import Tensor
 
@@ -29,8 +31,18 @@ class Doors:
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
 
-    def open(self, of_op: Timed, of_name: Timed, of_call: Callable[..., Any], of_item: Callable[..., Any]) -> None:
-        """Put timed functions in place: of ops, of whole backwards, of custom functions, of reading by index."""
+    def open(
+        self,
+        of_op: Timed,
+        of_name: Timed,
+        of_call: Callable[..., Any],
+        of_item: Callable[..., Any],
+        of_replay: Callable[..., Any],
+    ) -> None:
+        """Put timed functions in place: of ops, whole backwards, custom functions, reading by index, and replays.
+
+        Compiled functions take the general way meanwhile: their entries are machine code without doors.
+        """
         for apply, op in SHORT:
             cell = apply.__closure__[apply.__code__.co_freevars.index("forward")]
             self._replace(cell, "cell_contents", of_op(op, cell.cell_contents))
@@ -42,6 +54,9 @@ class Doors:
         for room in (call, function):
             self._replace(room, "run", run)
         self._replace(Tensor, "__getitem__", of_item(vars(Tensor)["__getitem__"]))
+        self._replace(Program, "untracked", of_replay(vars(Program)["untracked"]))
+        for kind in (Program, CompiledFunction):
+            self._replace(kind, "__call__", lambda self, *args, **kwargs: self.general(args, kwargs))
 
     def close(self) -> None:
         """Put everything back."""

@@ -66,7 +66,7 @@ class Recorder(Watcher):
             raise RuntimeError("a profiler is on already, and another one would time the first; leave its block first")
         RECORDERS.append(self)
         WATCHERS.append(self)
-        self._doors.open(self.of_op, self.of_name, self.of_call, self.of_item)
+        self._doors.open(self.of_op, self.of_name, self.of_call, self.of_item, self.of_replay)
         self.start_ns = perf_counter_ns()
 
     def stop(self) -> None:
@@ -144,6 +144,20 @@ class Recorder(Watcher):
             finally:
                 times, tensors = (start, perf_counter_ns()), [x for x in args if isinstance(x, Tensor)]
                 self.note(function.__name__, FUNCTION, times, self.places(2), tensors, number=number)
+
+        return timed
+
+    def of_replay(self, evaluate: Callable[..., Any]) -> Callable[..., Any]:
+        """A replay of a program that is not recorded, timed as a whole; one that is recorded is an op."""
+
+        def timed(program: Any, given: Sequence[Any]) -> Any:
+            values, start = None, perf_counter_ns()
+            try:
+                values = evaluate(program, given)
+            finally:
+                times, nbytes = (start, perf_counter_ns()), 0 if values is None else size_of(tuple(values))
+                self.note("aten::replay", FUNCTION, times, self.places(2), given, nbytes)
+            return values
 
         return timed
 

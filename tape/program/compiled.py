@@ -131,9 +131,9 @@ class CompiledFunction:
             found = entry(args, kwargs)
             if found is not NotImplemented:
                 return found
-        return self._found(args, kwargs)
+        return self.general(args, kwargs)
 
-    def _found(self, args: Any, kwargs: Any) -> Any:
+    def general(self, args: Any, kwargs: Any) -> Any:
         """A call that has to look for its program."""
         if self._surroundings is None or not self._surroundings.unchanged():
             self._surroundings, self._paths, self._entry = Surroundings(self.function), {}, None

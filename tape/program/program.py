@@ -132,6 +132,10 @@ class Program(Display):
             found = self._shortcut.entry(args, kwargs)
             if found is not NotImplemented:
                 return found
+        return self.general(args, kwargs)
+
+    def general(self, args: Any, kwargs: Any) -> Any:
+        """A call that takes the general way, past the entry."""
         call = take_apart(args, kwargs)
         if call.key != self.key:
             raise TypeError(
@@ -148,13 +152,17 @@ class Program(Display):
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.plain:
-            return self.results.build(list(map(unboxed, self.verified(given))))
+            return self.results.build(list(map(unboxed, self.untracked(given))))
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if tracked and current().recording:
             outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
             return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)])
-        values = self.evaluate(given)
+        values = self.untracked(given)
         return self.results.build([wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values)))
+
+    def untracked(self, given: Sequence[Any]) -> list[Any]:
+        """The results as arrays, where nothing of the replay is recorded."""
+        return self.verified(given) if self.plain else self.evaluate(given)
 
     def _without_gradient(self, given: Sequence[Any]) -> frozenset[int]:
         """Which results no gradient reaches from the inputs that have a history."""
