@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .calls import adaptor, sizes_of
 from .creation import construct
 from .inference import check_changeable
 from .leaf import leaf
+from .level import Layer
 from .rebase import check_free, is_tracked
 from .tensor import Tensor, method
 from .version import increment
@@ -107,17 +109,31 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError(
             f"as_strided() needs a stride of 0 or more for each size; got sizes {shape} and strides {strides}"
         )
-    start = storage_of(input)[1] if storage_offset is None else int(storage_offset)
-    last = start + sum((n - 1) * s for n, s in zip(shape, strides))
-    for origin in (input, base_of(input)):
-        flat, begin = storage_of(origin)
-        if origin._data.flags.c_contiguous and begin <= start and (last < begin + origin._spec.size or 0 in shape):
-            return ops.as_strided(origin, size=shape, stride=strides, offset=0 if 0 in shape else start - begin)
+    reach = sum((n - 1) * s for n, s in zip(shape, strides))
+    for origin, begin, start in _origins(input, storage_offset):
+        if 0 in shape:
+            return ops.as_strided(origin, size=shape, stride=strides)
+        if begin <= start and start + reach < begin + origin._spec.size:
+            return ops.as_strided(origin, size=shape, stride=strides, offset=start - begin)
     raise RuntimeError(
-        f"as_strided() cannot look at sizes {shape} with strides {strides} from element {start}: it would read element "
-        f"{last} of memory of {flat.size}, or elements that the tensor itself is no view of.\nUse smaller sizes, or "
-        "call it on the tensor that holds all of them, or on a clone()."
+        f"as_strided() of sizes {shape} with strides {strides} can access memory outside of `tensor`: counted from "
+        f"where it begins it would read element {reach}; the tensor has {input._spec.size}, and its base is no larger "
+        "or does not lie in order.\nUse smaller sizes, or call it on the tensor that holds all of them, or on a clone()."
     )
+
+
+def _origins(tensor: Tensor, offset: int | None) -> Iterator[tuple[Tensor, int, int]]:
+    """Tensors whose elements lie in the memory in order, where they begin, and where a view begins there.
+
+    These are the tensor and its base; of tensors of transformations, which lie nowhere, the elements count as if so.
+    """
+    if isinstance(tensor, Layer):
+        yield tensor, 0, int(offset or 0)
+        return
+    start = storage_of(tensor)[1] if offset is None else int(offset)
+    for origin in (tensor, base_of(tensor)):
+        if materialise(origin).flags.c_contiguous:
+            yield origin, storage_of(origin)[1], start
 
 
 @method
