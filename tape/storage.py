@@ -64,7 +64,7 @@ class Storage:
 
     def tolist(self) -> list[Any]:
         """The elements, in the order of the memory."""
-        return self._memory.tolist()  # type: ignore[no-any-return]
+        return self._memory.tolist()
 
     def __repr__(self) -> str:
         return f"Storage({self.size()} of {self._memory.dtype} at {self.data_ptr():#x})"
