@@ -118,7 +118,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     raise RuntimeError(
         f"as_strided() of sizes {shape} with strides {strides} can access memory outside of `tensor`: counted from "
         f"where it begins it would read element {reach}; the tensor has {input._spec.size}, and its base is no larger "
-        "or does not lie in order.\nUse smaller sizes, or call it on the tensor that holds all of them, or on a clone()."
+        "or is not in order.\nUse smaller sizes, or call it on the tensor that holds them all, or on a clone()."
     )
 
 
