@@ -275,6 +275,17 @@ def test_merge_keeps_parameters_apart():
     assert names(shorten(recorded(f, np.ones((3, 3))))) == {"sum": 3, "select": 2}
 
 
+def test_merge_takes_a_repeated_number_as_the_number():
+    """The adjoint of a mean is no array in memory; where it is all that there is, it stays one."""
+    x = np.arange(1.0, 7.0).reshape(2, 3)
+    before = recorded(tape.func.grad(lambda x: (x * x).mean()), x)
+    after = shorten(before)
+    assert "broadcast_to" in names(before)
+    assert "broadcast_to" not in names(after)
+    check_same(before, after, [x])
+    assert "broadcast_to" in names(shorten(recorded(tape.func.grad(lambda x: x.mean()), x)))
+
+
 def test_a_long_list():
     """Linear in the length: a quadratic pass over 1.5·10⁵ records would not come to an end here."""
 

@@ -37,14 +37,26 @@ def equal(x, y, signed):  # type: ignore[no-untyped-def]
     return x == y and (x != 0.0 or not signed or math.copysign(1.0, x) == math.copysign(1.0, y))
 
 
+@inner
+def repeated(code, first, args, repeats, number, k):  # type: ignore[no-untyped-def]
+    """The constant that a record repeats, or the record."""
+    if number[k] == number[k]:
+        while code[k] >= 0 and repeats[code[k]]:
+            k = args[first[k]]
+    return k
+
+
 @entry
-def merge(code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, place, table):  # type: ignore[no-untyped-def]
+def merge(  # type: ignore[no-untyped-def]
+    code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, spreads, place, table
+):
     """Find for every record the earliest that is the same; ``place`` says which.
 
     Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
     by opcode, `left` and `right` are the numbers that leave the other operand as it is, `kept` tells
     whether the op gives its operand back (2: if that is real, which `real` tells by spec), `twice` whether
-    applying it twice does, `repeats` whether it repeats its operand's numbers.
+    applying it twice does, `repeats` whether it repeats its operand's numbers, `spreads` whether it does so
+    where they differ in shape from the other operand's: it takes a repeated number as that number.
     """
     mask = np.uint64(table.size - 1)
     for k in range(code.size):
@@ -65,6 +77,9 @@ def merge(code, first, args, param, spec, real, signed, number, left, right, kep
             if equal(number[x], left[op], exact) and spec[y] == spec[k]:
                 place[k] = y
                 continue
+            for j in range(2):
+                if spreads[op] and spec[args[end - 1 - j]] == spec[k]:
+                    args[start + j] = repeated(code, first, args, repeats, number, args[start + j])
         elif end - start == 1:
             x = args[start]
             if spec[x] == spec[k] and (kept[op] == 1 or (kept[op] == 2 and real[spec[k]])):

@@ -74,7 +74,7 @@ def fold(listing: Listing) -> Listing:
 def merge(listing: Listing) -> Listing:
     """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x)."""
     n = len(listing)
-    left, right, kept, twice, repeats = _facts(len(REGISTRY))
+    left, right, kept, twice, repeats, spreads = _facts(len(REGISTRY))
     number = np.full(n, np.nan)
     real = np.array([s.dtype.kind != "c" for s in listing.specs])
     signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
@@ -84,7 +84,7 @@ def merge(listing: Listing) -> Listing:
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
         listing.code, listing.first, args, listing.param, listing.spec, real, signed, number, left, right, kept, twice,
-        repeats, place, table,
+        repeats, spreads, place, table,
     )  # fmt: skip
     return replace(listing, args=args).with_rows(place == np.arange(n), place)
 
@@ -114,7 +114,7 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     gives_back = importlib.import_module("tape.jit.lines").gives_back
     kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
     twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
-    return left, right, kept, twice, repeats
+    return left, right, kept, twice, repeats, np.array([op.broadcasts and op.arity == 2 for op in ops])
 
 
 PASSES = (prune, fold, merge, prune)
