@@ -78,13 +78,13 @@ class Run:
     Attributes:
         contributions: how the rules of a record are run that has no kernel.
         execute: how steps are run where somebody watches, or None.
-        quiet: what keeps NumPy from warning while rules run in Python, from the first that does so.
+        loud: what NumPy warns of, while rules run in Python and it does not: from the first that does so.
         readers: by position, the leaves that no record before it contributes to.
     """
 
     contributions = staticmethod(contributions)
     execute: Steps | None = None
-    quiet: np.errstate | None = None
+    loud: Any = None
 
     def __init__(
         self,
@@ -193,9 +193,9 @@ class Run:
 
     def speak(self) -> None:
         """Let NumPy warn again: of what the user's own functions do, and of what comes after the sweep."""
-        if self.quiet is not None:
-            self.quiet.__exit__(None, None, None)
-            self.quiet = None
+        if self.loud is not None:
+            np.seterr(**self.loud)
+            self.loud = None
 
     def serve(self, status: int) -> None:
         """Do what lowering asked for."""
@@ -303,9 +303,9 @@ class Run:
         g = self.array(slot, row[SPEC])
         rule = partial(surrounded, chain, self.contributions) if chain and chain.surrounds() else self.contributions
         given: set[int] = set()
-        if self.quiet is None:
-            self.quiet = np.errstate(all="ignore")
-            self.quiet.__enter__()
+        if self.loud is None:
+            self.loud = np.geterr()
+            np.seterr(all="ignore")
         for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.wanted, False):
             self.deposit(ref, bar, given)
         finish(work.address)
