@@ -46,6 +46,6 @@ def misfit(op: Op, values: Sequence[Any], error: ValueError) -> ValueError:
 def unused_error(i: int, shape: Sequence[int]) -> RuntimeError:
     """The error for an input of `grad` that no output depends on."""
     return RuntimeError(
-        f"The differentiated Tensor at index {i}, of shape {tuple(shape)}, appears to not have been used in the graph: no "
-        "output depends on it.\nSet allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+        f"The differentiated Tensor at index {i}, of shape {tuple(shape)}, appears to not have been used in the graph: "
+        "no output depends on it.\nSet allow_unused=True to get None for it, or materialize_grads=True to get zeros."
     )

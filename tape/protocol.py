@@ -22,9 +22,9 @@ def item(self: Tensor) -> Any:
     """
     if self._spec.size != 1:
         raise RuntimeError(
-            f"a Tensor with {self._spec.size} elements cannot be converted to Scalar: only a tensor of one element can "
-            f"become a Python number, and this one has shape {self._spec.shape}.\nReduce it (.sum(), .mean()), index it, "
-            "or use .tolist()."
+            f"a Tensor with {self._spec.size} elements cannot be converted to Scalar: only a tensor of one element "
+            f"can become a Python number, and this one has shape {self._spec.shape}.\nReduce it (.sum(), .mean()), "
+            "index it, or use .tolist()."
         )
     return self._data.item()
 
@@ -61,8 +61,8 @@ _conversion("__complex__", complex)
 def __bool__(self: Tensor) -> bool:
     if self._spec.size != 1:
         raise RuntimeError(
-            f"Boolean value of Tensor with {'more than one value' if self._spec.size else 'no values'} is ambiguous; this "
-            f"one has shape {self._spec.shape}.\n"
+            f"Boolean value of Tensor with {'more than one value' if self._spec.size else 'no values'} is ambiguous; "
+            f"this one has shape {self._spec.shape}.\n"
             "Use .all() or .any(), or tape.where() to choose element by element."
         )
     return bool(self._data.item())
@@ -109,7 +109,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; this one was "
-            f"computed ({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with .clone()."
+            f"computed ({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with "
+            ".clone()."
         )
     if id(self) in memo:
         return memo[id(self)]

@@ -64,7 +64,11 @@ MISTAKES = {
         RuntimeError,
         ["real scalar outputs", "complex128", ".abs()"],
     ),
-    "gradient of the wrong shape": (lambda: squares()[1].backward(tape.ones(3)), RuntimeError, ["Size([2])", "Size([3])"]),
+    "gradient of the wrong shape": (
+        lambda: squares()[1].backward(tape.ones(3)),
+        RuntimeError,
+        ["Size([2])", "Size([3])"],
+    ),
     "gradient of the wrong type": (
         lambda: squares()[1].backward([1.0, 2.0]),
         TypeError,
