@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
+import pytest
+
 import tape
+from tape.program.listing import distinct
 
 
 def steps(x, count):
@@ -37,3 +41,12 @@ def test_a_long_list_is_no_work_for_the_collector():
         gc.enable()
     assert len(program.recorded) > 4000
     assert added < 2000
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [3, 0, 3, 3, 1, 0], [10**9, 5, 10**9, 0]])
+def test_distinct_numbers(numbers):
+    numbers = np.array(numbers, dtype=np.int64)
+    where, which = distinct(numbers)
+    assert sorted(where) == list(where)
+    assert len(where) == len(set(numbers.tolist()))
+    np.testing.assert_array_equal(numbers[where][which], numbers)

@@ -134,14 +134,6 @@ def op_number(code: int) -> Op:
     return OPS[code]
 
 
-class Numbering(dict[Any, int]):
-    """Numbers keys as they come: one that is not there yet gets the next number."""
-
-    def __missing__(self, key: Any) -> int:
-        number = self[key] = len(self)
-        return number
-
-
 class Rows:
     """Rows of a trace taken apart: what they hold is converted once, however often a trace is read."""
 
@@ -149,14 +141,33 @@ class Rows:
         self.length = len(rows)
         self.code, self.x, self.y = (np.array(rows[k::WIDTH], dtype=np.int64) for k in (CODE, X, Y))
         specs = rows[SPEC::WIDTH]
-        indices = np.array([-1 if s is None else s.index for s in specs], dtype=np.int64)
-        _, where, self.which = np.unique(indices, return_index=True, return_inverse=True)
+        where, self.which = distinct(np.array([0 if s is None else s.index + 1 for s in specs], dtype=np.int64))
         self.specs: list[Spec | None] = [specs[k] for k in where.tolist()]
-        self.wide = {k: extra for k, extra in enumerate(rows[EXTRA::WIDTH]) if extra is not None}
-        known, codes, instructions = Numbering(), rows[LINE::WIDTH], rows[LASTI::WIDTH]
-        self.line = np.array(list(map(known.__getitem__, zip(map(id, codes), instructions))), dtype=np.int64)
-        owner = dict(zip(map(id, codes), codes))
-        self.lines: list[tuple[CodeType, int]] = [(owner[code], instruction) for code, instruction in known]
+        extras = rows[EXTRA::WIDTH]
+        plain = extras.count(None) == len(extras)
+        self.wide = {} if plain else {k: extra for k, extra in enumerate(extras) if extra is not None}
+        codes, instructions = rows[LINE::WIDTH], rows[LASTI::WIDTH]
+        where, self.line = distinct(together(codes, instructions))
+        self.lines: list[tuple[CodeType, int]] = [(codes[k], instructions[k]) for k in where.tolist()]
+
+
+def together(codes: list[CodeType], instructions: list[int]) -> np.ndarray:
+    """The lines of records as numbers: a tuple for each would keep the collector busy."""
+    ids = np.fromiter(map(id, codes), np.int64, len(codes))
+    numbers = np.fromiter(instructions, np.int64, len(codes))
+    numbers += np.searchsorted(np.unique(ids), ids) * (numbers.max(initial=0) + 1)
+    return numbers
+
+
+def distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A place of each number that occurs, in order, and for each place which of these is there."""
+    if numbers.max(initial=0) > 8 * len(numbers):
+        _, numbers = np.unique(numbers, return_inverse=True)
+    table = np.full(numbers.max(initial=0) + 1, -1)
+    table[numbers] = np.arange(len(numbers))
+    where = np.sort(table[table >= 0])
+    table[numbers[where]] = np.arange(len(where))
+    return where, table[numbers]
 
 
 class Columns:
