@@ -17,6 +17,7 @@ import ops
 import tape
 from tape.autograd import grad
 from tape.autograd.graph import saved_tensors_hooks
+from tape.collecting import collect
 from tape.utils.checkpoint import checkpoint
 from tape.wengert import current
 
@@ -24,7 +25,14 @@ LIBRARY = tuple(str(Path(house.__file__).parent) for house in (tape, ops))
 
 UNSAFE = ("__exit__", "<genexpr>", "gone")
 """Python can be interrupted on its way into ``__exit__``, and drops what is raised where a generator is closed or a
-weakly held object has gone."""
+weakly held object has gone, or where the collector calls."""
+
+
+def collects(frame):
+    """Whether the collector has called, through however many functions."""
+    while frame is not None and frame.f_code is not collect.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 class Interrupt:
@@ -37,7 +45,7 @@ class Interrupt:
         code = frame.f_code
         if event in ("call", "c_return") and code.co_filename.startswith(LIBRARY) and code.co_name not in UNSAFE:
             self.left -= 1
-            if self.left == 0:
+            if self.left <= 0 and not collects(frame):
                 sys.setprofile(None)
                 raise KeyboardInterrupt
 
