@@ -40,52 +40,33 @@ def _even_shares(x: Any, z: Any, axis: Axis) -> Any:
 
 def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
     return general(
-        name,
-        lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
+        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
         lambda g, x, z, axis: kept(g, x.shape, axis) * _even_shares(x, z, axis),
         jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _even_shares(x, z, axis), axis=axis, keepdims=keepdims),
-        cases=_distinct(*REDUCTIONS),
-        doc=doc,
-        batch=along("axis"),
-        **facts,
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), **facts,
     )
 
 
 amax = _extreme(
-    "amax",
-    np.max,
-    "Largest element over axes; ties share the gradient evenly.",
-    numpy=(np.max, np.amax),
-    reduces=np.maximum,
+    "amax", np.max, "Largest element over axes; ties share the gradient evenly.",
+    numpy=(np.max, np.amax), reduces=np.maximum,
 )
 amin = _extreme(
-    "amin",
-    np.min,
-    "Smallest element over axes; ties share the gradient evenly.",
-    numpy=(np.min, np.amin),
-    reduces=np.minimum,
+    "amin", np.min, "Smallest element over axes; ties share the gradient evenly.",
+    numpy=(np.min, np.amin), reduces=np.minimum,
 )
 
 
-def _whole(name: str, find: Callable[..., Any], node: str, doc: str, batch: Any = None) -> Op:
+def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
     return general(
-        name,
-        lambda x: find(x),
-        lambda g, x, z: g * _even_shares(x, z, None),
+        name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
         jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
-        node=node,
-        cases=_distinct(((2, 3), {}), ((), {})),
-        doc=doc,
-        batch=batch,
+        node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc, batch=whole(f"a{name[:3]}"),
     )
 
 
-max_all = _whole(
-    "max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.", whole("amax")
-)
-min_all = _whole(
-    "min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.", whole("amin")
-)
+max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.")
+min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.")
 
 
 def _select(x: Any, indices: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:
@@ -129,12 +110,16 @@ def _lower_nanmedian(x: Any, axis: int) -> Any:
     return np.argmax(np.where(count == 0, missing, x == middle), axis=axis, keepdims=True)
 
 
-def _of_all(find: Callable[..., Any]) -> Callable[..., Any]:
-    """The element of a whole array that is found along one axis."""
+def _over(find: Callable[..., Any]) -> Callable[..., Any]:
+    """The element over some axes, or all, that is found along one axis."""
 
-    def forward(x: Any) -> Any:
-        flat = np.ravel(x)
-        return flat[find(flat, 0)][0]
+    def forward(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+        x = np.asarray(x)
+        axes = range(x.ndim) if axis is None else [k % x.ndim for k in (axis if isinstance(axis, tuple) else (axis,))]
+        rest = [k for k in range(x.ndim) if k not in axes]
+        flat = np.transpose(x, (*rest, *axes)).reshape(*[x.shape[k] for k in rest], -1)
+        z = np.take_along_axis(flat, find(flat, -1), -1)[..., 0]
+        return z.reshape([1 if k in axes else n for k, n in enumerate(x.shape)]) if keepdims else z[()]
 
     return forward
 
@@ -142,53 +127,37 @@ def _of_all(find: Callable[..., Any]) -> Callable[..., Any]:
 def _one_along(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
     """Declare an op that selects one element along an axis and gives (values, indices)."""
     return general(
-        name,
-        lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
+        name, lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
         lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
         jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
-        node=node,
-        outputs=2,
-        doc=doc,
-        batch=along("axis"),
+        node=node, outputs=2, doc=doc, batch=along("axis"),
         cases=_distinct(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((4,), {})),
     )
 
 
 max_along = _one_along(
-    "max_along",
-    lambda x, axis: np.argmax(x, axis=axis, keepdims=True),
-    "MaxBackward0",
+    "max_along", lambda x, axis: np.argmax(x, axis=axis, keepdims=True), "MaxBackward0",
     "Largest element along an axis, and its index: the first one at a tie.",
 )
 min_along = _one_along(
-    "min_along",
-    lambda x, axis: np.argmin(x, axis=axis, keepdims=True),
-    "MinBackward0",
+    "min_along", lambda x, axis: np.argmin(x, axis=axis, keepdims=True), "MinBackward0",
     "Smallest element along an axis, and its index: the first one at a tie.",
 )
 median_along = _one_along(
-    "median_along",
-    _lower_median,
-    "MedianBackward1",
+    "median_along", _lower_median, "MedianBackward1",
     "Lower median along an axis, and its index: the first one at a tie.",
 )
 nanmedian_along = _one_along(
-    "nanmedian_along",
-    _lower_nanmedian,
-    "NanmedianBackward1",
+    "nanmedian_along", _lower_nanmedian, "NanmedianBackward1",
     "Lower median along an axis of what is not nan, and its index: the first one at a tie.",
 )
-median_all = _whole(
-    "median_all",
-    _of_all(_lower_median),
-    "MedianBackward0",
-    "Lower median of all; ties share the gradient evenly.",
+median_all = _extreme(
+    "median_all", _over(_lower_median), "Lower median over axes; ties share the gradient evenly.",
+    node="MedianBackward0",
 )
-nanmedian_all = _whole(
-    "nanmedian_all",
-    _of_all(_lower_nanmedian),
-    "NanmedianBackward0",
-    "Lower median of all that is not nan; ties share the gradient evenly.",
+nanmedian_all = _extreme(
+    "nanmedian_all", _over(_lower_nanmedian),
+    "Lower median over axes of what is not nan; ties share the gradient evenly.", node="NanmedianBackward0",
 )
 
 
@@ -209,14 +178,10 @@ def _running(find: Callable[..., Any]) -> Callable[..., Any]:
 
 def _running_extreme(name: str, find: Callable[..., Any], doc: str) -> Op:
     return general(
-        name,
-        _running(find),
+        name, _running(find),
         lambda g, z, x_shape, axis: reshape(g[0], shape=()) if x_shape == () else _give_back(g, z, x_shape, axis),
         jvp=lambda x_dot, z, axis: (x_dot, None) if z[1].ndim == 0 else _follow(x_dot, z, axis),
-        outputs=2,
-        cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})),
-        doc=doc,
-        batch=along("axis"),
+        outputs=2, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc, batch=along("axis"),
     )
 
 
@@ -247,34 +212,25 @@ def _kthvalue(x: Any, *, k: int, axis: int = -1, keepdims: bool = False) -> tupl
 
 
 sort = general(
-    "sort",
-    lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
-    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis),
-    jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-    outputs=2,
-    cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})),
-    batch=along("axis"),
+    "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
+    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})), batch=along("axis"),
     doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
 )
 
 topk = general(
-    "topk",
-    _topk,
-    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis),
-    jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-    outputs=2,
-    cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
+    "topk", _topk,
+    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+    outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
     batch=along("axis"),
     doc="The k largest (or smallest) elements along an axis, in order, and their indices.",
 )
 
 kthvalue = general(
-    "kthvalue",
-    _kthvalue,
+    "kthvalue", _kthvalue,
     lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
     jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
-    outputs=2,
-    cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
+    outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
     batch=along("axis"),
     doc="The k-th smallest element along an axis (k from 1), and its index.",
 )

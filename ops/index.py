@@ -33,20 +33,15 @@ def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 
 
 select = linear(
-    "select",
-    lambda x, *, index: x[index],
-    lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
+    "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
-    motion="block",
-    view=True,
+    motion="block", view=True,
     batch=rules.selecting,
     doc="x[i] for one integer i along the first axis.",
 )
 
 scatter = linear(
-    "scatter",
-    _scatter,
-    lambda g, index: getitem(g, index=index),
+    "scatter", _scatter, lambda g, index: getitem(g, index=index),
     node="IndexPutBackward0",
     cases=cases_of(
         ((2,), {"index": np.array([1, 1]), "shape": (3,)}),
@@ -79,12 +74,8 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 getitem = linear(
-    "getitem",
-    lambda x, *, index: x[index],
-    lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
-    node=_node,
-    cases=_index_cases,
-    view=is_basic,
+    "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
+    node=_node, cases=_index_cases, view=is_basic,
     batch=rules.selecting,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )
@@ -137,11 +128,7 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 index_put = linear(
-    "index_put",
-    _index_put,
-    _overwrite,
-    _written,
-    cases=_put_cases,
+    "index_put", _index_put, _overwrite, _written, cases=_put_cases,
     node=lambda index, accumulate: "CopySlices" if is_basic(index) and not accumulate else "IndexPutBackward0",
     batch=rules.putting,
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
@@ -181,21 +168,16 @@ def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 gather = linear(
-    "gather",
-    _gather,
-    lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis),
-    None,
+    "gather", _gather,
+    lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis), None,
     cases=_gather_cases,
     batch=along("axis"),
     doc="z[i, j] = x[indices[i, j], j] for axis 0, and so on: one element chosen along an axis at each place.",
 )
 
 scatter_add = linear(
-    "scatter_add",
-    _scatter_add,
-    lambda g: g,
-    None,
-    lambda g, indices, axis: gather(g, indices, axis=axis),
+    "scatter_add", _scatter_add,
+    lambda g: g, None, lambda g, indices, axis: gather(g, indices, axis=axis),
     cases=_scatter_add_cases,
     batch=along("axis"),
     doc="x with z[indices[i, j], j] += source[i, j] for axis 0, and so on.",
@@ -235,23 +217,16 @@ def _index_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 take = linear(
-    "take",
-    _take,
-    _take_transpose,
-    None,
+    "take", _take, _take_transpose, None,
     node=lambda axis: "TakeBackward0" if axis is None else "IndexSelectBackward0",
-    numpy=(np.take,),
-    cases=_take_cases,
+    numpy=(np.take,), cases=_take_cases,
     batch=rules.taking,
     doc="Whole slices of x along an axis, chosen by number; elements of the flattened x where `axis` is None.",
 )
 
 index_add = linear(
-    "index_add",
-    _index_add,
-    lambda g: g,
-    None,
-    lambda g, indices, axis: take(g, indices, axis=axis),
+    "index_add", _index_add,
+    lambda g: g, None, lambda g, indices, axis: take(g, indices, axis=axis),
     cases=_index_add_cases,
     batch=rules.adding,
     doc="x with the slices of `source` added to the slices of x whose numbers are `indices`.",
@@ -275,21 +250,14 @@ def _mask_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 masked_choice = linear(
-    "masked_choice",
-    _masked_select,
-    lambda g, mask: masked_place(g, mask),
-    None,
-    node="MaskedSelectBackward0",
-    cases=_mask_cases,
+    "masked_choice", _masked_select, lambda g, mask: masked_place(g, mask), None,
+    node="MaskedSelectBackward0", cases=_mask_cases,
     batch=rules.masking,
     doc="The elements of x at which a mask of the same shape holds, in one axis.",
 )
 
 masked_place = linear(
-    "masked_place",
-    _masked_place,
-    lambda g, mask: masked_choice(g, mask),
-    None,
+    "masked_place", _masked_place, lambda g, mask: masked_choice(g, mask), None,
     node="MaskedScatterBackward0",
     cases=lambda rng: iter([((rng.standard_normal(2), np.array([[True], [True], [False]])), {})]),
     batch=rules.masking,

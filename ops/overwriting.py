@@ -24,33 +24,17 @@ def _over(x: Any, y: Any) -> Any:
 
 
 zero = elementwise(
-    "zero",
-    lambda x: np.zeros_like(x)[()],
-    lambda: 0.0,
-    complex=HOLOMORPHIC,
-    domain=(REAL,),
+    "zero", lambda x: np.zeros_like(x)[()], lambda: 0.0, complex=HOLOMORPHIC, domain=(REAL,),
     doc="Zeros in the place of x, which has no influence on them: its gradient is 0.",
 )
 
 fill = elementwise(
-    "fill",
-    _over,
-    lambda: 0.0,
-    lambda g: g,
-    node="FillBackward1",
-    complex=ADJOINT,
-    domain=(REAL, REAL),
+    "fill", _over, lambda: 0.0, lambda g: g, node="FillBackward1", complex=ADJOINT, domain=(REAL, REAL),
     doc="y, broadcast against x and in its dtype; x has no influence, so its gradient is 0.",
 )
 
 copy_over = elementwise(
-    "copy_over",
-    _over,
-    lambda: 0.0,
-    lambda g: g,
-    node="CopyBackwards",
-    complex=ADJOINT,
-    domain=(REAL, REAL),
+    "copy_over", _over, lambda: 0.0, lambda g: g, node="CopyBackwards", complex=ADJOINT, domain=(REAL, REAL),
     doc="`fill` with the numbers of another tensor.",
 )
 
@@ -104,12 +88,7 @@ def _in_lanes(a: Application) -> Any:
 
 
 put_view = linear(
-    "put_view",
-    _put,
-    lambda g, steps: put_view(g, 0.0, steps=steps),
-    lambda g, steps: look(g, steps),
-    node="CopySlices",
-    cases=_cases,
-    batch=_in_lanes,
+    "put_view", _put, lambda g, steps: put_view(g, 0.0, steps=steps), lambda g, steps: look(g, steps),
+    node="CopySlices", cases=_cases, batch=_in_lanes,
     doc="x with y in the place of the view of x that is made in these steps.",
 )

@@ -74,13 +74,8 @@ def _cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 scatter_extreme = general(
-    "scatter_extreme",
-    _forward,
-    joint=_vjp,
-    jvp=_jvp,
-    node="ScatterReduceBackward0",
-    cases=_cases,
-    batch=along("axis"),
+    "scatter_extreme", _forward, joint=_vjp, jvp=_jvp,
+    node="ScatterReduceBackward0", cases=_cases, batch=along("axis"),
     doc="x with the largest or smallest of what is sent to each place; ties share the gradient evenly.",
 )
 

@@ -41,11 +41,8 @@ def _in_lanes(a: Application) -> Any:
 STRIDES = ("size", "stride", "offset")
 
 as_strided = linear(
-    "as_strided",
-    _as_strided,
-    _transpose,
-    view=True,
-    batch=_in_lanes,
+    "as_strided", _as_strided, _transpose,
+    view=True, batch=_in_lanes,
     cases=cases_of(
         ((6,), {"size": (3, 2), "stride": (1, 2)}),
         ((2, 3), {"size": (2, 2), "stride": (1, 1), "offset": 2}),
