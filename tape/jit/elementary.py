@@ -29,7 +29,7 @@ class Numbers:
         exp: (eʳ − 1 − r) / r² for |r| ≤ ½ log 2, in powers of r.
         log: (log(1 + f) − 2s) / s³ with s = f / (2 + f), for √½ ≤ 1 + f ≤ √2, in powers of s².
         erf: erf(x) / x − 1 for x ≤ 1, in powers of x².
-        tail: exp(x²) erfc(x) from 1 to `saturated`, in powers of (x − 3) / (x + 3).
+        tail: exp(x²) erfc(x) from 1 to `saturated`, in powers of (x − 3) / (x + 3); as many as `erf` has.
     """
 
     lowest: float
@@ -122,7 +122,8 @@ def erf(m: Builder, x: Value) -> Value:
     size = m.intrinsic("fabs", x)
     size = m.where(size > f.saturated, f.saturated, size)
     near = size < 1.0
-    y = m.where(near, m.polynomial(square, f.erf), m.polynomial((size - 3.0) / (size + 3.0), f.tail))
+    t = m.where(near, square, (size - 3.0) / (size + 3.0))
+    y = m.polynomial(t, [m.where(near, a, b) for a, b in zip(f.erf, f.tail, strict=True)])
     z = m.where(near, size, -tail) * y + m.where(near, size, 1.0)
     return m.intrinsic("copysign", z, x)
 
