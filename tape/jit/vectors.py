@@ -140,7 +140,7 @@ class Builder:
     def word(self, x: int) -> Any:
         return ir.Constant(self.whole, [x] * self.width)
 
-    def polynomial(self, x: Value, coefficients: Sequence[Value] | Sequence[float]) -> Value:
+    def polynomial(self, x: Value, coefficients: Sequence[Value | float]) -> Value:
         """A sum of powers by Horner's rule."""
         y = Value(self, self.number(coefficients[-1]))
         for c in reversed(coefficients[:-1]):
