@@ -30,6 +30,8 @@ class Node:
 
     def __init__(self, value: Any, edges: Iterable[Edge] = (), requires: bool = False):
         self.value = np.asarray(value)
+        edges = list(edges)
+        self.operands = [e.parent for e in edges]
         self.edges = [e for e in edges if e.parent.requires]
         self.requires = requires or bool(self.edges)
         self.grad: np.ndarray | None = None

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tape
 from tape import liveness, sweep_python
 from tape.autograd import grad
+from tape.engine import Task
 from tape.jit import run, scan
 from tape.wengert import current
 
@@ -265,11 +266,13 @@ class Programs(RuleBasedStateMachine):
         for p, g in zip(outputs, gs):
             roots[p.tensor._node] = roots[p.tensor._node] + g if p.tensor._node in roots else g
         before, self.list.recording = (self.list.recording, self.list.where), False
+        self.list.task = Task(tuple(roots), keys)
         try:
             a, visited_a = run.sweep(self.list, dict(roots), {}, keys)
             b, visited_b = sweep_python.sweep(self.list, dict(roots), {}, keys, False)
         finally:
             self.list.recording, self.list.where = before
+            self.list.task = None
         assert a.keys() == b.keys()
         coarse, size = single([p.node for p in outputs]), max(largest(a.values()), largest(b.values()))
         for k in a:

@@ -10,7 +10,7 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import invariant, rule
 from test_state_machine import WHICH, Pair, Programs
 
 import tape
@@ -66,10 +66,13 @@ class InPlacePrograms(Programs):
             self.pairs[-1] = Seen(tensor, node, base, look, part)
         self.note(node)
 
-    def note(self, node):
-        """Remember in which state a node has seen everything there is; that it has read any of it is a guess."""
+    def note(self, node, *made):
+        """Remember in which state a node has seen what its rule may read: its operands, and what it has made."""
         self.nodes.append(node)  # so that no identity is given twice
-        self.saved[id(node)] = [(p.base, p.base.changes) for p in self.pairs]
+        known = {id(n) for n in (node, *node.operands)}
+        self.saved[id(node)] = [
+            (p.base, p.base.changes) for p in (*made, *self.pairs) if p in made or id(p.node) in known
+        ]
 
     def view(self, p, function, tensor, part=False):
         """A view in both worlds, if it is one in ours; else a copy."""
@@ -103,10 +106,11 @@ class InPlacePrograms(Programs):
     @rule(k=WHICH, m=WHICH, name=st.sampled_from(sorted(CHANGES)))
     def change(self, k, m, name):
         """A change in place, of a tensor, a base or a view, which may have a history or get one."""
-        p, q = self.pick(k), self.pick(m)
+        p = (m % 4 and self.pick(k, lambda p: not p.part and not is_parameter(p.base))) or self.pick(k)
+        q = self.pick(m, lambda q: fits(p, q))
         f, dx, dy = CHANGES[name]
         operands = (q,) if dy else ()
-        if p is None or (dy and not fits(p, q)):
+        if q is None:
             return
         tracked = p.node.requires or p.base.node.requires or (dy and q.node.requires)
         if tracked and (p.part or is_parameter(p.base) or is_parameter(p)):
@@ -136,20 +140,58 @@ class InPlacePrograms(Programs):
         p.tensor[0] = q.tensor
         self.rebase(p, put(p.node, q.node, lambda a: a[0]))
 
+    @rule(k=WHICH, name=st.sampled_from(sorted(LOOKS)))
+    def result_with_views(self, k, name):
+        """What programs change most: a result, and two looks at it."""
+        p = self.pick(k, lambda p: p.node.value.ndim > 0 and p.node.value.shape[0] > 0)
+        if p is not None:
+            before = len(self.pairs)
+            self.unary(self.pairs.index(p), "neg")
+            if len(self.pairs) > before:
+                made = self.pairs[-1]
+                self.view(made, LOOKS[name], LOOKS[name](made.tensor))
+                self.view(made, LOOKS["all"], made.tensor[...])
+
+    @rule(k=WHICH, name=st.sampled_from(["sin_", "zero_", "mul_"]))
+    def change_without_grad(self, k, name):
+        """A change that no gradient knows of, of a parameter too: views are made anew, from the same base."""
+        p = self.pick(k)
+        x = p.node.value
+        z = CHANGES[name][0](x, x).astype(x.dtype)
+        if not np.isfinite(z).all() or (np.abs(z) >= 1e3).any():
+            return
+        with tape.no_grad():
+            getattr(p.tensor, name)(*([p.tensor] if name == "mul_" else []))
+        b = p.base
+        b.changes += 1
+        b.node.value = z if b is p else placed(b.node.value, z, p.look)
+        self.refresh(b)
+
     def rebase(self, p, node):
         """Let a pair, its base and all views of that go on from the node of a change."""
         b = p.base
         b.changes += 1
+        self.note(node, p)
         self.move(b, node if b is p else put(b.node, node, p.look))
+        self.refresh(b)
+
+    def refresh(self, b):
+        """Every view of a changed base is read from it anew."""
         for v in self.pairs:
             if v.base is b and v is not b:
                 self.move(v, naive.through(v.look(b.node.value), b.node, v.look))
 
     def move(self, p, node):
-        self.note(node)
+        self.nodes.append(node)
         old, p.node = p.node, node
         if old.edges and node.edges:
             node.retains, node.grad, old.retains = old.retains, old.grad, False
+
+    @invariant()
+    def same_versions(self):
+        """A change counts for all that look at the memory, but for one of several views, which counts apart."""
+        for p in self.pairs:
+            assert p.part or p.tensor._version == p.base.changes
 
     def is_stale(self, nodes, wanted):
         """Whether something that a rule may have saved was changed since."""
@@ -183,24 +225,24 @@ def is_parameter(p):
     return p.node.requires and not p.node.edges
 
 
+def placed(a, b, look):
+    """An array with another one in the place of a view."""
+    made = np.array(a)
+    cells = np.arange(made.size).reshape(made.shape)
+    made.reshape(-1)[look(cells)] = b
+    return made
+
+
 def put(x, y, look):
     """The node of x with y in the place of a view."""
-
-    def placed(a, b):
-        made = np.array(a)
-        cells = np.arange(made.size).reshape(made.shape)
-        made.reshape(-1)[look(cells)] = b
-        return made
-
-    value = placed(x.value, y.value)
     return naive.joint(
-        value,
-        (x, lambda g: placed(g, 0.0)),
+        placed(x.value, y.value, look),
+        (x, lambda g: placed(g, 0.0, look)),
         (y, lambda g: naive.sum_to(np.asarray(look(g)), y.value.shape).astype(y.value.dtype)),
     )
 
 
 TestInPlacePrograms = InPlacePrograms.TestCase
 TestInPlacePrograms.settings = settings(
-    stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), max_examples=15
+    stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), max_examples=50
 )

@@ -89,18 +89,23 @@ class Writer:
         """A tensor that may be changed in place.
 
         Not an expanded one, nor a view of one, into which PyTorch writes sometimes and ours never, nor another that
-        has an element at several places; not the result
-        of `grad`, which may share its memory with others; not one with a history that shares its memory with
-        ``.data``: what a change nobody notices does to a gradient depends on what each rule reads; not one of several
-        results that retains its gradient, or a view of it, after whose change PyTorch 2.13 crashes.
+        has an element at several places; not the result of `grad`, which may share its memory with others; not one
+        that shares its memory with ``.data`` and is part of a history: what a change nobody notices does to a gradient
+        depends on what each rule reads; not one of several results that retains its gradient, or a view of it, after
+        whose change PyTorch 2.13 crashes.
         """
         x = self.pick()
         sharing = self.sharing([x]) if x else set()
         if x is None or any(repeats(self.at(n)) for n in sharing):
             return None
-        silent = sharing & self.bare and any(self.at(n).requires_grad for n in sharing)
+        silent = sharing & self.bare and any(self.at(n).requires_grad for n in sharing | self.made_of(sharing))
         silent = silent or any(self.among(n, self.parts) and self.among(n, self.watched) for n in sharing)
         return None if silent or sharing & self.given else x
+
+    def made_of(self, names: set[str]) -> set[str]:
+        """The tensors that some statement has made of these."""
+        made = {n for s in self.statements if names & set(s.reads) for n in s.writes}
+        return made & set(self.tensors())
 
     def apart(self, x: str, y: str) -> bool:
         """Whether one tensor can be written into another: they share no memory, or are the same."""
