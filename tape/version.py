@@ -54,16 +54,28 @@ class Change(NamedTuple):
     Attributes:
         memory: give the array that owns the memory and the looks at it that records may hold, or the scalar, as long
             as they are there.
+        holders: give the tensors that hold it themselves, as long as they are there.
         operation: what changed it.
         code, lasti: the user's line.
         before: per list, the last record that was there before the change.
     """
 
     memory: tuple[Callable[[], Any], ...]
+    holders: tuple[weakref.ref[Tensor], ...]
     operation: str
     code: CodeType
     lasti: int
     before: dict[int, int]
+
+    def matters(self) -> bool:
+        """Whether anything beside its tensors holds the memory, such as a record."""
+        if any(holder() is not None for holder in self.holders):
+            return any(_references(place) > _ALONE for place in self.memory)
+        return any(place() is not None if _is_weak(place) else _references(place) > _ALONE for place in self.memory)
+
+
+def _is_weak(place: Callable[[], Any]) -> bool:
+    return isinstance(place, weakref.ref)
 
 
 MANY = 1 << 10
@@ -126,15 +138,16 @@ def increment(tensor: Tensor, operation: str, last: int | None = None, base: Ten
 
 def note(tensor: Tensor, operation: str, last: int | None = None, base: Tensor | None = None) -> None:
     """Note that what a tensor holds, memory or a scalar, is not any more what records may have saved."""
-    past = (base_of(tensor) if base is None else base)._was
+    base = base_of(tensor) if base is None else base
+    past, holders = base._was, (weakref.ref(tensor), weakref.ref(base))
     if past is not None:
-        _note(past, (lambda: past,), operation, last)
+        _note(past, (lambda: past,), holders, operation, last)
     places = _places(tensor)
     if any(_references(place) > _ALONE for place in places):
         value = owner(tensor._data)
         looks = tuple([weakref.ref(place()) for place in places[1:]])
         gone = weakref.ref(value, partial(_gone, id(value))) if isinstance(value, np.ndarray) else lambda: value
-        _note(value, (gone, *looks), operation, last)
+        _note(value, (gone, *looks), holders, operation, last)
 
 
 def _gone(k: int, memory: Any) -> None:
@@ -144,11 +157,13 @@ def _gone(k: int, memory: Any) -> None:
         del CHANGES[k]
 
 
-def _note(value: Any, there: tuple[Callable[[], Any], ...], operation: str, last: int | None) -> None:
+def _note(
+    value: Any, there: tuple[Callable[[], Any], ...], holders: tuple[Any, ...], operation: str, last: int | None
+) -> None:
     before, wengert = last_records(), current()
     if last is not None and wengert.number in before:
         before[wengert.number] = last + 1 - 1
-    CHANGES[id(value)] = Change(there, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
+    CHANGES[id(value)] = Change(there, holders, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
     if len(CHANGES) % MANY == 0:
         forget_released()
 
@@ -191,7 +206,7 @@ _ALONE = untraced(lambda: _references(_places(_probe())[0]))
 def forget_released() -> None:
     """Drop the notes of memory that no record holds any more."""
     for k, change in list(CHANGES.items()):
-        if not any(_references(place) > _ALONE for place in change.memory):
+        if not change.matters():
             CHANGES.pop(k, None)
 
 

@@ -378,3 +378,18 @@ def test_large_work_is_shared(threads, n):
     assert_allclose(total, np.sum(x * y))
     assert_allclose(mean, np.mean(x * y))
     assert_array_equal(both, x + y)
+
+
+def test_a_change_under_no_grad_leaves_the_history():
+    def f(x, y):
+        v = x * 1.0
+        with tape.no_grad():
+            v.copy_(y * 2)
+        return (v * v).sum()
+
+    x, y = tape.tensor([1.0, 2.0], requires_grad=True), tape.tensor([3.0, 4.0], requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="no_grad"):
+        z = tape.compile(f)(x, y)
+    dx, dy = tape.autograd.grad(z, [x, y], allow_unused=True)
+    np.testing.assert_array_equal(dx.numpy(), [12.0, 16.0])
+    assert dy is None

@@ -59,3 +59,23 @@ def test_the_record_of_a_target_is_not_run_and_may_have_lost_its_values():
     np.testing.assert_array_equal(bar.numpy(), 1)
     with pytest.raises(RuntimeError, match="the gradient of sin needs was changed in place"):
         tape.autograd.grad(z, [z, x], tape.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda w, s: w.__setitem__(0, s), lambda w, s: w.add_(s), lambda w, s: w.fill_(4.0)]
+)
+@pytest.mark.parametrize("part", [lambda w: w, lambda w: w[1:], lambda w: w.detach()])
+def test_a_change_is_noticed_though_all_tensors_of_the_memory_are_gone(change, part):
+    def product(x, s):
+        local = tape.zeros(3)
+        product = local * x
+        change(part(local), s)
+        return product.sum()
+
+    x, s = tape.tensor(2.0, requires_grad=True), tape.tensor(3.0, requires_grad=True)
+    z = product(x, s)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    fine = (tape.zeros(3) * x).sum()
+    fine.backward()
+    assert x.grad == 0

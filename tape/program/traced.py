@@ -299,6 +299,8 @@ def _put(target: Traced, result: Any, broadcast: bool = False) -> Traced:
     root = trace.roots.get(target._row)
     if root is not None or trace.code(target._row) < 0:
         raise Untraceable("an argument, a view or a tensor with views was changed in place")
+    if not trace.wengert.recording and target._row not in trace.stopped:
+        raise Untraceable("a tensor was changed in place under no_grad, which leaves its history as it was")
     if not isinstance(result, Traced):
         result = traced(trace, trace.operand(plain(result)))
     if result._spec.shape != target._spec.shape and not broadcast:
