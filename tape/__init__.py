@@ -77,8 +77,6 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .program import Program, compile, load, record, save
 
-globals().pop("record", None)  # the room of that name; users mean the function
-
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""

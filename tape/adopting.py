@@ -14,7 +14,7 @@ from ops import REGISTRY
 
 from .history import components
 from .level import Layer, live
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor
 from .views import Look, base_of, children, is_related, look_of, replace
 

@@ -15,7 +15,7 @@ from .indexing import parts_of_list, plain_index
 from .inplace import adopted
 from .location import user_frame
 from .rebase import afresh, append, check_free, is_tracked, last_of, rebase, reread
-from .record import operand
+from .recorder import operand
 from .repeated import assign, repeats
 from .tensor import Tensor, method
 from .version import increment

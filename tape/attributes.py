@@ -7,7 +7,7 @@ from typing import Any
 
 from .inference import alike
 from .leaf import requires_grad_
-from .record import wrap
+from .recorder import wrap
 from .spec import Spec, spec_of
 from .tensor import Narrow, Tensor, attribute, method, settable
 from .version import count, count_of, note_refit, own_count, share_count

@@ -22,7 +22,7 @@ from .errors import unused_error
 from .hooks import retain_grad
 from .locks import new_lock
 from .propagate import key
-from .record import wrap
+from .recorder import wrap
 from .size import Size
 from .tensor import Tensor, method
 from .untraced import untraced

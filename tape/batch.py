@@ -24,7 +24,7 @@ from ops.batching_index import SLOT, is_array
 from .errors import unused_error
 from .history import components, history, keys, requires_grad
 from .level import Layer, Level, depths, live, read
-from .record import CUSTOM, wrap
+from .recorder import CUSTOM, wrap
 from .spec import Spec, spec
 from .tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import batched as _methods  # noqa: F401  (what batched tensors answer)
 from .batch import Batch
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor
 
 

@@ -18,7 +18,7 @@ from .hooks import register_hook
 from .indexing import LayeredIndex, plain_index
 from .level import Layer, innermost, live
 from .rebase import assign, check_free, last_of
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor
 from .version import memory_is_shared
 from .views import is_related

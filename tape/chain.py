@@ -16,7 +16,7 @@ import numpy as np
 from ops.bundle import Bundle
 
 from .propagate import operand_count, result_count
-from .record import wrap
+from .recorder import wrap
 from .spec import Spec
 from .tensor import Tensor
 

@@ -16,7 +16,7 @@ from .calls import adaptor, also, axis_of, derived, function_only
 from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .operators import store
-from .record import as_tensor, wrap
+from .recorder import as_tensor, wrap
 from .shaping import along
 from .tensor import Tensor
 

@@ -11,7 +11,7 @@ import ops
 
 from .calls import adaptor
 from .dtypes import complex64, complex128
-from .record import as_tensor, wrap
+from .recorder import as_tensor, wrap
 from .tensor import Tensor, attribute, method, settable
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .device import check_device, check_layout
 from .dtypes import check_dtype, default_for, get_default_dtype, kind_of
 from .leaf import leaf
-from .record import plain_array
+from .recorder import plain_array
 from .tensor import Tensor, method
 from .views import materialise
 

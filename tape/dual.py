@@ -26,7 +26,7 @@ from .indexing import plain_index
 from .level import Layer, Level, innermost, live
 from .location import user_frame
 from .rebase import assign, check_free, last_of
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor
 from .version import memory_is_shared
 from .wengert import current

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .node import AccumulateGrad, Node, record_of_result, spec_of_result
-from .record import output
+from .recorder import output
 from .row import CODE, LASTI, SPEC
 from .tensor import Tensor
 from .wengert import current, row_of

@@ -17,7 +17,7 @@ import ops
 from ops import REGISTRY, Op
 
 from .operators import binary, is_operand, store, unary
-from .record import as_tensor
+from .recorder import as_tensor
 from .tensor import Tensor, method
 
 SPELLINGS = {

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor
 from .views import owner
 from .wengert import current

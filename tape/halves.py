@@ -18,7 +18,7 @@ from ops import Op
 
 from .dtypes import float32, is_narrow, kind_of
 from .evaluate import forward_of
-from .record import bind, lift
+from .recorder import bind, lift
 from .tensor import Narrow
 
 

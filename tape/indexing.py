@@ -11,7 +11,7 @@ import numpy as np
 import ops
 
 from .inference import alike
-from .record import LARGE, getframe, new
+from .recorder import LARGE, getframe, new
 from .spec import spec, spec_of
 from .tensor import Tensor, method
 from .views import WATCH, views_of

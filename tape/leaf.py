@@ -6,7 +6,7 @@ from _thread import get_ident
 from typing import Any
 
 from .device import check_device
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor, attribute, method, settable
 from .views import base_of
 from .wengert import INFERRING

@@ -24,7 +24,7 @@ from .choosing import numpy_names
 from .creation import array_of
 from .dtypes import check_dtype
 from .functions import FUNCTIONS, tensors
-from .record import as_tensor, wrap
+from .recorder import as_tensor, wrap
 from .tensor import Tensor
 
 __all__ = [

@@ -14,7 +14,7 @@ from .chain import Chain, RemovableHandle
 from .hooks import chain_of, chain_of_leaf, copy_of
 from .location import Location, locate
 from .propagate import arguments, op_of, result_count, spec_of_operand
-from .record import OUTPUT, wrap
+from .recorder import OUTPUT, wrap
 from .row import CODE, LASTI, OP, PARAMS, SPEC, X
 from .saved import SavedTensor, places_of, read, saved_names
 from .spec import Spec

@@ -20,7 +20,7 @@ from ops.own import CHANGES
 
 from .functions import plain_value, tensors
 from .operators import check_still
-from .record import masked_error, wrap
+from .recorder import masked_error, wrap
 from .tensor import Tensor, attribute, method
 from .views import materialise
 from .wengert import current

@@ -18,7 +18,7 @@ from ops.core import HOLOMORPHIC
 
 from .errors import misfit
 from .evaluate import forward_of
-from .record import LARGE, as_tensor, getframe, new, wrap
+from .recorder import LARGE, as_tensor, getframe, new, wrap
 from .spec import spec_of
 from .tensor import Tensor
 from .wengert import LISTS, current

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .record import wrap
+from .recorder import wrap
 from .row import HANDLE, WIDTH, XV, YV, ZV, X, Y
 from .spec import Spec, spec_of
 from .tensor import Tensor

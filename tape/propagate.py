@@ -15,7 +15,7 @@ from ops.core import OPS, in_dtype
 from .dtypes import float32, is_narrow
 from .location import locate, user_frame
 from .packing import Packed, opened
-from .record import CUSTOM, output, plan, wrap
+from .recorder import CUSTOM, output, plan, wrap
 from .row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, YV, ZV, X, Y
 from .spec import Spec
 from .tensor import Tensor

@@ -20,7 +20,7 @@ from .bars import MODES, Barred, change_error
 from .hooks import move_retained
 from .location import user_frame
 from .packing import before_overwriting
-from .record import CUSTOM, operand, wrap
+from .recorder import CUSTOM, operand, wrap
 from .row import HANDLE, WIDTH, XV, YV, ZV
 from .spec import Spec, spec_of
 from .tensor import Tensor

@@ -9,7 +9,7 @@ import numpy as np
 
 from .batch import active, check_redraw
 from .random import generator as default
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor, method
 
 Draw = Callable[..., Any]

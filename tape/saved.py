@@ -12,7 +12,7 @@ from ops import Op
 from .functions import FIRST, SECOND, SPELLINGS
 from .packing import Packed, Pair, opened
 from .propagate import arguments, op_of, released, released_error, spec_of_operand
-from .record import wrap
+from .recorder import wrap
 from .row import SPEC, WIDTH, XV, YV, ZV
 from .tensor import Tensor
 from .wengert import list_of, row_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from .calls import adaptor, axis_of, function_only
 from .creation import array_of
-from .record import wrap
+from .recorder import wrap
 from .tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from ops.bundle import Bundle
 
 from .node import AccumulateGrad, Node
 from .propagate import contributions, result_count
-from .record import wrap
+from .recorder import wrap
 from .row import SPEC
 from .tensor import Tensor
 from .wengert import current

@@ -15,7 +15,7 @@ from tape.autograd import Function, call, function, grad, profiler
 from tape.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile, record_function
 from tape.operators import SHORT
 from tape.profiling.doors import Doors
-from tape.record import bind
+from tape.recorder import bind
 from tape.watch import WATCHERS
 
 

@@ -106,7 +106,8 @@ class InPlacePrograms(Programs):
     @rule(k=WHICH, m=WHICH, name=st.sampled_from(sorted(CHANGES)))
     def change(self, k, m, name):
         """A change in place, of a tensor, a base or a view, which may have a history or get one."""
-        p = (m % 4 and self.pick(k, lambda p: not p.part and not is_parameter(p.base))) or self.pick(k)
+        found = self.changeable()
+        p = found[k % len(found)] if found and m % 4 else self.pick(k)
         q = self.pick(m, lambda q: fits(p, q))
         f, dx, dy = CHANGES[name]
         operands = (q,) if dy else ()
@@ -140,9 +141,12 @@ class InPlacePrograms(Programs):
         p.tensor[0] = q.tensor
         self.rebase(p, put(p.node, q.node, lambda a: a[0]))
 
+    def changeable(self):
+        return [p for p in self.pairs if not p.part and not is_parameter(p.base)]
+
     @rule(k=WHICH, name=st.sampled_from(sorted(LOOKS)))
     def result_with_views(self, k, name):
-        """What programs change most: a result, and two looks at it."""
+        """What programs change most: a result, after two looks at it."""
         p = self.pick(k, lambda p: p.node.value.ndim > 0 and p.node.value.shape[0] > 0)
         if p is not None:
             before = len(self.pairs)
@@ -150,7 +154,8 @@ class InPlacePrograms(Programs):
             if len(self.pairs) > before:
                 made = self.pairs[-1]
                 self.view(made, LOOKS[name], LOOKS[name](made.tensor))
-                self.view(made, LOOKS["all"], made.tensor[...])
+                self.view(made, LOOKS["first"], made.tensor[0])
+                self.change(self.changeable().index(made), 1, "zero_" if k % 2 else "add_")
 
     @rule(k=WHICH, name=st.sampled_from(["sin_", "zero_", "mul_"]))
     def change_without_grad(self, k, name):
@@ -244,5 +249,5 @@ def put(x, y, look):
 
 TestInPlacePrograms = InPlacePrograms.TestCase
 TestInPlacePrograms.settings = settings(
-    stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), max_examples=50
+    stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), max_examples=120
 )

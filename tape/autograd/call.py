@@ -12,7 +12,7 @@ import numpy as np
 from ..level import Layer, live
 from ..location import user_frame
 from ..rebase import check_free, rebase
-from ..record import CUSTOM, LARGE, output, wrap
+from ..recorder import CUSTOM, LARGE, output, wrap
 from ..row import CODE, LASTI
 from ..tensor import Tensor
 from ..views import CUSTOM as CUSTOM_VIEW, SEVERAL_CUSTOM, link, look_of, owner

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record import wrap
+from ..recorder import wrap
 from ..spec import Spec
 from ..tensor import Tensor
 from .keeping import Keeper

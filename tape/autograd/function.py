@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..record import bind
+from ..recorder import bind
 from ..tensor import Tensor
 from .call import Call, run
 from .context import FunctionCtx

@@ -16,7 +16,7 @@ import numpy as np
 from ..hooks import copy_of
 from ..packing import Packed
 from ..propagate import at_leaf
-from ..record import output, wrap
+from ..recorder import output, wrap
 from ..row import CODE, HANDLE, LASTI, SPEC, XV, X
 from ..spec import Spec
 from ..tensor import Tensor

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..record import operand
+from ..recorder import operand
 from ..row import X
 from ..tensor import Tensor
 from ..wengert import current

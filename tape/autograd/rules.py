@@ -12,7 +12,7 @@ from ops.bundle import Bundle
 from ops.core import in_dtype
 
 from ..node import node_of
-from ..record import wrap
+from ..recorder import wrap
 from ..row import HANDLE
 from ..spec import Spec
 from ..tensor import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..record import wrap
+from ..recorder import wrap
 from ..spec import Spec
 from ..tensor import Tensor
 from ..version import count

@@ -14,7 +14,7 @@ from ..dual import Direction, Dual, make, zeros
 from ..history import history, requires_grad
 from ..level import live
 from ..propagate import key
-from ..record import wrap
+from ..recorder import wrap
 from ..tensor import Tensor
 from .inner import Inner
 

@@ -20,7 +20,7 @@ from ..history import history, requires_grad
 from ..leaf import leaf
 from ..level import Layer, live
 from ..propagate import key
-from ..record import wrap
+from ..recorder import wrap
 from ..tensor import Tensor
 from ..wengert import current
 

@@ -15,7 +15,7 @@ from ..dual import Direction, make, parts, zeros
 from ..history import history
 from ..level import Layer, live
 from ..propagate import op_of
-from ..record import wrap
+from ..recorder import wrap
 from ..row import SPEC, XV, YV, ZV
 from ..tensor import Tensor
 from ..wengert import row_of

@@ -18,7 +18,7 @@ from ops import Op
 from ..backward import grad
 from ..leaf import leaf
 from ..location import locate
-from ..record import CUSTOM, bind
+from ..recorder import CUSTOM, bind
 from ..tensor import Tensor
 from .numeric import settle
 from .report import FORWARD, REVERSE, Suspect

@@ -18,7 +18,7 @@ import numpy as np
 from ops import Op
 
 from ..limits import finfo
-from ..record import CUSTOM, bind
+from ..recorder import CUSTOM, bind
 from ..tensor import Tensor
 from .analytic import Jacobian
 from .line import Grid

@@ -15,7 +15,7 @@ from typing import Any
 from ops import Op
 
 from ..location import Location, locate, user_frame
-from ..record import bind
+from ..recorder import bind
 from ..tensor import Tensor
 from ..wengert import current
 from .judge import Application, judge, judge_second

@@ -19,7 +19,7 @@ from ops.bundle import Bundle
 from ..autograd.grad_mode import no_grad
 from ..location import locate
 from ..propagate import name_of, op_of
-from ..record import CUSTOM
+from ..recorder import CUSTOM
 from ..row import CODE, LASTI, PARAMS, X, Y, operands
 from ..spec import Spec
 from ..sweep_python import visit

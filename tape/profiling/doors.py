@@ -18,7 +18,7 @@ from ..evaluate import forward_of
 from ..operators import SHORT
 from ..program.compiled import CompiledFunction
 from ..program.program import Program
-from ..record import bind
+from ..recorder import bind
 from ..tensor import Tensor
 
 Timed = Callable[[Any, Callable[..., Any]], Callable[..., Any]]

@@ -14,7 +14,7 @@ import numpy as np
 from ..dtypes import kind_of
 from ..func.tree import transform
 from ..level import Layer
-from ..record import wrap
+from ..recorder import wrap
 from ..tensor import Tensor
 from .conditions import Entry
 from .display import counted

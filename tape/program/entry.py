@@ -16,7 +16,7 @@ import numpy as np
 
 from ..func.tree import Structure, leaves_of, structure_of
 from ..native import jitted
-from ..record import wrap
+from ..recorder import wrap
 from ..spec import Spec, spec
 from ..tensor import Tensor
 from .conditions import Conditions, Entry, Unsuited

@@ -16,7 +16,7 @@ from typing import Any
 import ops
 from ops import Op
 
-from ..record import bind, lift
+from ..recorder import bind, lift
 from ..tensor import Tensor
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced

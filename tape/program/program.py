@@ -14,7 +14,7 @@ import numpy as np
 from ops import REGISTRY
 from ops.bundle import Bundle
 
-from ..record import wrap
+from ..recorder import wrap
 from ..spec import Spec
 from ..tensor import Tensor
 from ..wengert import current

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import kind_of
 from ..func.tree import Structure, build, leaves_like, leaves_of, structure_of
-from ..record import masked_error
+from ..recorder import masked_error
 from ..spec import Spec, spec
 from ..tensor import Tensor
 from .surroundings import SETTLED

@@ -22,7 +22,7 @@ from ops import REGISTRY, Op
 from ..errors import misfit
 from ..evaluate import forward_of
 from ..location import Location, locate, user_frame
-from ..record import getframe
+from ..recorder import getframe
 from ..spec import Spec, spec_of
 from ..tensor import Tensor
 from ..wengert import current

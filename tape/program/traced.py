@@ -16,7 +16,7 @@ from ..inplace import NOT_AUGMENTED
 from ..level import Layer, innermost, live
 from ..location import in_library
 from ..operators import is_operand
-from ..record import getframe, new, plain_array, plain_number
+from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .narrowing import apply_in_32_bits, rounded
 from .trace import NUMBER, Trace, Untraceable, spec_for

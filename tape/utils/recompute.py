@@ -25,7 +25,7 @@ from ..guard import GUARDS, Guarded, Guards
 from ..location import locate
 from ..packing import Packed, Pair, pairs_of, with_pair
 from ..propagate import at_leaf
-from ..record import wrap
+from ..recorder import wrap
 from ..row import CODE, LASTI, OP, X, Y, operands
 from ..spec import Spec
 from ..tensor import Tensor
