@@ -7,8 +7,11 @@ import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import tape
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,3 +84,10 @@ def test_importing_ops_leaves_scipy_and_numba_alone():
     code = "import sys, ops; print([m for m in ('scipy', 'numba', 'tape') if m in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_no_room_is_named_like_something_public():
+    """Importing a room would put it in the place of what users mean."""
+    rooms = [path.stem for path in Path(tape.__file__).parent.glob("*.py") if not path.stem.startswith("_")]
+    named = {room: getattr(tape, room, None) for room in rooms}
+    assert [room for room, found in named.items() if found is not None and not isinstance(found, ModuleType)] == []
