@@ -173,10 +173,9 @@ def store(w: Writer) -> Statement | None:
         return Statement(w.random.choice(texts), (x,), (), (x,))
     index = (indices.basic if kind < 0.8 else indices.places)(w.shape(x), w.random)
     place = f"{x}[{index}]"
-    signs = (
-        ["=", "=", "+=", "*="] if index != "..." else ["="]
-    )  # x[...] += y goes wrong in PyTorch for a view of a leaf
     inner = tuple(eval(place, {**w.world.names}).shape)
+    whole = inner == tuple(w.shape(x))  # of a view of a leaf, x[:] += y goes wrong in PyTorch
+    signs = ["="] if whole else ["=", "=", "+=", "*="]
     y = w.pick(lambda y: y.dtype == w.at(x).dtype and fills(tuple(y.shape), inner))
     if y is None or w.chance(0.3) or y in w.sharing([x]):
         return Statement(f"{place} {w.random.choice(signs)} 1.5", (x,), (), (x,))
