@@ -71,8 +71,10 @@ def with_values_kept(statements: Sequence[Statement]) -> World | None:
 
     Where PyTorch refuses to differentiate because a value was changed, we may still have it: numbers without axes
     are never changed, and our rules read other values than PyTorch's.  The gradients must be those, unless PyTorch
-    refuses all the same.
+    refuses all the same, or has not copied: it overlooks changes through a view that is made under no_grad.
     """
+    if any("del u" in statement.text for statement in statements):
+        return None
     world = World(torch)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
         seen = [step(world, statement) for statement in statements]
