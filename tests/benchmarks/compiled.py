@@ -98,7 +98,7 @@ COMPILED: tuple[Timed | Fresh, ...] = (
     *map(per_record, (10**5, 10**6)),
     first(
         "Hessian", "the Hessian of the Rosenbrock function of 100 variables, a loop over elements: first call",
-        "rosenbrock", 10, 100, 5, peers=("tape.compile", "jax.jit"), goal=faster("jax.jit", 5),
+        "rosenbrock", 40, 100, 5, peers=("tape.compile", "jax.jit"), goal=faster("jax.jit", 5),
     ),
     Timed(
         "threads", "Black–Scholes as above, on two threads; in brackets one thread", black_scholes, (10**6,), (5,),
