@@ -67,7 +67,7 @@ COMPILED: tuple[Timed | Fresh, ...] = (
     ),
     first(
         "Lorenz", "the same, first call, in all", "lorenz", 20, 1000, 2, peers=("tape.compile", "torch"),
-        goal=faster("torch", 3),
+        goal=faster("torch", 1),
     ),
     Timed(
         "Lorenz in lanes", "the same for 1000 starts at once, per operation and start; JAX: `vmap` over `lax.scan`",
