@@ -63,6 +63,9 @@ class Tensor(Operators):
 
     __hash__ = object.__hash__
 
+    def __unrecorded__(self, what: str) -> None:
+        """Something was done that a function which is being recorded must not do with its tensors."""
+
     if TYPE_CHECKING:
         __bind__: Any  # given by the room that records
         __alter__: Any  # given by the room about operations in place

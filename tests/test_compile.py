@@ -393,3 +393,17 @@ def test_a_change_under_no_grad_leaves_the_history():
     dx, dy = tape.autograd.grad(z, [x, y], allow_unused=True)
     np.testing.assert_array_equal(dx.numpy(), [12.0, 16.0])
     assert dy is None
+
+
+def test_gradients_in_lanes_under_no_grad():
+    s = tape.tensor(1.7)
+
+    def f(x, y):
+        with tape.no_grad():
+            return tape.func.vmap(tape.func.grad(lambda t: (t * t * s * y).sin()))(x)
+
+    x, y = tape.tensor([0.3, -0.7, 1.1]), tape.tensor(0.5)
+    with pytest.warns(RuntimeWarning, match="no_grad"):
+        found = tape.compile(f)(x, y)
+    np.testing.assert_allclose(found.numpy(), f(x, y).numpy(), rtol=1e-12)
+    assert found.numpy().all()

@@ -16,7 +16,7 @@ import ops
 from ..backward import grad
 from ..batch import active
 from ..dual import zeros
-from ..history import history, requires_grad
+from ..history import components, history, requires_grad
 from ..leaf import leaf
 from ..level import Layer, live
 from ..propagate import key
@@ -43,6 +43,9 @@ class Inner:
         for level in active():
             # The argument may be the same in all lanes; its adjoint is not.
             level.lifting |= not level.has(x)
+            if not self.recording:
+                for part in components(x):
+                    part.__unrecorded__("a derivative was taken within vmap and no_grad")
         target = self._new(live(x))
         self.targets.append(target)
         return _twin(target)

@@ -35,6 +35,9 @@ class Traced(Tensor):
     _trace: Trace
     _row: int
 
+    def __unrecorded__(self, what: str) -> None:
+        raise Untraceable(what)
+
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         trace, narrow = None, False
