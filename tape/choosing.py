@@ -11,6 +11,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.core import shape_of
 
 from .calls import adaptor, also, axis_of, derived, function_only
 from .creation import array_of
@@ -87,9 +88,9 @@ def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) ->
     A tensor without dimensions counts as one of one element.  The gradient is dense, also where
     ``sparse_grad`` is asked for.
     """
-    if not input.ndim or not np.ndim(index):
+    if not input.ndim or not shape_of(index):
         chosen = ops.gather(ops.reshape(input, shape=(-1,)), np.ravel(array_of(index)), axis=axis_of(input, dim))
-        return ops.reshape(chosen, shape=np.shape(index))
+        return ops.reshape(chosen, shape=shape_of(index))
     return ops.gather(input, index, axis=axis_of(input, dim))
 
 

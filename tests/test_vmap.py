@@ -288,3 +288,9 @@ def test_an_exception_leaves_the_map():
         vmap(lambda x: vmap(lambda y: 1 / 0)(x))(X)
     assert active() == []
     assert tape.randn(2).shape == (2,)
+
+
+def test_gather_with_an_index_in_lanes():
+    a, j = np.arange(12.0).reshape(3, 4), np.array([[0, 1], [3, 3], [2, 0]])
+    found = tape.vmap(lambda x, i: x.gather(0, i))(tape.tensor(a), tape.tensor(j))
+    np.testing.assert_array_equal(found.numpy(), np.take_along_axis(a, j, axis=1))
