@@ -18,7 +18,7 @@ class World:
     """A library, the names that a program has bound so far, and what its hooks have seen."""
 
     def __init__(self, library: Any):
-        self.library = library
+        self.module = library
         self.seen: list[tuple[int, Any]] = []
         self.first_versions: dict[str, int] = {}
         self.names: dict[str, Any] = {
@@ -49,23 +49,23 @@ class World:
     def leaf(self, seed: int, shape: tuple[int, ...], dtype: str, requires_grad: bool) -> Any:
         """Numbers between −2 and 2."""
         value = np.random.default_rng(seed).uniform(-2, 2, shape).astype(dtype)
-        return self.library.tensor(value, requires_grad=requires_grad)
+        return self.module.tensor(value, requires_grad=requires_grad)
 
     def weights(self, x: Any, seed: int) -> Any:
         """A gradient argument for a tensor."""
         value = np.random.default_rng(seed).uniform(0.5, 1.5, tuple(x.shape))
-        return self.library.tensor(value).to(x.dtype)
+        return self.module.tensor(value).to(x.dtype)
 
     def fit(self, x: Any, shape: tuple[int, ...]) -> Any:
         """The elements of a tensor in another shape, repeated or dropped as needed."""
         if tuple(x.shape) == shape:
             return x
         places = np.arange(math.prod(shape)) % max(x.numel(), 1)
-        return x.reshape(-1)[self.library.tensor(places)].reshape(shape)
+        return x.reshape(-1)[self.module.tensor(places)].reshape(shape)
 
     def into(self, x: Any, low: float, high: float) -> Any:
         """The elements of a tensor, squeezed into an interval."""
-        return self.library.sigmoid(x) * (high - low) + low
+        return self.module.sigmoid(x) * (high - low) + low
 
     def see(self, number: int, factor: float | None = None) -> Callable[[Any], Any]:
         """A hook that notes what it gets, and multiplies it."""
