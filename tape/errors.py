@@ -9,6 +9,8 @@ import numpy as np
 
 from ops import Op
 
+from .location import Location
+
 
 class ShapeError(RuntimeError, ValueError):
     """Operands whose shapes do not go together: PyTorch calls it a RuntimeError, NumPy a ValueError."""
@@ -41,6 +43,16 @@ def misfit(op: Op, values: Sequence[Any], error: ValueError) -> ValueError:
     shapes = " and ".join(str(np.shape(v)) for v in values)
     advice = ADVICE.get(op.name) or ADVICE.get(op.kind, "")
     return ShapeError(f"{op.name} cannot take shapes {shapes}: {error}.\n{advice}".rstrip())
+
+
+def used_up_error(operation: str, location: Location) -> RuntimeError:
+    """The error for a second backward through a record whose values the first one has released."""
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        f"been freed): the values that {operation} needs were released by the first backward.\n"
+        f"  recorded at {location}\n"
+        "Specify retain_graph=True in the first backward if you need to run it twice, or compute the output again."
+    )
 
 
 def unused_error(i: int, shape: Sequence[int]) -> RuntimeError:

@@ -13,6 +13,7 @@ from ops.bundle import Bundle
 from ops.core import OPS, in_dtype
 
 from .dtypes import float32, is_narrow
+from .errors import used_up_error
 from .location import locate, user_frame
 from .packing import Packed, opened
 from .recorder import CUSTOM, output, plan, wrap
@@ -101,12 +102,7 @@ def check_not_released(rows: Iterable[list[Any]]) -> None:
 
 def released_error(row: list[Any]) -> RuntimeError:
     """The error for a second backward through the same record."""
-    return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-        f"been freed): the values that {name_of(row)} needs were released by the first backward.\n"
-        f"  recorded at {locate(row[CODE], row[LASTI])}\n"
-        "Specify retain_graph=True in the first backward if you need to run it twice, or compute the output again."
-    )
+    return used_up_error(name_of(row), locate(row[CODE], row[LASTI]))
 
 
 def contributions(

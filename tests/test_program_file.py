@@ -17,7 +17,7 @@ from samples import DIFFERENTIABLE, results, samples
 
 import tape
 from tape.program import ProgramFileError
-from tape.program.container import DIGEST, HEAD, packed, unpacked
+from tape.program.container import DIGEST, HEAD, VERSION, packed, unpacked
 
 
 def again(program, tmp_path):
@@ -303,7 +303,7 @@ def test_json_beyond_measure(tmp_path):
     """Nesting without end, and numbers that are none."""
     texts = b"[" * 200_000, b'{"a": NaN, "arrays": []}', b"\xff", b'{"arrays": [["<f8", [1000000000000], 0]]}'
     for text in texts:
-        head = HEAD.pack(b"\x89TAPE\r\n\x1a", 1, len(text), 0)
+        head = HEAD.pack(b"\x89TAPE\r\n\x1a", VERSION, len(text), 0)
         with pytest.raises(ProgramFileError, match="makes no sense"):
             load_bytes(head + hashlib.sha256(head + text).digest() + text, tmp_path)
 

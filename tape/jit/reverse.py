@@ -23,6 +23,18 @@ def leading(code, first, args, differentiable, stopped, leads):  # type: ignore[
 
 
 @entry
+def consumed(code, first, args, differentiable, stopped, leads, reached):  # type: ignore[no-untyped-def]
+    """Extend ``reached``, set for the roots, to the records whose rules a sweep runs, and unset it for all others."""
+    for k in range(code.size - 1, -1, -1):
+        if reached[k]:
+            reached[k] = False
+            if code[k] >= 0 and not stopped[k] and differentiable[code[k]]:
+                for j in range(first[k], first[k + 1]):
+                    if leads[args[j]]:
+                        reached[args[j]] = reached[k] = True
+
+
+@entry
 def find_simple(code, first, args, spec, number, rules, this, truth, simple):  # type: ignore[no-untyped-def]
     """Set ``simple`` for the records of spec `this` whose operands have it too, or are truth values or numbers."""
     for k in range(code.size):

@@ -14,13 +14,14 @@ from ..errors import unused_error
 from ..hooks import apply
 from ..level import Layer, live
 from ..tensor import Tensor
+from .reach import check_not_released, consumed, leading
 from .runs import Runs
 from .trace import OPS, Trace, Untraceable
 from .traced import Traced, output, traced
 
 
 def gradients(
-    outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], create: bool, unused: bool
+    outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], retain: bool, create: bool, unused: bool
 ) -> list[Any]:
     """Σ ⟨weight, output⟩ differentiated with respect to the inputs, recorded on their list.
 
@@ -36,10 +37,10 @@ def gradients(
         _add(adjoints, z._row, _weight(z, g))
     if not all(x._spec.inexact for x in (*outputs, *inputs)):
         raise Untraceable("a gradient of integers was asked for")
-    if any(z._row in trace.stopped for z, _ in pairs):
-        raise Untraceable("a gradient of something without history was asked for")
     targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
-    found = propagate(trace, adjoints, set(targets))
+    runs = Runs(trace, set(targets))
+    _check(runs, [z._row for z, _ in pairs], targets, retain)
+    found = propagate(runs, adjoints)
     results = []
     for i, (x, row) in enumerate(zip(inputs, targets)):
         if row not in found and not unused:
@@ -47,6 +48,27 @@ def gradients(
         bar = found.get(row)
         results.append(bar if create or not isinstance(bar, Traced) else bar.detach())
     return results
+
+
+def _check(runs: Runs, roots: list[int], targets: list[int], retain: bool) -> None:
+    """Leave what recorded tensors refuse to them, and note what they would release.
+
+    Raises:
+        Untraceable: if an output or an input has no history, or an earlier backward has released it.
+    """
+    trace, listing = runs.trace, runs.list
+    history = leading(listing, trace.sources())
+    if not history[roots + targets].all():
+        raise Untraceable("a gradient of, or with respect to, something without history was asked for")
+    if retain and not trace.released:
+        return
+    used = consumed(listing, runs.leads, roots)
+    try:
+        check_not_released(listing, history, used)
+    except RuntimeError as error:
+        raise Untraceable(str(error)) from None
+    if not retain:
+        trace.released.update(used.tolist())
 
 
 def lifted(trace: Trace, g: Any) -> Any:
@@ -70,13 +92,14 @@ def _weight(z: Traced, g: Any) -> Any:
     return traced(z._trace, z._trace.operand(np.ones(z._spec.shape, z._spec.dtype)[()]))
 
 
-def propagate(trace: Trace, adjoints: dict[int, Any], targets: set[int]) -> dict[int, Any]:
+def propagate(runs: Runs, adjoints: dict[int, Any]) -> dict[int, Any]:
     """Adjoints of the targets, out of those of the outputs."""
-    before = trace.wengert.where
+    wengert = runs.trace.wengert
+    before = wengert.where
     try:
-        return _Sweep(trace, adjoints, targets).run(max(adjoints), min(targets))
+        return _Sweep(runs, adjoints).run(max(adjoints), min(runs.targets))
     finally:
-        trace.wengert.where = before
+        wengert.where = before
 
 
 class _Sweep:
@@ -88,12 +111,11 @@ class _Sweep:
         found: the adjoints of the targets.
     """
 
-    def __init__(self, trace: Trace, adjoints: dict[int, Any], targets: set[int]):
-        self.trace, self.adjoints, self.targets = trace, adjoints, targets
+    def __init__(self, runs: Runs, adjoints: dict[int, Any]):
+        self.runs, self.trace, self.targets, self.adjoints = runs, runs.trace, runs.targets, adjoints
         self.parts: dict[int, dict[int, Any]] = {}
         self.found: dict[int, Any] = {}
-        self.runs = Runs(trace, targets)
-        self.leads = set(np.flatnonzero(self.runs.leads).tolist())
+        self.leads = set(np.flatnonzero(runs.leads).tolist())
 
     def run(self, last: int, first: int) -> dict[int, Any]:
         runs = {stop: start for start, stop in self.runs}
@@ -218,7 +240,5 @@ def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:
 
 
 Traced.__differentiate__ = classmethod(  # type: ignore[attr-defined]
-    lambda cls, reverse, outputs, weights, inputs, retain, create, unused: gradients(
-        outputs, weights, inputs, create, unused
-    )
+    lambda cls, reverse, *how: gradients(*how)
 )

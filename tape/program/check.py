@@ -55,7 +55,8 @@ def _check_positions(listing: Listing) -> None:
     demand(np.all((x.args >= 0) & (x.args < owner)), "an operand does not come before its record")
     demand(_within(x.spec, -1, len(x.specs)) and _within(x.line, -1, len(x.lines)), "a spec or a line is missing")
     demand(_within(x.outputs, 0, n), "an output is missing")
-    demand(_within(np.array(list(x.stopped), dtype=np.int64), 0, n), "a stopped record is missing")
+    marked = np.array([*x.stopped, *x.released], dtype=np.int64)
+    demand(_within(marked, 0, n), "a stopped or released record is missing")
     given, constant, made = x.code == INPUT, x.code == CONSTANT, x.code >= 0
     demand(np.all(given | constant | made), "an unknown kind of record")
     demand(not counts[~made].any() and np.all(x.spec[~made] >= 0), "an input or constant has operands, or no spec")

@@ -33,7 +33,7 @@ import numpy as np
 from ..dtypes import bfloat16
 
 MAGIC = b"\x89TAPE\r\n\x1a"
-VERSION = 1
+VERSION = 2
 HEAD = struct.Struct("<8sIQQ")
 DIGEST = 32
 

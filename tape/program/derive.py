@@ -12,6 +12,8 @@ import numpy as np
 from ..tensor import Tensor
 from .adjoint import propagate, value_of
 from .listing import Listing, listing_of
+from .reach import check_not_released, consumed
+from .runs import Runs
 from .trace import CONSTANT, INPUT, OPS, Trace
 from .traced import Traced, output, traced
 
@@ -70,10 +72,11 @@ class Retraced:
         op = listing.op(k)
         assert op is not None
         numbers = tuple(self.rows[j]._row for j in listing.operands(k))
-        stopped = k in listing.stopped
         row = self.trace.apply(op, numbers, listing.parameters(k))
-        if stopped:
+        if k in listing.stopped:
             self.trace.stopped.add(row)
+        if k in listing.released:
+            self.trace.released.add(row)
         return traced(self.trace, row)
 
     def results(self, z: Traced) -> Any:
@@ -100,8 +103,12 @@ def adjoint_of(
         bar = again.input(g)
         adjoints[row] = adjoints[row] + bar if row in adjoints else bar
     targets = [again.inputs[i] for i in wanted]
-    with again.trace.recording():
-        found = propagate(again.trace, adjoints, {t._row for t in targets}) if adjoints else {}
+    found: dict[int, Any] = {}
+    if adjoints:
+        runs = Runs(again.trace, {t._row for t in targets})
+        check_not_released(runs.list, runs.leads, consumed(runs.list, runs.leads, adjoints))
+        with again.trace.recording():
+            found = propagate(runs, adjoints)
     return again.finish([found.get(t._row, np.zeros(t._spec.shape, t._spec.dtype)[()]) for t in targets])
 
 

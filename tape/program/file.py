@@ -10,6 +10,7 @@ The header of the file has ``written_by`` and ``program``, an object with
 ``lines``        file, line and function of the user, each once
 ``guards``       row, value, how Python asked, line
 ``stopped``      the number of an array: the records through which no gradient flows
+``released``     the same: the records that a backward went through without retaining the graph
 ``signature``    what the program is for; a list of parts: ``spec``, ``tensor`` (a spec), ``float``, ``fixed``
                  (a value), ``structure``; null for a program that another one contains as its adjoint
 ``results``      structure, leaves (``output`` and its number, or ``value``)
@@ -121,6 +122,7 @@ class _Writer:
             "lines": lines.found,
             "guards": guards,
             "stopped": self.encode.array(narrow(np.array(sorted(x.stopped), dtype=np.int64))),
+            "released": self.encode.array(narrow(np.array(sorted(x.released), dtype=np.int64))),
         }
 
     def part(self, part: Any) -> Any:
@@ -194,6 +196,7 @@ class _Reader:
             lines=lines,
             guards=[self.guard(lines, *guard) for guard in told["guards"]],
             stopped=frozenset(self.column(told["stopped"]).tolist()),
+            released=frozenset(self.column(told["released"]).tolist()),
         )
 
     def guard(self, lines: list[tuple[CodeType, int]], row: Any, seen: Any, what: Any, line: Any) -> Guard:

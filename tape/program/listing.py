@@ -46,6 +46,7 @@ class Listing:
         inputs: how many arguments there are.
         guards: what must hold of the last `len(guards)` outputs.
         stopped: positions of the records, before any pass, through which no gradient flows.
+        released: of those, before any pass, that a backward has gone through without retaining the graph.
     """
 
     code: np.ndarray
@@ -62,6 +63,7 @@ class Listing:
     lines: list[tuple[CodeType, int]] = field(repr=False)
     guards: list[Guard] = field(repr=False)
     stopped: frozenset[int] = field(default=frozenset(), repr=False)
+    released: frozenset[int] = field(default=frozenset(), repr=False)
 
     def __len__(self) -> int:
         return len(self.code)
@@ -249,6 +251,7 @@ def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
     return Listing(
         code, first, args, param, columns.spec, columns.line, results, len(trace.inputs), params.table, columns.specs,
         trace.constants, columns.lines, trace.guards, frozenset(trace.stopped),
+        frozenset(trace.released),
     )  # fmt: skip
 
 

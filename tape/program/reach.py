@@ -1,30 +1,76 @@
-"""Which results of a list a gradient reaches."""
+"""Which records of a list a gradient reaches, and which of them a sweep uses up."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ops import REGISTRY
 
+from ..errors import used_up_error
+from ..location import locate
+from ..recorder import plan
 from ..tensor import Tensor
 from .listing import Listing
 from .rules import rules
 from .trace import CONSTANT, INPUT
 
 
+def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
+    """By record, whether it is one of the targets or a gradient flows from it to one."""
+    leads = marked(listing, targets)
+    _jitted().leading(*_columns(listing), leads)
+    return leads
+
+
+def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.ndarray:
+    """The records whose rules run in a sweep from the roots to what they lead to."""
+    reached = marked(listing, roots)
+    _jitted().consumed(*_columns(listing), leads, reached)
+    return np.flatnonzero(reached)
+
+
+def check_not_released(listing: Listing, history: np.ndarray, records: np.ndarray) -> None:
+    """Raise if one of the records, which a sweep goes through, needs a value that an earlier one has released.
+
+    Args:
+        history: by record, whether a gradient flows from it to anything.
+
+    Raises:
+        RuntimeError: as the reverse sweep of recorded tensors does.
+    """
+    for k in records[::-1].tolist():
+        op = listing.op(k)
+        if k in listing.released and op is not None:
+            operands = listing.operands(k)
+            keep, keep_z = plan(op, tuple([i for i, j in enumerate(operands) if history[j]]))
+            kept = operands if keep is True else [j for j, needed in zip(operands, keep or ()) if needed]
+            if keep_z or not all(map(listing.is_number, kept)):  # a number is never released
+                raise used_up_error(op.title(listing.parameters(k)), locate(*listing.lines[listing.line[k]]))
+
+
 def unreached(listing: Listing, tracked: Sequence[bool], captures: Sequence[Tensor], count: int) -> frozenset[int]:
     """The first `count` results that depend neither on a `tracked` input nor on a captured tensor."""
-    leads = np.zeros(len(listing), dtype=np.bool_)
-    for k in np.flatnonzero(listing.code == INPUT).tolist():
-        leads[k] = tracked[listing.param[k]]
-    for k in np.flatnonzero(listing.code == CONSTANT).tolist():
-        leads[k] = any(listing.constant(k) is t for t in captures)
-    stopped = np.zeros(len(listing), dtype=np.bool_)
-    stopped[list(listing.stopped)] = True
-    jitted = importlib.import_module("tape.jit.reverse")
-    differentiable = rules(len(REGISTRY)).differentiable
-    jitted.leading(listing.code, listing.first, listing.args, differentiable, stopped, leads)
+    given = [k for k in np.flatnonzero(listing.code == INPUT).tolist() if tracked[listing.param[k]]]
+    constant = np.flatnonzero(listing.code == CONSTANT).tolist()
+    leads = leading(listing, given + [k for k in constant if any(listing.constant(k) is t for t in captures)])
     return frozenset(i for i, k in enumerate(listing.outputs[:count].tolist()) if not leads[k])
+
+
+def marked(listing: Listing, records: Iterable[int]) -> np.ndarray:
+    """By record, whether it is one of these."""
+    found = np.zeros(len(listing), dtype=np.bool_)
+    found[list(records)] = True
+    return found
+
+
+def _columns(listing: Listing) -> tuple[np.ndarray, ...]:
+    differentiable = rules(len(REGISTRY)).differentiable
+    return listing.code, listing.first, listing.args, differentiable, marked(listing, listing.stopped)
+
+
+def _jitted() -> Any:
+    return importlib.import_module("tape.jit.reverse")

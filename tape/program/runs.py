@@ -15,6 +15,7 @@ from ..spec import Spec, spec
 from .frames import KERNEL
 from .later import Later, foreseen
 from .listing import Listing, listing_of, op_number
+from .reach import leading
 from .rules import rules
 from .trace import CONSTANT, NUMBERS, Block, Trace
 
@@ -26,25 +27,21 @@ class Runs:
     """Which records of a trace lead to a target, and which of them can be gone through at once.
 
     Attributes:
+        list: the trace so far.
         leads: by record, whether it leads to a target.
         simple: by record, whether its rules are lists and all its values have `spec`.
     """
 
     def __init__(self, trace: Trace, targets: set[int]):
-        self.trace = trace
+        self.trace, self.targets = trace, targets
         self.jitted: Any = importlib.import_module("tape.jit.reverse")
         self.rules = rules(len(REGISTRY))
         self.list: Listing = listing_of(trace, ())
-        listing, n = self.list, len(trace)
-        stopped = np.zeros(n, dtype=np.bool_)
-        stopped[list(trace.stopped)] = True
-        self.leads = np.zeros(n, dtype=np.bool_)
-        self.leads[list(targets)] = True
-        self.jitted.leading(listing.code, listing.first, listing.args, self.rules.differentiable, stopped, self.leads)
-        self.simple = np.zeros(n, dtype=np.bool_)
+        self.leads = leading(self.list, targets)
+        self.simple = np.zeros(len(trace), dtype=np.bool_)
         self.spec = self._commonest()
         if self.spec is not None:
-            self._find_simple(stopped)
+            self._find_simple()
 
     def _commonest(self) -> Spec | None:
         """The spec of most of the leading records, if it is a floating-point one."""
@@ -54,7 +51,7 @@ class Runs:
         commonest = self.list.specs[int(np.bincount(found).argmax())]
         return commonest if commonest.dtype in (np.float64, np.float32) else None
 
-    def _find_simple(self, stopped: np.ndarray) -> None:
+    def _find_simple(self) -> None:
         listing, this = self.list, self.spec
         assert this is not None
         number = np.zeros(len(listing), dtype=np.bool_)
@@ -66,8 +63,7 @@ class Runs:
             listing.code, listing.first, listing.args, listing.spec, number, self.rules.simple, places[id(this)],
             places.get(id(truth), -2), self.simple,
         )  # fmt: skip
-        self.simple &= ~stopped
-        self.simple[list(self.trace.hooks)] = False
+        self.simple[[*self.trace.stopped, *self.trace.hooks]] = False
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """The long runs as half-open intervals, last first: within them every leading record is simple."""

@@ -95,6 +95,8 @@ class Trace:
         constants: what the constant rows stand for: plain numbers, arrays, tensors from outside.
         guards: what Python was told, in order.
         stopped: numbers of the records through which no gradient flows.
+        leaves: of those through which none flows, but that gradients are asked for.
+        released: of those that a backward has gone through without retaining the graph.
         hooks: by number, what is called with the adjoint of a record.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         own: by identity, ordinary tensors that stand for a record, and its number.
@@ -112,6 +114,8 @@ class Trace:
         self.inputs: list[int] = []
         self.guards: list[Guard] = []
         self.stopped: set[int] = set()
+        self.leaves: set[int] = set()
+        self.released: set[int] = set()
         self.hooks: dict[int, dict[int, Any]] = {}
         self.roots: dict[int, int] = {}
         self.open = True
@@ -191,6 +195,12 @@ class Trace:
         for row, print in self._prints.items():
             if fingerprint(value_in(self.constants[self.fields(row)[X]])) != print:
                 raise Untraceable("an array that is no argument was changed in place after it had been used")
+
+    def sources(self) -> list[int]:
+        """The records that a gradient may flow to from others: what has a history depends on one of them."""
+        inputs = [k for k in self.inputs if self.spec(k).inexact]  # type: ignore[union-attr]
+        captured = [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        return [*inputs, *captured, *self.leaves]
 
     def _constant(self, thing: Any, value: Any) -> int:
         self.constants.append(thing)
@@ -321,6 +331,10 @@ _DATA: Any = Tensor.__dict__["_data"]
 def value_in(thing: Any) -> Any:
     """The value of an array or tensor, whatever a tensor stands for while it is recorded."""
     return _DATA.__get__(thing) if isinstance(thing, Tensor) else thing
+
+
+def _requires_grad(thing: Any) -> bool:
+    return isinstance(thing, Tensor) and thing._node is not None
 
 
 NUMBERS = (int, float, bool, complex)

@@ -152,6 +152,7 @@ class Traced(Tensor):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         if not requires_grad:
             raise Untraceable("requires_grad was switched off")
+        self._trace.leaves.add(self._row)
         return self
 
     @property
@@ -323,7 +324,7 @@ def _inplace(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _copy(self: Traced, source: Any) -> Any:
-    return source if isinstance(source, Tensor) else np.asarray(source, self._spec.dtype)
+    return ops.clone(source) if isinstance(source, Tensor) else np.asarray(source, self._spec.dtype)
 
 
 def _filling(self: Traced, value: Any) -> Any:

@@ -141,8 +141,9 @@ class Grammar:
 
     def _until(self, depth: int) -> tuple[Statement, ...]:
         condition = self.random.choice(("abs(s0) > 0.5", "s0 > p0", "(v0.abs() > 1).any()", "float(s0) > 0.25"))
-        steps = Statement("v0, s0, count = v0 * 0.6, s0 * 0.55, count + 1")
-        return Statement("count = 0"), Statement(f"while {condition} and count < 6:", (steps, *self.block(0)))
+        steps = Statement("v0, s0 = v0 * 0.6, s0 * 0.55")
+        header = f"while {condition} and (count := count + 1) < 7:"  # it ends whatever is taken out of its body
+        return Statement("count = 0"), Statement(header, (steps, *self.block(0)))
 
     def _leave(self, depth: int) -> tuple[Statement, ...]:
         kind = self.random.choice("svm")
