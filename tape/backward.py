@@ -187,6 +187,8 @@ def _zeros(tensor: Tensor, weights: Sequence[Any] | None, requires_grad: bool) -
 def _run(
     outputs: Sequence[Tensor], weights: Sequence[Any], retain: bool | None, create: bool, inputs: Tensors | None
 ) -> None:
+    for t in outputs:
+        t.__unrecorded__("backward() was called; use tape.autograd.grad or tape.func.grad inside a compiled function")
     targets = None if inputs is None else _sequence(inputs)
     if targets is not None:
         _check_inputs(targets, "backward()")

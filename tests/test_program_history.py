@@ -1,7 +1,9 @@
-"""What has a history, and what a backward has used up, is the same in a compiled function as outside of one."""
+"""What has a history, what a backward has used up or calls, is the same in a compiled function as outside of one."""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import tape
 from tape.autograd import grad
+from tape.program.unknown import UNKNOWN
 
 
 def derivative(x):
@@ -119,3 +122,128 @@ def test_a_saved_program_remembers(tmp_path):
     value, _ = tape.load(tmp_path / "p")(x)
     with pytest.raises(RuntimeError, match="second time"):
         value.backward()
+
+
+# What a backward calls, and what every call answers for itself.
+
+
+T = tape.tensor([1.0, 2.0], requires_grad=True)
+
+
+def hooked_argument(x):
+    x.register_hook(lambda g: g * 3)
+    return x * x
+
+
+def hooked_result(x):
+    y = x.exp()
+    y.register_hook(lambda g: g * 3)
+    return grad((y * x).sum(), x, create_graph=True)[0]
+
+
+def hooked_buffer(x):
+    y = x.exp()
+    z = tape.zeros(2)
+    z.copy_(y)
+    z.register_hook(lambda g: g * 5)
+    return (y + z).sum()
+
+
+def hooked_outside(x):
+    T.register_hook(lambda g: g * 2).remove()
+    return x * T
+
+
+def grad_of_outside(x):
+    return x * (2.0 if T.grad is None else T.grad)
+
+
+def forgets_grad_of_outside(x):
+    T.grad = None
+    return x * T
+
+
+def switches_outside(x):
+    T.requires_grad = True
+    return x * T
+
+
+def backward_outside(x):
+    tape.autograd.backward((T * T).sum())
+    return x * T
+
+
+def gradients_of(f, value):
+    """The result of a function, and the gradients that two calls add up."""
+    x, T.grad = tape.tensor(value, requires_grad=True), None
+    for _ in range(2):
+        z = f(x)
+        z.sum().backward()
+    return [t.numpy() for t in (z.detach(), x.grad, T.grad) if t is not None]
+
+
+@pytest.mark.parametrize(
+    ("f", "match"),
+    [
+        (hooked_argument, "a hook"), (hooked_result, "a hook"), (hooked_buffer, "a hook"),
+        (hooked_outside, "register_hook"), (grad_of_outside, "grad was asked"),
+        (forgets_grad_of_outside, "its grad set"), (switches_outside, "requires_grad set"),
+        (backward_outside, "backward"),
+    ],
+)  # fmt: skip
+def test_gradients_are_as_outside(f, match):
+    fast = tape.compile(f)
+    with pytest.warns(RuntimeWarning, match=match):
+        fast(tape.ones(2, requires_grad=True))
+    for seed in range(2):
+        x = np.random.default_rng(seed).standard_normal(2)
+        for z, w in zip(gradients_of(f, x), gradients_of(fast, x), strict=True):
+            np.testing.assert_allclose(z, w, rtol=1e-14)
+
+
+def test_hooks_run_in_the_gradients_that_are_recorded():
+    fast, x = tape.compile(hooked_result), np.array([0.5, 1.5])
+    for k in (1, 2, 3):
+        np.testing.assert_allclose(fast(k * x), np.exp(k * x) * (1 + 3 * k * x), rtol=1e-14)
+    assert fast.statistics().replays == 3
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("kind", ["argument", "view", "buffer"])
+def test_what_a_list_cannot_tell_is_asked_of_every_call(name, kind):
+    def f(x):
+        y = x if kind == "argument" else x.T
+        if kind == "buffer":
+            y = tape.zeros(2, 2)
+            y.copy_(x)
+        found = getattr(y, name)
+        found = found() if inspect.ismethod(found) else found
+        seen.append(found if isinstance(found, (bool, tuple, tape.Tensor)) else type(found))
+        return x * 1
+
+    seen: list = []
+    fast = tape.compile(f)
+    for requires_grad in (True, False):
+        x = tape.ones(2, 2, requires_grad=requires_grad)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for g in (f, fast, fast):
+                g(x)
+    for first, second, third in (seen[:3], seen[3:]):
+        assert tape.equal(first, second) if isinstance(first, tape.Tensor) else first == second == third
+
+
+def test_the_same_reason_is_told_once():
+    seen = []
+
+    def f(x):
+        x.register_hook(seen.append)
+        seen.append(1)  # so that what is around it changes
+        return x * len(seen)
+
+    fast = tape.compile(f)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(4):
+            fast(tape.ones(2, requires_grad=True))
+    assert len(told) == 1

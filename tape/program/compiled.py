@@ -81,6 +81,7 @@ class CompiledFunction:
         self._paths: dict[Any, Paths] = {}
         self._surroundings: Surroundings | None = None
         self._renewed = 0
+        self._reasons: set[str] = set()
         self._entry: Entry | None = None
 
     def __reduce__(self) -> Any:
@@ -227,6 +228,9 @@ class CompiledFunction:
     def _give_up(self, paths: Paths, reason: str) -> None:
         paths.eager = True
         paths.first = None
+        if reason in self._reasons:
+            return
+        self._reasons.add(reason)
         name = getattr(self.function, "__qualname__", repr(self.function))
         warnings.warn(
             f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=4

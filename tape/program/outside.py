@@ -8,6 +8,7 @@ value into, becomes an `Outside` too, and stands for what the changes made of it
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from ..recorder import bind, lift
 from ..tensor import Tensor
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
+from .unknown import UNKNOWN, told
 
 _OPEN: dict[int, list[Trace]] = {}
 _lock = threading.Lock()
@@ -47,6 +49,10 @@ class Outside(Tensor):
         if recorded_here() is not None:
             raise changed_outside()
         Tensor.__dict__["_data"].__set__(self, value)
+
+    def __unrecorded__(self, what: str) -> None:
+        if recorded_here() is not None:
+            raise Untraceable(what)
 
 
 def _detached(self: Any) -> Any:
@@ -97,8 +103,8 @@ def adopt(value: Traced, target: Tensor) -> bool:
     return True
 
 
-def changed_outside() -> Untraceable:
-    return Untraceable("a tensor from outside of the function is changed in place, which every replay would repeat")
+def changed_outside(what: str = "is changed in place") -> Untraceable:
+    return Untraceable(f"a tensor from outside of the function {what}, which every replay would repeat")
 
 
 @contextmanager
@@ -162,8 +168,39 @@ def _changing(name: str) -> Callable[..., Any]:
     return change
 
 
-KEPT = {"requires_grad_", "retain_grad", "register_hook", "backward"}
-"""What a tensor does in its own way even while it stands for a record."""
+def _flowing(name: str) -> Callable[..., Any]:
+    """A method that changes how gradients flow through a tensor."""
+    plain = getattr(Tensor, name)
+
+    def change(self: Any, *args: Any, **kwargs: Any) -> Any:
+        trace = recorded_here()
+        if trace is None:
+            return plain(self, *args, **kwargs)
+        if id(self) not in trace.own:
+            raise changed_outside(f"had its {name}() called")
+        return getattr(stand_in(self, trace), name)(*args, **kwargs)
+
+    return change
+
+
+def _fact(name: str) -> property:
+    """An attribute that a tensor which stands for a record cannot tell; a gradient from outside is another later."""
+    plain = inspect.getattr_static(Tensor, name)
+
+    def lacks(self: Any) -> bool:
+        trace = recorded_here()
+        return trace is not None and (name == "grad" or id(self) in trace.own)
+
+    def put(self: Any, value: Any) -> None:
+        if recorded_here() is not None:
+            raise changed_outside(f"had its {name} set")
+        plain.__set__(self, value)
+
+    return property(told(name, Tensor, lacks), put)
+
+
+HISTORY = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
+"""What changes how gradients flow through a tensor."""
 ASKED = {"__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__"}
 
 
@@ -175,9 +212,13 @@ def _changes(name: str) -> bool:
 
 
 for _name, _own in list(vars(Traced).items()):
-    if callable(_own) and _name not in KEPT and hasattr(Tensor, _name):
+    if callable(_own) and _name not in HISTORY and hasattr(Tensor, _name):
         if _changes(_name):
             setattr(Outside, _name, _changing(_name))
         elif _name in ASKED or not _name.startswith("__"):
             setattr(Outside, _name, _asked(_name))
+for _name in HISTORY:
+    setattr(Outside, _name, _flowing(_name))
+for _name in UNKNOWN:
+    setattr(Outside, _name, _fact(_name))
 Traced.__adopt__ = adopt  # type: ignore[attr-defined]

@@ -100,6 +100,8 @@ def record_call(
     finally:
         trace.open = False
         drawn, changed = chance.rewind(), put_back(around.arrays, contents)
+    if trace.tensors and any(trace.hooks.values()):
+        raise Untraceable("it registered a hook, which a backward through its results would call")
     if drawn:
         raise Untraceable("it drew random numbers, which every replay would repeat")
     trace.check_captured()

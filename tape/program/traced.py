@@ -14,12 +14,12 @@ from ..functions import FUNCTIONS
 from ..hooks import RemovableHandle
 from ..inplace import NOT_AUGMENTED
 from ..level import Layer, innermost, live
-from ..location import in_library
 from ..operators import is_operand
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .narrowing import apply_in_32_bits, rounded
 from .trace import NUMBER, Trace, Untraceable, spec_for
+from .unknown import UNKNOWN, told
 
 
 class Traced(Tensor):
@@ -83,8 +83,8 @@ class Traced(Tensor):
         return False
 
     @property
-    def grad_fn(self) -> Any:
-        raise Untraceable("grad_fn was asked for; a recorded list has no nodes")
+    def requires_grad(self) -> bool:
+        return self._spec.inexact
 
     @property
     def value(self) -> Any:
@@ -155,21 +155,12 @@ class Traced(Tensor):
         self._trace.leaves.add(self._row)
         return self
 
-    @property
-    def requires_grad(self) -> bool:
-        if not in_library(getframe(1).f_code.co_filename):
-            raise Untraceable("requires_grad was asked for, which every call decides for itself")
-        return self._spec.inexact
-
     def retain_grad(self) -> None:
         raise Untraceable("retain_grad() was called; use tape.autograd.grad inside a compiled function")
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
-
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        raise Untraceable("backward() was called; use tape.autograd.grad or tape.func.grad inside a compiled function")
 
 
 def traced(trace: Trace, row: int) -> Traced:
@@ -292,6 +283,8 @@ def _pow(self: Traced, exponent: Any) -> Any:
 
 _power = _binary(REGISTRY["pow"], reflected=False)
 _set("__pow__", _pow)
+for _name in UNKNOWN:
+    _set(_name, property(told(_name, Traced, lambda self: True)))
 Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 
 

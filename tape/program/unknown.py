@@ -1,0 +1,29 @@
+"""What a recorded list cannot tell of a tensor: it stands for calls with others, and has neither nodes nor memory."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..location import in_library
+from ..recorder import getframe
+from ..tensor import Tensor
+from .trace import Untraceable
+
+UNKNOWN = (
+    "_base", "_grad_fn", "_is_view", "_version", "creator", "data_ptr", "grad", "grad_fn", "is_contiguous", "is_leaf",
+    "requires_grad", "stride",
+)  # fmt: skip
+
+
+def told(name: str, kind: type[Tensor], lacks: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Reads an attribute of a tensor of some kind; its user is not told of one that the tensor `lacks`."""
+    plain = inspect.getattr_static(kind, name)
+
+    def ask(self: Any) -> Any:
+        if lacks(self) and not in_library(getframe(1).f_code.co_filename):
+            raise Untraceable(f"{name} was asked for, which every call answers for itself")
+        return plain.__get__(self, kind)
+
+    return ask
