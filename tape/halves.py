@@ -85,9 +85,4 @@ def common(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     return np.promote_types(*[float32 if is_narrow(dtype) else dtype for dtype in (a, b)])
 
 
-def _indexes(self: Narrow) -> None:
-    """As an index it is an ordinary tensor, not one of a transformation."""
-
-
 Narrow.__bind__ = staticmethod(bind_narrow)
-Narrow.__indexes__ = _indexes  # type: ignore[attr-defined]

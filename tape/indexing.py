@@ -115,7 +115,7 @@ def plain_index(index: Any, own: bool = False) -> Any:
     if isinstance(index, (tuple, list)):
         parts = [plain_index(i, own) for i in index]
         return tuple(parts) if isinstance(index, tuple) else parts
-    if isinstance(index, Tensor) and type(index) is not Tensor and (read := index.__indexes__()) is not None:
+    if isinstance(index, Tensor) and (read := index.__indexes__()) is not None:
         raise LayeredIndex(read)
     value = index._data if isinstance(index, Tensor) else index
     return value.copy() if own and isinstance(value, np.ndarray) else value

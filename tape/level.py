@@ -89,10 +89,6 @@ class Layer(Tensor):
         below = live(self._primal)
         return below.__beside__(made) if isinstance(below, Layer) else made
 
-    def __indexes__(self) -> Any:
-        """How to read by an index that this is part of, where it cannot be by its numbers."""
-        return None
-
     def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
         """Put a result that was computed after record `last` in the place of the value and history."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is written in place")

@@ -66,6 +66,10 @@ class Tensor(Operators):
     def __unrecorded__(self, what: str) -> None:
         """Something was done that a function which is being recorded must not do with its tensors."""
 
+    def __indexes__(self) -> Any:
+        """How to read by an index that this is part of, where it cannot be by its numbers."""
+        return None
+
     if TYPE_CHECKING:
         __bind__: Any  # given by the room that records
         __alter__: Any  # given by the room about operations in place

@@ -14,7 +14,7 @@ from ..errors import unused_error
 from ..hooks import apply
 from ..level import Layer, live
 from ..tensor import Tensor
-from .reach import check_not_released, consumed, leading
+from .reach import check_not_released, consumed, has_history
 from .runs import Runs
 from .trace import OPS, Trace, Untraceable
 from .traced import Traced, output, traced
@@ -57,7 +57,7 @@ def _check(runs: Runs, roots: list[int], targets: list[int], retain: bool) -> No
         Untraceable: if an output or an input has no history, or an earlier backward has released it.
     """
     trace, listing = runs.trace, runs.list
-    history = leading(listing, trace.sources())
+    history = has_history(trace)
     if not history[roots + targets].all():
         raise Untraceable("a gradient of, or with respect to, something without history was asked for")
     if retain and not trace.released:

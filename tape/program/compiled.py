@@ -21,7 +21,7 @@ from .display import counted
 from .listing import Listing
 from .outside import Outside
 from .program import GuardMissed, Program
-from .recording import Results, record_call
+from .recording import Results, differentiable, record_call
 from .replay import Refitted
 from .shortcut import Shortcut
 from .signature import NUMERIC, Call, objects_in, take_apart, varying
@@ -240,9 +240,9 @@ class CompiledFunction:
         """Call the function itself; arrays in give arrays out."""
         if any(isinstance(x, Tensor) for x in call.given) or not call.given:
             return self.function(*args, **kwargs)
-        kinds = (np.ndarray, np.generic) if any(p is not float for p in varying(call.key)) else (float, np.generic)
+        kinds = differentiable(call.given)
         around = self._surroundings or Surroundings(self.function)
-        leaves = around.names("autograd") or around.names("backward")  # it differentiates by its arguments itself
+        leaves = any(map(around.names, DIFFERENTIATES))
 
         def tensor(x: Any) -> Any:
             if not isinstance(x, kinds) or kind_of(np.asarray(x).dtype) not in NUMERIC:
@@ -253,6 +253,10 @@ class CompiledFunction:
         as_tensors = transform(tensor, (args, kwargs))
         result = self.function(*as_tensors[0], **as_tensors[1])
         return transform(lambda x: x._data if isinstance(x, Tensor) else x, result)
+
+
+DIFFERENTIATES = "autograd", "backward", "grad", "register_hook", "retain_grad"
+"""A function that reads one of these names may differentiate by its arguments itself: they require gradients."""
 
 
 def kinds_of(call: Call) -> list[type]:

@@ -14,9 +14,9 @@ from ..errors import used_up_error
 from ..location import locate
 from ..recorder import plan
 from ..tensor import Tensor
-from .listing import Listing
+from .listing import Listing, listing_of
 from .rules import rules
-from .trace import CONSTANT, INPUT
+from .trace import CONSTANT, INPUT, Trace
 
 
 def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
@@ -24,6 +24,11 @@ def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
     leads = marked(listing, targets)
     _jitted().leading(*_columns(listing), leads)
     return leads
+
+
+def has_history(trace: Trace) -> np.ndarray:
+    """By record so far, whether a gradient flows from it to anything."""
+    return leading(listing_of(trace, ()), trace.sources())
 
 
 def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.ndarray:

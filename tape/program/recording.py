@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,8 @@ def record_call(
     trace = Trace()
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
+    kinds = differentiable(given)
+    trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
     args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
     chance = Chance(around.generators)
     contents = {k: a.copy() for k, a in around.arrays.items() if a.nbytes <= LARGE}
@@ -109,6 +111,12 @@ def record_call(
         raise Untraceable("it changed an array from outside in place, which every replay would repeat")
     around.settle(trace.captured)
     return listing_of(trace, rows), Results(structure, leaves, len(rows))
+
+
+def differentiable(given: Iterable[Any]) -> tuple[type, ...]:
+    """The kinds of arguments that gradients flow to: plain floats only if there is nothing else."""
+    arrays = (Tensor, np.ndarray, np.generic)
+    return arrays if any(isinstance(x, arrays) for x in given) else (float, np.generic)
 
 
 LARGE = 1 << 23

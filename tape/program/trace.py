@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from _thread import get_ident
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
@@ -25,7 +26,7 @@ from ..location import Location, locate, user_frame
 from ..recorder import getframe
 from ..spec import Spec, spec_of
 from ..tensor import Tensor
-from ..wengert import current
+from ..wengert import INFERRING, current
 from .fingerprint import fingerprint
 from .later import Later, foreseen, later
 
@@ -95,7 +96,7 @@ class Trace:
         constants: what the constant rows stand for: plain numbers, arrays, tensors from outside.
         guards: what Python was told, in order.
         stopped: numbers of the records through which no gradient flows.
-        leaves: of those through which none flows, but that gradients are asked for.
+        leaves: of those that no gradient flows through, the ones that it may flow to.
         released: of those that a backward has gone through without retaining the graph.
         hooks: by number, what is called with the adjoint of a record.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
@@ -151,8 +152,14 @@ class Trace:
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
         self.values.append(value)
         if not self.wengert.recording:
-            self.stopped.add(number)
+            self.stop(number)
         return number
+
+    def stop(self, number: int) -> None:
+        """Note that no gradient flows through a record, which is made while none is recorded."""
+        if get_ident() in INFERRING:
+            raise Untraceable("it enters inference_mode, whose tensors no gradient may use; use no_grad")
+        self.stopped.add(number)
 
     def input(self, value: Any) -> int:
         """Append a row for an argument of the function."""
@@ -198,9 +205,8 @@ class Trace:
 
     def sources(self) -> list[int]:
         """The records that a gradient may flow to from others: what has a history depends on one of them."""
-        inputs = [k for k in self.inputs if self.spec(k).inexact]  # type: ignore[union-attr]
         captured = [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
-        return [*inputs, *captured, *self.leaves]
+        return [*captured, *self.leaves]
 
     def _constant(self, thing: Any, value: Any) -> int:
         self.constants.append(thing)

@@ -18,6 +18,7 @@ from ..operators import is_operand
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .narrowing import apply_in_32_bits, rounded
+from .reach import has_history
 from .trace import NUMBER, Trace, Untraceable, spec_for
 from .unknown import UNKNOWN, told
 
@@ -152,6 +153,8 @@ class Traced(Tensor):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         if not requires_grad:
             raise Untraceable("requires_grad was switched off")
+        if not self._spec.inexact:
+            raise Untraceable("integers or truth values were asked to require gradients")
         self._trace.leaves.add(self._row)
         return self
 
@@ -159,6 +162,8 @@ class Traced(Tensor):
         raise Untraceable("retain_grad() was called; use tape.autograd.grad inside a compiled function")
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
+        if not has_history(self._trace)[self._row]:
+            raise Untraceable("a hook was registered on something without history")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
 
@@ -251,7 +256,7 @@ def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
         else:
             trace.extend((code, x, y, None, shape, *wengert.where))
         if not wengert.recording:
-            trace.stopped.add(row)
+            trace.stop(row)
         return made
 
     return apply

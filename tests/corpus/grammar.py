@@ -101,7 +101,7 @@ class Grammar:
 
     def statement(self, depth: int) -> tuple[Statement, ...]:
         """One or more statements that belong together."""
-        simple = (self._assign, self._assign, self._assign, self._in_place, self._write)
+        simple = (self._assign, self._assign, self._assign, self._in_place, self._write, self._flow)
         nested = (
             self._branch, self._branch, self._loop, self._until, self._leave, self._mode, self._function, self._fail,
         )  # fmt: skip
@@ -123,6 +123,16 @@ class Grammar:
         text = self.random.choice((
             "w0[{k}] = {s}", "w0 += {v}", "w0.mul_({s})", "w0 = w0 + {v}", "w0 = tape.zeros(3)", "v0 = w0 * {s}",
             "s0 = w0.sum()", "w0[{i} % 3] = {s}", "w0 += W", "w0 = tape.zeros_like(x)",
+        ))  # fmt: skip
+        return (Statement(self.filled(text, 1)),)
+
+    def _flow(self, depth: int) -> tuple[Statement, ...]:
+        text = self.random.choice((
+            "v{k}.register_hook(lambda g: g * 1.5)", "s{k}.register_hook(lambda g: -g if g > 0 else g)",
+            "v{k} = {v}.detach().requires_grad_()", "v{k} = {v}.data", "s{k} = {s}.detach()",
+            "v{k} = tape.autograd.grad(({v}.sin() * {v}).sum(), {v}, retain_graph=True, materialize_grads=True)[0]",
+            "s{k} = tape.autograd.grad({s} * {s}, {s}, create_graph=True, materialize_grads=True)[0]",
+            "(v0,) = tape.autograd.grad(v{k}.exp().sum(), x, create_graph=True)",
         ))  # fmt: skip
         return (Statement(self.filled(text, 1)),)
 
@@ -150,7 +160,8 @@ class Grammar:
         return (Statement(f"if {self.truth()}:", (Statement(f"return {self.expression(kind)}"),)),)
 
     def _mode(self, depth: int) -> tuple[Statement, ...]:
-        return (Statement("with tape.no_grad():", self.block(0)),)
+        mode = self.random.choice(("no_grad", "no_grad", "enable_grad"))
+        return (Statement(f"with tape.{mode}():", self.block(0)),)
 
     def _function(self, depth: int) -> tuple[Statement, ...]:
         local = Statement("def local(t):", (Statement(self.filled("return t * {s} if t.sum() > {p} else t - {p}", 1)),))

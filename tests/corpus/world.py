@@ -102,9 +102,9 @@ def gradients(results: list[Any], inputs: list[Any]) -> list[np.ndarray]:
     """Gradients of a weighted sum of the results."""
     total: Any = 0.0
     for i, z in enumerate(results):
-        if isinstance(z, tape.Tensor) and z.requires_grad:
+        if isinstance(z, tape.Tensor):
             total = total + (z * math.cos(i + 1)).sum()
-    if not isinstance(total, tape.Tensor):
+    if not isinstance(total, tape.Tensor) or not total.requires_grad:
         return [np.zeros(x.shape, x.dtype) for x in inputs]
     found = tape.autograd.grad(total, inputs, allow_unused=True)
     return [np.zeros(x.shape, x.dtype) if g is None else numbers(g) for g, x in zip(found, inputs)]
