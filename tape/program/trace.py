@@ -9,7 +9,6 @@ value, a number, an array) becomes a `Guard`, because the list holds for that va
 from __future__ import annotations
 
 import bisect
-import math
 from _thread import get_ident
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -100,6 +99,7 @@ class Trace:
         released: of those that a backward has gone through without retaining the graph.
         hooks: by number, what is called with the adjoint of a record.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
+        numbers: the rows of plain numbers, by the number if that is a float other than zero.
         own: by identity, ordinary tensors that stand for a record, and its number.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
@@ -122,8 +122,7 @@ class Trace:
         self.open = True
         self.tensors = True
         self.wengert = current()
-        self._numbers: dict[Any, int] = {}
-        self._same: dict[int, int] = {}
+        self.numbers: dict[Any, int] = {}
         self._objects: dict[int, int] = {}
         self._prints: dict[int, Any] = {}
         self.own: dict[int, tuple[Tensor, int]] = {}
@@ -169,12 +168,10 @@ class Trace:
 
     def number(self, value: Any) -> int:
         """The row of a plain number; equal numbers of one type share it."""
-        found = self._same.get(id(value))
+        key = value if type(value) is float and value else (type(value), repr(value))  # -0.0 is not 0.0
+        found = self.numbers.get(key)
         if found is None:
-            key = (type(value), value, math.copysign(1.0, value)) if type(value) is float else (type(value), value)
-            found = self._numbers.get(key)
-            if found is None:  # `constants` keeps the number from now on, so no other one will be where it is
-                found = self._numbers[key] = self._same[id(value)] = self._constant(value, value)
+            found = self.numbers[key] = self._constant(value, value)
         return found
 
     def capture(self, thing: Any) -> int:

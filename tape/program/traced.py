@@ -232,7 +232,9 @@ def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
         if type(other) is Traced and other._trace is trace and trace.open:
             y = other._row
         elif type(other) is float or type(other) is int:
-            y = trace.number(other)
+            y = trace.numbers.get(other) if type(other) is float else None
+            if y is None:
+                y = trace.number(other)
         else:
             if not is_operand(other):
                 return NotImplemented
