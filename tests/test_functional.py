@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from derivatives import V, X, value
 from numpy.testing import assert_allclose
 
 import tape
 from tape.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 
-X = tape.tensor([0.3, -0.7, 1.2])
 Y = tape.tensor([[1.0, 2.0, -1.0], [0.5, 0.1, 0.4]])
-V = tape.tensor([1.0, 0.5, -2.0])
 W = tape.tensor([[0.2, -1.0, 3.0], [1.0, 0.0, 0.3]])
 SCALARS = {
     "one": (lambda x: (x.sin() * x**2).sum() + x.prod(), X, V),
@@ -26,10 +25,6 @@ VECTORS = {
     "two in, two out": (lambda x, y: (y @ x, (x * y).sin(), x.sum()), (X, Y)),
     "one in a tuple": (lambda x: (x**2,), (X,)),
 }
-
-
-def value(x):
-    return x.detach().numpy()
 
 
 def flat(result):

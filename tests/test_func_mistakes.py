@@ -1,0 +1,46 @@
+"""Mistakes with ``tape.func``: each raises with a message that says what is required."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from derivatives import V, X, bumpy
+
+import tape
+from tape.func import grad, jacrev, jvp, linearize, vjp
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: grad(lambda x: x)(X), RuntimeError, "without axes; this one returned a tensor of shape \\(3,\\)"),
+        (lambda: grad(lambda x: 1.0)(X), RuntimeError, "returned float"),
+        (lambda: grad(lambda x: (x > 0).sum())(X), RuntimeError, "floating point or complex; got int64"),
+        (lambda: grad(bumpy)(1.0), ValueError, "must be tensors.*got float"),
+        (lambda: grad(bumpy)([]), ValueError, "at least one tensor"),
+        (lambda: grad(lambda x: x.sum())(tape.arange(3)), RuntimeError, "floating point and complex dtype"),
+        (lambda: grad(bumpy, 1)(X), RuntimeError, "argnums 1 does not exist.*1 positional"),
+        (lambda: grad(bumpy, ())(X), RuntimeError, "at least one argument"),
+        (lambda: grad(bumpy, (0, -1))(X), RuntimeError, "each argument once"),
+        (lambda: grad(bumpy, 0.5)(X), RuntimeError, "int or Tuple"),
+        (lambda: grad(bumpy, has_aux=True)(X), RuntimeError, r"should be a tuple \(output, aux\)"),
+        (lambda: jvp(bumpy, X, (V,)), RuntimeError, "primals as a tuple"),
+        (lambda: jvp(bumpy, (X,), (V, V)), RuntimeError, r"structure of the primals, \(\*,\)"),
+        (lambda: jvp(bumpy, (X,), (V[:2],)), RuntimeError, r"number 0 must have \(3,\), has \(2,\)"),
+        (lambda: jvp(bumpy, (X,), (V.float(),)), RuntimeError, "must be float64, is float32"),
+        (lambda: jvp(bumpy, (X,), (1.0,)), RuntimeError, "number 0 is float"),
+        (lambda: jvp(lambda x: tape.ones(2), (X,), (V,), strict=True), RuntimeError, "does not depend"),
+        (lambda: jvp(lambda x: "text", (X,), (V,)), RuntimeError, "got str"),
+        (lambda: vjp(lambda x: x, X)[1]((V,)), RuntimeError, "structure of the output"),
+        (lambda: vjp(lambda x: x, X)[1](V[:1]), RuntimeError, "shapes of the outputs"),
+        (lambda: vjp(lambda x: (), X), RuntimeError, "at least one tensor"),
+        (lambda: jacrev(bumpy, chunk_size=0), ValueError, "greater than 0"),
+        (lambda: jacrev(lambda x: x > 0)(X), RuntimeError, "has_aux"),
+        (lambda: linearize(bumpy, X)[1](V, V), RuntimeError, "structure of the primals"),
+        (lambda: jvp(lambda x: x.numpy(), (X,), (V,)), RuntimeError, "carries a tangent"),
+        (lambda: jvp(lambda x: np.asarray(x), (X,), (V,)), RuntimeError, "carries a tangent"),
+    ],
+)  # fmt: skip
+def test_mistakes(call, error, text):
+    with pytest.raises(error, match=f"(?s){text}"):
+        call()

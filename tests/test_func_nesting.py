@@ -1,0 +1,94 @@
+"""``tape.func``: nested derivatives, threads and what is around do not see each other's tensors and modes."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from derivatives import V, X, bumpy, close, value
+
+import tape
+from tape.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize
+
+
+def test_perturbations_are_not_confused():
+    one = tape.tensor(1.0)
+    for outer, within in itertools.product([grad, jacfwd, jacrev], repeat=2):
+        close(outer(lambda x, d=within: x * d(lambda y: x + y)(one))(tape.tensor(3.0)), 1.0)
+        close(outer(lambda x, d=within: x * d(lambda y: x * y)(one))(tape.tensor(3.0)), 6.0)
+
+
+def test_the_same_tensor_in_and_around():
+    x = tape.tensor(3.0)
+    close(grad(lambda y: x * y)(x), 3.0)
+    close(jacfwd(lambda y: x * y)(x), 3.0)
+
+
+def test_a_captured_leaf_gets_its_gradient():
+    for derivative in (grad, jacrev, jacfwd, lambda f: lambda x: linearize(f, x)[1](tape.tensor(1.0))):
+        w = tape.tensor(2.0, requires_grad=True)
+        found = derivative(lambda x, w=w: w * x**2)(tape.tensor(3.0))
+        assert found.requires_grad
+        found.backward()
+        close(w.grad, 6.0)
+
+
+def test_results_have_no_history_but_the_callers():
+    w = tape.tensor(2.0, requires_grad=True)
+    found, z = grad_and_value(lambda x: x**2 + w)(tape.tensor(3.0))
+    assert not found.requires_grad
+    assert z.requires_grad
+    with tape.no_grad():
+        assert not grad(lambda x: w * x**2)(tape.tensor(3.0)).requires_grad
+    x = tape.tensor(3.0, requires_grad=True)
+    found = grad(lambda x: x**3)(x)
+    found.backward()
+    close(x.grad, 18.0)
+
+
+def test_no_grad_outside_is_not_obeyed_and_inside_is():
+    with tape.no_grad():
+        close(grad(grad(lambda x: x**3))(tape.tensor(2.0)), 12.0)
+        close(jvp(lambda x: x**3, (tape.tensor(2.0),), (tape.tensor(1.0),))[1], 12.0)
+        assert not tape.is_grad_enabled()
+
+    def held(x):
+        with tape.no_grad():
+            c = x**2
+        return x - c
+
+    close(grad(held)(tape.tensor(3.0)), 1.0)
+    close(jvp(held, (tape.tensor(3.0),), (tape.tensor(1.0),))[1], -5.0)
+    assert tape.is_grad_enabled()
+
+
+def test_modes_come_back_after_exceptions():
+    def fails(x):
+        raise KeyError("here")
+
+    for derivative in (grad, jacrev, jacfwd, hessian):
+        with tape.no_grad():
+            with pytest.raises(KeyError):
+                derivative(fails)(X)
+            assert not tape.is_grad_enabled()
+    assert tape.is_grad_enabled()
+
+
+def test_detach_stops_both_modes():
+    close(grad(lambda x: x * x.detach())(tape.tensor(3.0)), 3.0)
+    close(jacfwd(lambda x: x * x.detach())(tape.tensor(3.0)), 3.0)
+
+
+def test_a_value_that_escapes_is_an_ordinary_tensor():
+    kept = []
+    jvp(lambda x: kept.append(x * 2) or x, (X,), (V,))
+    assert (kept[0] + 1).tolist() == pytest.approx((X * 2 + 1).tolist())
+    assert "tangent" not in repr(kept[0])
+
+
+def test_threads_differentiate_at_the_same_time():
+    expected = value(hessian(bumpy)(X))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: hessian(bumpy)(X), range(12)):
+            close(found, expected)
