@@ -30,21 +30,18 @@ def _sum_to(x: Any, *, shape: tuple[int, ...]) -> Any:
     x = np.asarray(x)
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(lead + k for k, n in enumerate(shape) if n == 1 and x.shape[lead + k] != 1))
-    return (
-        np.add.reduce(x, axis=axes if len(axes) > 1 else axes[0]).reshape(shape)[()] if axes else x.reshape(shape)[()]
-    )
+    if axes:
+        x = np.add.reduce(x, axis=axes if len(axes) > 1 else axes[0])
+    return x.reshape(shape)[()]
 
 
 sum_to = linear(
-    "sum_to",
-    _sum_to,
-    lambda g, x_shape: broadcast_to(g, shape=x_shape),
+    "sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape),
     node="SumBackward1",
     cases=cases_of(((2, 3), {"shape": (3,)}), ((2, 3), {"shape": (2, 1)}), ((3,), {"shape": ()})),
     batch=batching.summing_to,
     doc="Sum over the axes that broadcasting added: the transpose of `broadcast_to`.",
 )
-
 
 def _broadcast_to(x: Any, *, shape: Any) -> Any:
     x, wanted = np.asarray(x), (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
@@ -55,25 +52,16 @@ def _broadcast_to(x: Any, *, shape: Any) -> Any:
 
 
 broadcast_to = linear(
-    "broadcast_to",
-    _broadcast_to,
-    lambda g, x_shape: sum_to(g, shape=x_shape),
-    node="ExpandBackward0",
-    numpy=(np.broadcast_to,),
-    view=True,
-    lane=Same(),
+    "broadcast_to", _broadcast_to, lambda g, x_shape: sum_to(g, shape=x_shape),
+    node="ExpandBackward0", numpy=(np.broadcast_to,), view=True, lane=Same(),
     cases=cases_of(((3,), {"shape": (2, 3)}), ((), {"shape": (4,)}), ((2, 1), {"shape": (2, 3)})),
     batch=batching.broadcasting,
     doc="A view of x repeated along new axes and axes of length 1.",
 )
 
 reshape = linear(
-    "reshape",
-    lambda x, *, shape: np.reshape(x, shape),
-    lambda g, x_shape: reshape(g, shape=x_shape),
-    node="ViewBackward0",
-    numpy=(np.reshape,),
-    view=True,
+    "reshape", lambda x, *, shape: np.reshape(x, shape), lambda g, x_shape: reshape(g, shape=x_shape),
+    node="ViewBackward0", numpy=(np.reshape,), view=True,
     cases=cases_of(((2, 3), {"shape": (3, 2)}), ((6,), {"shape": (2, -1)}), ((), {"shape": (1,)})),
     motion="same",
     batch=batching.reshaping,
@@ -81,26 +69,18 @@ reshape = linear(
 )
 
 squeeze = linear(
-    "squeeze",
-    lambda x, *, axis=None: np.squeeze(x, axis),
-    lambda g, x_shape: reshape(g, shape=x_shape),
+    "squeeze", lambda x, *, axis=None: np.squeeze(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     node=lambda axis: "SqueezeBackward0" if axis is None else "SqueezeBackward1",
-    numpy=(np.squeeze,),
-    cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
-    motion="same",
-    view=True,
+    numpy=(np.squeeze,), cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
+    motion="same", view=True,
     batch=batching.squeezing,
     doc="Without the axes of length 1, or without those named.",
 )
 
 unsqueeze = linear(
-    "unsqueeze",
-    lambda x, *, axis: np.expand_dims(x, axis),
-    lambda g, x_shape: reshape(g, shape=x_shape),
-    numpy=(np.expand_dims,),
-    cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
-    motion="same",
-    view=True,
+    "unsqueeze", lambda x, *, axis: np.expand_dims(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
+    numpy=(np.expand_dims,), cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
+    motion="same", view=True,
     batch=batching.unsqueezing,
     doc="With new axes of length 1 at the positions `axis` of the result.",
 )
@@ -111,56 +91,40 @@ def _inverse(axes: tuple[int, ...] | None) -> tuple[int, ...] | None:
 
 
 permute = linear(
-    "permute",
-    lambda x, *, axes=None: np.transpose(x, axes),
-    lambda g, axes: permute(g, axes=_inverse(axes)),
-    numpy=(np.transpose,),
-    cases=cases_of(((2, 3, 4), {"axes": (2, 0, 1)}), ((2, 3), {"axes": (-1, 0)}), ((2, 3), {})),
+    "permute", lambda x, *, axes=None: np.transpose(x, axes), lambda g, axes: permute(g, axes=_inverse(axes)),
+    numpy=(np.transpose,), cases=cases_of(((2, 3, 4), {"axes": (2, 0, 1)}), ((2, 3), {"axes": (-1, 0)}), ((2, 3), {})),
     view=True,
     batch=batching.permuting,
     doc="The axes in another order; reversed where `axes` is None.",
 )
 
 transpose = linear(
-    "transpose",
-    lambda x, *, axis1=0, axis2=1: np.swapaxes(x, axis1, axis2),
+    "transpose", lambda x, *, axis1=0, axis2=1: np.swapaxes(x, axis1, axis2),
     lambda g, axis1, axis2: transpose(g, axis1=axis1, axis2=axis2),
-    numpy=(np.swapaxes,),
-    cases=cases_of(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 0})),
+    numpy=(np.swapaxes,), cases=cases_of(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 0})),
     view=True,
     batch=batching.along("axis1", "axis2"),
     doc="Two axes exchanged.",
 )
 
 t = linear(
-    "t",
-    lambda x: np.transpose(x),
-    lambda g: t(g),
-    node="TBackward0",
-    cases=cases_of(((2, 3), {}), ((2,), {})),
+    "t", lambda x: np.transpose(x), lambda g: t(g), node="TBackward0", cases=cases_of(((2, 3), {}), ((2,), {})),
     view=True,
     batch=batching.permuting,
     doc="The transposed matrix; a vector is left as it is.",
 )
 
 mT = linear(  # noqa: N816  (the name that NumPy and PyTorch give it)
-    "mT",
-    lambda x: np.swapaxes(x, -1, -2),
-    lambda g: mT(g),
-    node="TransposeBackward0",
-    numpy=(np.matrix_transpose, np.linalg.matrix_transpose),
-    cases=cases_of(((2, 3, 4), {})),
+    "mT", lambda x: np.swapaxes(x, -1, -2), lambda g: mT(g), node="TransposeBackward0",
+    numpy=(np.matrix_transpose, np.linalg.matrix_transpose), cases=cases_of(((2, 3, 4), {})),
     view=True,
     batch=batching.trailing(2),
     doc="The transposed matrices of a stack.",
 )
 
 flip = linear(
-    "flip",
-    lambda x, *, axis=None: np.flip(x, axis),
-    lambda g, axis: flip(g, axis=axis),
-    numpy=(np.flip,),
-    cases=cases_of(((2, 3), {"axis": 0}), ((2, 3), {"axis": (0, 1)}), ((2, 3), {})),
+    "flip", lambda x, *, axis=None: np.flip(x, axis), lambda g, axis: flip(g, axis=axis),
+    numpy=(np.flip,), cases=cases_of(((2, 3), {"axis": 0}), ((2, 3), {"axis": (0, 1)}), ((2, 3), {})),
     batch=batching.along("axis"),
     doc="The order of the elements reversed along some axes, or along all.",
 )
@@ -171,8 +135,7 @@ def _negative(shift: Any) -> Any:
 
 
 roll = linear(
-    "roll",
-    lambda x, *, shift, axis=None: np.roll(x, shift, axis),
+    "roll", lambda x, *, shift, axis=None: np.roll(x, shift, axis),
     lambda g, shift, axis: roll(g, shift=_negative(shift), axis=axis),
     numpy=(np.roll,),
     cases=cases_of(
@@ -196,9 +159,7 @@ def _shift(x: Any, *, by: int, axis: int = 0) -> Any:
 
 
 shift = linear(
-    "shift",
-    _shift,
-    lambda g, by, axis: shift(g, by=-by, axis=axis),
+    "shift", _shift, lambda g, by, axis: shift(g, by=-by, axis=axis),
     cases=cases_of(((4,), {"by": 1}), ((2, 3), {"by": -2, "axis": 1}), ((2,), {"by": 5})),
     batch=batching.along("axis"),
     doc="The elements moved along one axis; what leaves is lost, zeros enter.",
@@ -215,9 +176,7 @@ def _repeat_transpose(g: Any, x_shape: tuple[int, ...], reps: Any) -> Any:
 
 
 repeat = linear(
-    "repeat",
-    lambda x, *, reps: np.tile(x, reps),
-    _repeat_transpose,
+    "repeat", lambda x, *, reps: np.tile(x, reps), _repeat_transpose,
     numpy=(np.tile,),
     cases=cases_of(((2, 3), {"reps": (2, 1)}), ((3,), {"reps": (2, 2)}), ((2, 3), {"reps": 2}), ((), {"reps": 3})),
     batch=batching.tiling,
@@ -225,11 +184,8 @@ repeat = linear(
 )
 
 clone = linear(
-    "clone",
-    lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()],
-    lambda g: g,
-    numpy=(np.copy,),
-    cases=cases_of(((2, 3), {}), ((), {})),
+    "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g,
+    numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
     motion="same",
     batch=batching.elementwise,
     doc="A copy.",
@@ -243,11 +199,8 @@ def _cast(x: Any, *, dtype: Any) -> Any:
 
 
 cast = linear(
-    "cast",
-    _cast,
-    lambda g, x_dtype: cast(g, dtype=x_dtype),
-    node="ToCopyBackward0",
-    numpy=(np.astype,) if hasattr(np, "astype") else (),
+    "cast", _cast, lambda g, x_dtype: cast(g, dtype=x_dtype),
+    node="ToCopyBackward0", numpy=(np.astype,) if hasattr(np, "astype") else (),
     cases=cases_of(((3,), {"dtype": np.dtype("float64")}), ((), {"dtype": np.dtype("float64")})),
     batch=batching.elementwise,
     doc="The same numbers in another dtype; of complex numbers the real part where that is real.",
