@@ -10,7 +10,7 @@ from ops import REGISTRY, Op
 from ops.core import OPS
 from ops.lane import Same
 
-from .lines import B, F, has_lane, hexadecimal, lines_of, result_kind
+from .lines import B, Code, F, has_lane, hexadecimal, result_kind
 from .loop import ALIGNED
 from .platform import target
 from .plan import Body, Lines, Plan, Slots, Strided
@@ -22,11 +22,11 @@ LOOP = """\
 br label %body
 body:
 %i = phi i64 [0, %entry], [%next, %body]
-{lines}%next = add i64 %i, 1
+{lines}
+%next = add i64 %i, 1
 %more = icmp slt i64 %next, {iterations}
 br i1 %more, label %body, label %done
-done:
-"""
+done:"""
 
 
 @cache
@@ -79,21 +79,19 @@ class Shared:
         self.declared[text] = None
 
 
-class Function:
+class Function(Code):
     """A function that is being written.
 
     Attributes:
-        lines: its code.
         known: the names of values that are there.
     """
 
     def __init__(self, shared: Shared):
+        super().__init__()
         self.shared, self.task, self.width, self.types = shared, shared.task, shared.width, shared.types
-        self.lines: list[str] = []
         self.known: dict[int, str] = {}
         self._addresses: dict[int, str] = {}
         self._strides: dict[int, str] = {}
-        self._names = 0
 
     def text(self, number: int, segment: Lines | Body, inline: bool) -> str:
         """The function of a segment."""
@@ -104,7 +102,7 @@ class Function:
         mask = f", {self.types[B]} %mask" if self.width > 1 else ""
         head = f"define internal void @chunk{number}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})"
         kind = ("alwaysinline" if inline else "noinline") + (ALIGNED if self.width > 1 else "")
-        return f"{head} {kind} {{\nentry:\n{''.join(self.lines)}ret void\n}}"
+        return "\n".join([f"{head} {kind} {{", "entry:", *self.lines, "ret void", "}"])
 
     def straight(self, segment: Lines) -> None:
         shared, slots = self.shared, self.shared.plan.slot
@@ -136,7 +134,7 @@ class Function:
                 self.store_slot(first, kinds[given + k], self.known[given + k], step)
             for output in segment.outputs.get(j, ()):
                 self.write(*output)
-        self.lines = [*before, LOOP.format(lines="".join(self.lines), iterations=segment.iterations)]
+        self.lines = [*before, LOOP.format(lines="\n".join(self.lines), iterations=segment.iterations)]
 
     def _prepare(self, segment: Body) -> None:
         """Have the addresses that are the same in all iterations."""
@@ -160,23 +158,7 @@ class Function:
         op = self.shared.op(k)
         if isinstance(op.lane, Same):
             return operands[0]
-        write, count, declared = lines_of(op, self.task.bits, self.width)
-        for d in declared:
-            self.shared.declare(d)
-        result = self.name()
-        self.lines.append(write(self._names, result, *operands))
-        self._names += count
-        return result
-
-    def name(self) -> str:
-        self._names += 1
-        return f"%t{self._names - 1}"
-
-    def say(self, line: str) -> str:
-        """Add an instruction that gives a value; its name."""
-        name = self.name()
-        self.lines.append(f"{name} = {line}\n")
-        return name
+        return self.compute(op, self.task.bits, self.width, operands, self.shared.declared)
 
     # Values.
 
@@ -258,7 +240,7 @@ class Function:
 
     def store_slot(self, slot: int, kind: int, value: str, step: int = 0) -> None:
         align = 1 if kind == B else self.shared.slot_bytes
-        self.lines.append(f"store {self.types[kind]} {value}, ptr {self.slot(slot, step)}, align {align}\n")
+        self.lines.append(f"store {self.types[kind]} {value}, ptr {self.slot(slot, step)}, align {align}")
 
     def load_slot(self, slot: int, kind: int, step: int = 0) -> str:
         align = 1 if kind == B else self.shared.slot_bytes
@@ -282,10 +264,10 @@ class Function:
             self.shared.declare(f"declare void @llvm.masked.store.{suffix}.p0({type_}, ptr, i32, {self.types[B]})")
             self.lines.append(
                 f"call void @llvm.masked.store.{suffix}.p0({type_} {value}, ptr {pointer}, i32 {align}, "
-                f"{self.types[B]} %mask)\n"
+                f"{self.types[B]} %mask)"
             )
         else:
-            self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}\n")
+            self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
 
     def accumulate(self, slot: int, value: str, step: int) -> None:
         """Add the lanes that are there to a sum."""

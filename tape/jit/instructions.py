@@ -15,6 +15,7 @@ import numpy as np
 
 from .kernels import compile_kernel
 from .layout import ARRAY_DATA, TUPLE_ITEMS
+from .lines import Code
 
 FAST_CALL = 0x80
 LEVEL = 0
@@ -40,7 +41,7 @@ def in_python(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
-class Instructions:
+class Instructions(Code):
     """Writes a function of two arguments; values are names of 64-bit integers.
 
     Attributes:
@@ -48,19 +49,12 @@ class Instructions:
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        super().__init__()
         self.table: list[int] = []
         self._locals = 0
         self._alive: list[Any] = []
-        self._names = 0
         self._places: dict[int, int] = {}
         self.first, self.second = (self.load("%arguments", 8 * k) for k in range(2))
-
-    def say(self, line: str) -> str:
-        """Add an instruction that gives a value; its name."""
-        self._names += 1
-        self.lines.append(f"%t{self._names} = {line}")
-        return f"%t{self._names}"
 
     def known(self, value: int) -> str:
         """A number that is known now, and another one in another process."""

@@ -16,7 +16,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.lane import Same
 
-from .lines import B, has_lane, lines_of, operand_kinds, result_kind
+from .lines import B, Code, has_lane, operand_kinds, result_kind
 from .kernels import compile_kernel
 
 END, LOAD, STORE, FIRST_OP = 0, 1, 2, 3
@@ -51,26 +51,15 @@ def module_text(bits: int) -> str:
     return _Writer(bits).text()
 
 
-class _Writer:
+class _Writer(Code):
     def __init__(self, bits: int):
+        super().__init__()
         self.bits = bits
         self.real = "double" if bits == 64 else "float"
         self.item = bits // 8
-        self.lines: list[str] = []
         self.declared: dict[str, None] = {}
-        self.names = 0
         self.ops = interpreted_ops()
         self.labels = ["end", "load", "store", *(f"op{k}" for k in range(len(self.ops)))]
-
-    def name(self) -> str:
-        self.names += 1
-        return f"%t{self.names - 1}"
-
-    def say(self, line: str) -> str:
-        """Add an instruction that gives a value; its name."""
-        name = self.name()
-        self.lines.append(f"{name} = {line}")
-        return name
 
     def text(self) -> str:
         table = ", ".join(f"ptr blockaddress(@kernel, %{label})" for label in self.labels)
@@ -138,12 +127,7 @@ class _Writer:
         for i, kind in enumerate(operand_kinds(op)):
             value = self.say(f"load {self.real}, ptr {self.place(at, 2 + i)}")
             operands.append(self.say(f"fcmp une {self.real} {value}, 0.0") if kind == B else value)
-        write, count, declared = lines_of(op, self.bits, 1)
-        for d in declared:
-            self.declared[d] = None
-        result = self.name()
-        self.lines.append(write(self.names, result, *operands).rstrip())
-        self.names += count
+        result = self.compute(op, self.bits, 1, operands, self.declared)
         if result_kind(op) == B:
             result = self.say(f"uitofp i1 {result} to {self.real}")
         self.lines.append(f"store {self.real} {result}, ptr {self.place(at, 1)}")

@@ -1,10 +1,10 @@
-"""The lines of LLVM code that compute an op, and which ops have such lines."""
+"""Lines of LLVM code: those that compute an op, which ops have such lines, and code that is written of them."""
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from llvmlite import ir
@@ -99,12 +99,44 @@ def lines_of(op: Op, bits: int, width: int) -> tuple[Callable[..., str], int, tu
             return "{0}"
         return "%t{n[" + str(inner.setdefault(name, len(inner))) + "]}"
 
-    template = _NAME.sub(rename, text) + "\n"
+    template = _NAME.sub(rename, text)
     declared = tuple(str(g) for name, g in module.globals.items() if name != "op")
     if not inner:
         return (lambda n, z, *xs: template.format(z, *xs)), 0, declared
     count = len(inner)
     return (lambda n, z, *xs: template.format(z, *xs, n=range(n, n + count))), count, declared
+
+
+class Code:
+    """Code that is being written.
+
+    Attributes:
+        lines: what it consists of.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names = 0
+
+    def name(self) -> str:
+        self._names += 1
+        return f"%t{self._names - 1}"
+
+    def say(self, line: str) -> str:
+        """Add an instruction that gives a value; its name."""
+        name = self.name()
+        self.lines.append(f"{name} = {line}")
+        return name
+
+    def compute(self, op: Op, bits: int, width: int, operands: Sequence[str], declared: dict[str, None]) -> str:
+        """Add the lines of an op, and to `declared` what they call; the name of its result."""
+        write, count, called = lines_of(op, bits, width)
+        for d in called:
+            declared[d] = None
+        result = self.name()
+        self.lines.append(write(self._names, result, *operands))
+        self._names += count
+        return result
 
 
 def hexadecimal(value: float, bits: int) -> str:
