@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from custom_functions import declare
 
 import tape
-from tape.autograd import Function, Variable, grad
+from tape.autograd import Variable, grad
 
 queue = Variable._execution_engine.queue_callback
 
@@ -41,23 +42,17 @@ def test_one_may_add_another():
 def test_they_belong_to_the_innermost_backward(create_graph):
     events = []
 
-    class Again(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            queue(lambda: events.append("outer"))
-            inner = leaf()
-            inner.register_hook(lambda g: queue(lambda: events.append("inner")))
-            with tape.enable_grad():
-                (inner * 3).backward()
-            events.append("left")
-            return g * 2
+    def again(ctx, g):
+        queue(lambda: events.append("outer"))
+        inner = leaf()
+        inner.register_hook(lambda g: queue(lambda: events.append("inner")))
+        with tape.enable_grad():
+            (inner * 3).backward()
+        events.append("left")
+        return g * 2
 
     x = leaf()
-    Again.apply(x).backward(create_graph=create_graph)
+    declare(backward=again).apply(x).backward(create_graph=create_graph)
     assert events == ["inner", "left", "outer"]
 
 

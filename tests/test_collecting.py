@@ -21,6 +21,16 @@ def by_hand():
     gc.enable()
 
 
+def lives_as_long(run):
+    """Whether the thing, to which a function gives a weak reference, lives exactly as long as what it gives beside."""
+    owner, thing = run()
+    gc.collect()
+    before = thing() is not None
+    del owner
+    gc.collect()
+    return before and thing() is None
+
+
 def test_dead_records_go():
     x = tape.ones(3, requires_grad=True)
     before = len(current())
@@ -44,12 +54,7 @@ def test_what_the_hooks_of_a_leaf_hold():
         x.sum().backward()
         return x, weakref.ref(thing)
 
-    x, thing = run()
-    gc.collect()
-    assert thing() is not None
-    del x
-    gc.collect()
-    assert thing() is None
+    assert lives_as_long(run)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +88,7 @@ def test_metadata_of_a_node():
         y.grad_fn.metadata["what"] = thing = Something()
         return y, weakref.ref(thing)
 
-    y, thing = run()
-    gc.collect()
-    assert thing() is not None
-    del y
-    gc.collect()
-    assert thing() is None
+    assert lives_as_long(run)
 
 
 def test_not_while_the_library_is_at_work():
