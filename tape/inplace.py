@@ -81,8 +81,8 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
 
 
 KEEP_SHAPE = (
-    "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "clip", "cumprod", "cumsum", "float_power",
-    "index_add", "index_fill", "lerp", "renorm", "tril", "triu",
+    "addcdiv", "addcmul", "addmm", "clip", "cumprod", "cumsum", "float_power", "index_add", "index_fill", "lerp",
+    "tril", "triu",
 )  # fmt: skip
 """The functions, beside those that work element by element, whose result has the shape of their first argument."""
 
