@@ -19,8 +19,8 @@ class Chance:
 
     def rewind(self) -> bool:
         """Put back the generators that were drawn from; whether there are any."""
-        drawn = [(generator, state) for generator, state in self._states if state_of(generator) != state]
-        for generator, (_, state) in drawn:
+        drawn = [(g, state) for g, (known, state) in self._states if state_of(g)[0] != known]
+        for generator, state in drawn:
             if isinstance(generator, np.random.Generator):
                 generator.bit_generator.state = state
             elif hasattr(generator, "set_state"):
@@ -30,27 +30,13 @@ class Chance:
         return bool(drawn)
 
 
-class State(tuple[Any, Any]):
-    """What of a generator's state can be compared, and the state itself."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and bool(self[0] == other[0])
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def state_of(generator: Any) -> State:
-    """The state of a generator of NumPy's or of Python's, or of a module that has one."""
+def state_of(generator: Any) -> tuple[Any, Any]:
+    """What of a generator's state can be compared, and the state itself; also of a module that has one."""
     if isinstance(generator, np.random.Generator):
         state = generator.bit_generator.state
-        return State((repr(state), state))
+        return repr(state), state
     if hasattr(generator, "get_state"):
         state = generator.get_state()
-        return State(((state[0], state[1].tobytes(), *state[2:]), state))
+        return (state[0], state[1].tobytes(), *state[2:]), state
     state = generator.getstate()
-    return State((state, state))
+    return state, state
