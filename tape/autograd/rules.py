@@ -66,9 +66,7 @@ class BackwardCFunction(FunctionCtx):
         """The gradients of the outputs, from the adjoint of the only one or the bundle of those of several."""
         if type(g) is Bundle:
             return [self._gradient(spec, g[i]) for i, spec in enumerate(self._outputs)]
-        return [
-            self._gradient(self._outputs[0], g) if isinstance(g, Tensor) else wrap(g.copy(), None, self._outputs[0])
-        ]
+        return [self._gradient(self._outputs[0], g)]
 
     def _gradient(self, spec: Spec | None, part: Any) -> Tensor | None:
         """The gradient of one output, in memory of its own."""
