@@ -139,7 +139,7 @@ def increment(tensor: Tensor, operation: str, last: int | None = None, base: Ten
 def note(tensor: Tensor, operation: str, last: int | None = None, base: Tensor | None = None) -> None:
     """Note that what a tensor holds, memory or a scalar, is not any more what records may have saved."""
     base = base_of(tensor) if base is None else base
-    past, holders = base._was, (weakref.ref(tensor), weakref.ref(base))
+    past, holders = base._was, (tensor, base)
     if past is not None:
         _note(past, (lambda: past,), holders, operation, last)
     places = _places(tensor)
@@ -158,12 +158,12 @@ def _gone(k: int, memory: Any) -> None:
 
 
 def _note(
-    value: Any, there: tuple[Callable[[], Any], ...], holders: tuple[Any, ...], operation: str, last: int | None
+    value: Any, there: tuple[Callable[[], Any], ...], holders: tuple[Tensor, ...], operation: str, last: int | None
 ) -> None:
-    before, wengert = last_records(), current()
+    before, wengert, refs = last_records(), current(), tuple(map(weakref.ref, holders))
     if last is not None and wengert.number in before:
         before[wengert.number] = last + 1 - 1
-    CHANGES[id(value)] = Change(there, holders, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
+    CHANGES[id(value)] = Change(there, refs, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
     if len(CHANGES) % MANY == 0:
         forget_released()
 
