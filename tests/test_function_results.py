@@ -155,12 +155,6 @@ def test_a_complex_gradient_of_a_real_input_counts_by_its_real_part():
     assert grad(function.apply(x).sum(), x)[0].tolist() == [2.0, 2.0]
 
 
-def double_in_place(ctx, x):
-    x.mul_(2.0)
-    ctx.mark_dirty(x)
-    return x
-
-
 def test_arguments_by_name_beside_a_ctx_only_choose():
     function = declare(forward=lambda ctx, x, k=1.0: x * k, backward=lambda ctx, g: g * 3.0)
     x = leaf([1.0, 2.0])

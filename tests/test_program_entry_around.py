@@ -10,7 +10,6 @@ import tape
 
 factor = 2.0
 settings = {"factor": 2.0, "more": [1.0, 2.0]}
-weights = np.array([1.0, 2.0, 3.0])
 
 
 def test_a_changed_global_is_noticed(monkeypatch):

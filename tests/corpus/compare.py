@@ -36,7 +36,7 @@ class Report:
     mismatch: str | None = None
 
 
-def compare(program: Program, gradual: bool = True) -> Report:
+def compare(program: Program) -> Report:
     """Run a program eagerly and compiled at the same inputs, which stay the same."""
     names = world(program)
     report = Report()

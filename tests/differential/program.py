@@ -10,8 +10,6 @@ import numpy as np
 
 from .world import World, numbers
 
-ENDS = ("backward", "grad")
-
 
 @dataclass(frozen=True)
 class Statement:
