@@ -179,8 +179,7 @@ class Program(Display):
     def verified(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays, after the guards have been verified."""
         self.counter.value += 1
-        self.replay.replays = self.counter.value - 1
-        values = self.replay(xs)
+        values = self.replay(xs, self.counter.value)
         if not self.guards:
             return values
         for i, (guard, value) in enumerate(zip(self.guards, values[self.count :])):

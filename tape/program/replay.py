@@ -38,7 +38,6 @@ class Replay:
 
     def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None):
         self.listing = listing
-        self.replays = 0
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         self.outputs = listing.outputs.tolist()
@@ -67,14 +66,14 @@ class Replay:
         self._direct = self._directly()
         self.until = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
 
-    def _upgrade(self) -> None:
+    def _upgrade(self, replays: int) -> None:
         """Compile what has run often enough."""
         if not self._lock.acquire(blocking=False):
             return  # another thread is at it
         try:
             for k, step in enumerate(self.steps):
-                if isinstance(step, KernelStep) and step.upgrade_at <= self.replays:
-                    self.steps[k] = step.upgraded(self.replays)
+                if isinstance(step, KernelStep) and step.upgrade_at <= replays:
+                    self.steps[k] = step.upgraded(replays)
             self._look()
         finally:
             self._lock.release()
@@ -90,11 +89,13 @@ class Replay:
             return None
         return step.caller.renamed(inputs), [step.makes.index(k) for k in self.outputs]
 
-    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs."""
-        self.replays += 1
-        if self.replays >= self.until:
-            self._upgrade()
+    def __call__(self, inputs: Sequence[Any], replays: int = 0) -> list[Any]:
+        """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs.
+
+        `replays` says how often they were asked for, now included.
+        """
+        if replays >= self.until:
+            self._upgrade(replays)
         if self._direct is not None:
             caller, order = self._direct
             results = caller(inputs)
