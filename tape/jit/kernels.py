@@ -84,7 +84,6 @@ class Kernels:
     def __init__(self) -> None:
         self.ops = np.zeros((0, OP_WORDS), dtype=np.int64)
         self.addresses = np.zeros(FIRST_OWN, dtype=np.int64)
-        self._rules: list[Any] = []
         self._engines: dict[int, Any] = {}
         self._retired: list[Any] = []
         self._lock = new_lock()

@@ -53,7 +53,7 @@ class Recorder(Watcher):
         self.shapes, self.stack = shapes, stack
         self.notes: list[Note] = []
         self.threads: dict[int, int] = {}
-        self.start_ns = self.end_ns = 0
+        self.start_ns = 0
         self._doors = Doors()
 
     def start(self) -> None:
@@ -71,7 +71,6 @@ class Recorder(Watcher):
 
     def stop(self) -> None:
         """Listen no longer."""
-        self.end_ns = perf_counter_ns()
         self._doors.close()
         RECORDERS.remove(self)
         WATCHERS.remove(self)
