@@ -25,9 +25,12 @@ FEW = 64
 
 
 def at_work(frame: FrameType | None) -> bool:
-    """Whether a function of the library is under way, which may be looking at rows."""
+    """Whether a function of the library is under way, which may be looking at rows, or of Numba, which may compile.
+
+    Numba cannot be entered a second time while it compiles, and the scan of a list may still have to be compiled.
+    """
     while frame is not None:
-        if in_library(frame.f_code.co_filename):
+        if in_library(frame.f_code.co_filename) or str(frame.f_globals.get("__name__")).startswith("numba."):
             return True
         frame = frame.f_back
     return False
@@ -36,7 +39,7 @@ def at_work(frame: FrameType | None) -> bool:
 def collect(phase: str, info: dict[str, Any]) -> None:
     """Drop the dead records of this thread when a full collection begins, and those that it has set free when it ends.
 
-    Not in the middle of the library's own work: a collection may begin wherever memory is allocated.
+    Not in the middle of the library's own work, or of Numba's: a collection may begin wherever memory is allocated.
     """
     if info["generation"] < FULL:
         return

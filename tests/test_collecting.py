@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import numba
 import pytest
 
 import tape
@@ -105,6 +106,25 @@ def test_not_while_the_library_is_at_work():
     y.register_hook(look)
     y.sum().backward()
     assert lengths == [0]
+
+
+def test_not_while_numba_compiles():
+    """A scan that has still to be compiled would enter it a second time."""
+    lengths = []
+
+    def looked(): ...
+
+    @numba.extending.overload(looked)
+    def _():
+        x = tape.ones(3, requires_grad=True)
+        (x * 2).exp()
+        before = len(current())
+        gc.collect()
+        lengths.append(len(current()) - before)
+        return lambda: None
+
+    numba.njit(lambda: looked())()
+    assert set(lengths) == {0}
 
 
 def test_a_collection_at_every_allocation():
