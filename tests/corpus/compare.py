@@ -85,7 +85,7 @@ def jumps(program: Program, names: dict[str, Any], arguments: tuple[Any, ...], e
     for factor in (1 - step, 1 + step):
         near = arguments if program.dtype == "int64" else scaled(arguments, factor)
         around = dict(names)
-        exec(re.sub(r"\d+\.\d+", lambda number: repr(float(number[0]) * factor), program.source), around)
+        exec(re.sub(r"\d+\.\d+", lambda number, factor=factor: repr(float(number[0]) * factor), program.source), around)
         if difference(expected, call(around["f"], program, near, True, (names["T"],)), program) is not None:
             return True
     return False
