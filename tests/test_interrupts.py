@@ -23,7 +23,7 @@ from tape.wengert import current
 
 LIBRARY = tuple(str(Path(house.__file__).parent) for house in (tape, ops))
 
-UNSAFE = ("__exit__", "<genexpr>", "gone")
+UNSAFE = ("__exit__", "<genexpr>", "gone", "_gone")
 """Python can be interrupted on its way into ``__exit__``, and drops what is raised where a generator is closed or a
 weakly held object has gone, or where the collector calls."""
 

@@ -154,6 +154,11 @@ def hooked_outside(x):
     return x * T
 
 
+def after_outside(x):
+    T.register_post_accumulate_grad_hook(lambda t: None).remove()
+    return x * T
+
+
 def grad_of_outside(x):
     return x * (2.0 if T.grad is None else T.grad)
 
@@ -186,9 +191,9 @@ def gradients_of(f, value):
     ("f", "match"),
     [
         (hooked_argument, "a hook"), (hooked_result, "a hook"), (hooked_buffer, "a hook"),
-        (hooked_outside, "register_hook"), (grad_of_outside, "grad was asked"),
-        (forgets_grad_of_outside, "its grad set"), (switches_outside, "requires_grad set"),
-        (backward_outside, "backward"),
+        (hooked_outside, "register_hook"), (after_outside, "register_post_accumulate_grad_hook"),
+        (grad_of_outside, "grad was asked"), (forgets_grad_of_outside, "its grad set"),
+        (switches_outside, "requires_grad set"), (backward_outside, "backward"),
     ],
 )  # fmt: skip
 def test_gradients_are_as_outside(f, match):

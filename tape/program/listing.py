@@ -140,7 +140,7 @@ class Rows:
     """Rows of a trace taken apart: what they hold is converted once, however often a trace is read."""
 
     def __init__(self, rows: list[Any]):
-        self.length = len(rows)
+        self.fields = len(rows)
         self.code, self.x, self.y = (np.array(rows[k::WIDTH], dtype=np.int64) for k in (CODE, X, Y))
         specs = rows[SPEC::WIDTH]
         where, self.which = distinct(np.array([0 if s is None else s.index + 1 for s in specs], dtype=np.int64))
@@ -221,7 +221,7 @@ class Columns:
 def apart(trace: Trace, first: int, rows: list[Any]) -> Iterator[tuple[int, Rows]]:
     """The rows from a number on, taken apart; those that were before are not again."""
     parts = trace.apart.setdefault(first, [])
-    done = sum(part.length for part in parts)
+    done = sum(part.fields for part in parts)
     if done < len(rows):
         parts.append(Rows(rows[done:] if done else rows))
     for part in parts:

@@ -47,7 +47,7 @@ class Outside(Tensor):
     @_data.setter
     def _data(self, value: Any) -> None:
         if recorded_here() is not None:
-            raise changed_outside()
+            raise changed_outside("had its value set")
         Tensor.__dict__["_data"].__set__(self, value)
 
     def __unrecorded__(self, what: str) -> None:
@@ -62,7 +62,7 @@ def _detached(self: Any) -> Any:
 
 def _replaced(self: Any, value: Any) -> None:
     if recorded_here() is not None:
-        raise changed_outside()
+        raise changed_outside("had its data set")
     Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
 
@@ -103,7 +103,7 @@ def adopt(value: Traced, target: Tensor) -> bool:
     return True
 
 
-def changed_outside(what: str = "is changed in place") -> Untraceable:
+def changed_outside(what: str) -> Untraceable:
     return Untraceable(f"a tensor from outside of the function {what}, which every replay would repeat")
 
 
@@ -151,25 +151,7 @@ def _asked(name: str) -> Callable[..., Any]:
 
 
 def _changing(name: str) -> Callable[..., Any]:
-    """A method that changes a tensor in place."""
-    plain = getattr(Tensor, name)
-
-    def change(self: Any, *args: Any, **kwargs: Any) -> Any:
-        trace = recorded_here()
-        if trace is None:
-            return plain(self, *args, **kwargs)
-        if id(self) not in trace.own:
-            raise changed_outside()
-        now = stand_in(self, trace)
-        getattr(now, name)(*args, **kwargs)
-        trace.own[id(self)] = self, now._row
-        return None if name == "__setitem__" else self
-
-    return change
-
-
-def _flowing(name: str) -> Callable[..., Any]:
-    """A method that changes how gradients flow through a tensor."""
+    """A method that changes a tensor in place, or how gradients flow through it."""
     plain = getattr(Tensor, name)
 
     def change(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -178,7 +160,10 @@ def _flowing(name: str) -> Callable[..., Any]:
             return plain(self, *args, **kwargs)
         if id(self) not in trace.own:
             raise changed_outside(f"had its {name}() called")
-        return getattr(stand_in(self, trace), name)(*args, **kwargs)
+        now = stand_in(self, trace)
+        found = getattr(now, name)(*args, **kwargs)
+        trace.own[id(self)] = self, now._row
+        return self if found is now else found
 
     return change
 
@@ -199,7 +184,7 @@ def _fact(name: str) -> property:
     return property(told(name, Tensor, lacks), put)
 
 
-HISTORY = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
+HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
 ASKED = {"__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__"}
 
@@ -212,13 +197,11 @@ def _changes(name: str) -> bool:
 
 
 for _name, _own in list(vars(Traced).items()):
-    if callable(_own) and _name not in HISTORY and hasattr(Tensor, _name):
-        if _changes(_name):
+    if callable(_own) and hasattr(Tensor, _name):
+        if _changes(_name) or _name in HISTORY:
             setattr(Outside, _name, _changing(_name))
         elif _name in ASKED or not _name.startswith("__"):
             setattr(Outside, _name, _asked(_name))
-for _name in HISTORY:
-    setattr(Outside, _name, _flowing(_name))
 for _name in UNKNOWN:
     setattr(Outside, _name, _fact(_name))
 Traced.__adopt__ = adopt  # type: ignore[attr-defined]

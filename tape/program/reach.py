@@ -60,8 +60,9 @@ def check_not_released(listing: Listing, history: np.ndarray, records: np.ndarra
 def unreached(listing: Listing, tracked: Sequence[bool], captures: Sequence[Tensor], count: int) -> frozenset[int]:
     """The first `count` results that depend neither on a `tracked` input nor on a captured tensor."""
     given = [k for k in np.flatnonzero(listing.code == INPUT).tolist() if tracked[listing.param[k]]]
-    constant = np.flatnonzero(listing.code == CONSTANT).tolist()
-    leads = leading(listing, given + [k for k in constant if any(listing.constant(k) is t for t in captures)])
+    known = set(map(id, captures))
+    captured = [k for k in np.flatnonzero(listing.code == CONSTANT).tolist() if id(listing.constant(k)) in known]
+    leads = leading(listing, given + captured)
     return frozenset(i for i, k in enumerate(listing.outputs[:count].tolist()) if not leads[k])
 
 

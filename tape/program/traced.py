@@ -161,6 +161,9 @@ class Traced(Tensor):
     def retain_grad(self) -> None:
         raise Untraceable("retain_grad() was called; use tape.autograd.grad inside a compiled function")
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
+        raise Untraceable("register_post_accumulate_grad_hook() was called, and a recorded list accumulates nothing")
+
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         if not has_history(self._trace)[self._row]:
             raise Untraceable("a hook was registered on something without history")
@@ -232,9 +235,8 @@ def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
         if type(other) is Traced and other._trace is trace and trace.open:
             y = other._row
         elif type(other) is float or type(other) is int:
-            y = trace.numbers.get(other) if type(other) is float else None
-            if y is None:
-                y = trace.number(other)
+            known = trace.numbers.get(other) if type(other) is float else None
+            y = trace.number(other) if known is None else known
         else:
             if not is_operand(other):
                 return NotImplemented
