@@ -135,15 +135,25 @@ def grad(
     weights = _gradients(grad_outputs, outs)
     allowed = materialize_grads if allow_unused is None else allow_unused
     retain = create_graph if retain_graph is None else retain_graph
+    for t in (*outs, *tensors):
+        if type(t) is not Tensor and hasattr(t, "__histories__"):
+            t.__histories__((*outs, *tensors))
+            break
     how = retain, create_graph, allowed or materialize_grads
-    if is_grads_batched:
-        results = grad_batched(_grad_once, outs, weights, tensors, *how)
-    else:
-        results = _grad_once(outs, weights, tensors, *how)
+    results = gradients(outs, weights, tensors, *how, is_grads_batched)
     if materialize_grads:
         zeros = partial(_zeros, weights=weights if is_grads_batched else None, requires_grad=create_graph)
         results = [zeros(t) if g is None else g for t, g in zip(tensors, results)]
     return dict(zip(inputs, results)) if isinstance(inputs, dict) else tuple(results)
+
+
+def gradients(
+    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool,
+    batched: bool = False,
+) -> list[Tensor | None]:  # fmt: skip
+    """Gradients of checked outputs; for many weights along a first axis if `batched`."""
+    how = outputs, weights, inputs, retain, create, unused
+    return grad_batched(_grad_once, *how) if batched else _grad_once(*how)
 
 
 def _grad_once(

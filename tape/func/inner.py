@@ -13,7 +13,7 @@ from typing import Any
 
 import ops
 
-from ..backward import grad
+from ..backward import gradients
 from ..batch import active
 from ..dual import zeros
 from ..history import components, history, requires_grad
@@ -86,12 +86,10 @@ class Inner:
         if not pairs:
             return [None] * len(self.targets)
         zs, gs = zip(*pairs)
+        targets = tuple(self.targets)
         if create is None:
             create = current().recording and self.is_seen_outside(*zs, *(g for g in gs if g is not None))
-        return list(grad(
-            zs, self.targets, gs, retain_graph=retain or create, create_graph=create, allow_unused=True,
-            is_grads_batched=batched,
-        ))  # fmt: skip
+        return gradients(zs, gs, targets, retain or create, create, True, batched)
 
     def outside(self, x: Any) -> Any:
         """A result as the caller gets it: without a history that is this derivative's own alone."""

@@ -68,9 +68,9 @@ def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
         before, latest[slot] = latest[slot], k
         distance = k - before
         known = distance == short and k < until
-        if before >= 0 and blocked < k and distance <= LONGEST and not known:
+        if before > blocked and distance <= LONGEST and not known:
             start, end = before, k
-            while start > 0 and not taken[start - 1] and code[start - 1] == code[start - 1 + distance]:
+            while start > blocked + 1 and code[start - 1] == code[start - 1 + distance]:
                 start -= 1
             while end < code.size and not taken[end] and code[end] == code[end - distance]:
                 end += 1

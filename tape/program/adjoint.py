@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,9 @@ def gradients(
     adjoints: dict[int, Any] = {}
     for z, g in pairs:
         _add(adjoints, z._row, _weight(z, g))
-    if not all(x._spec.inexact for x in (*outputs, *inputs)):
-        raise Untraceable("a gradient of integers was asked for")
     targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
     runs = Runs(trace, set(targets))
-    _check(runs, [z._row for z, _ in pairs], targets, retain)
+    _release(runs, [z._row for z, _ in pairs], retain)
     found = propagate(runs, adjoints)
     results = []
     for i, (x, row) in enumerate(zip(inputs, targets)):
@@ -50,21 +48,28 @@ def gradients(
     return results
 
 
-def _check(runs: Runs, roots: list[int], targets: list[int], retain: bool) -> None:
-    """Leave what recorded tensors refuse to them, and note what they would release.
+def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
+    """Leave outputs and inputs without a history to the tensors that refuse them.
 
     Raises:
-        Untraceable: if an output or an input has no history, or an earlier backward has released it.
+        Untraceable: if there is one.
+    """
+    if not has_history(tensor._trace)[[x._row for x in tensors if isinstance(x, Traced)]].all():
+        raise Untraceable("a gradient of, or with respect to, something without history was asked for")
+
+
+def _release(runs: Runs, roots: list[int], retain: bool) -> None:
+    """Leave what an earlier backward has released to the tensors that refuse it, and note what this one releases.
+
+    Raises:
+        Untraceable: if it needs what was released.
     """
     trace, listing = runs.trace, runs.list
-    history = has_history(trace)
-    if not history[roots + targets].all():
-        raise Untraceable("a gradient of, or with respect to, something without history was asked for")
     if retain and not trace.released:
         return
     used = consumed(listing, runs.leads, roots)
     try:
-        check_not_released(listing, history, used)
+        check_not_released(listing, has_history(trace), used)
     except RuntimeError as error:
         raise Untraceable(str(error)) from None
     if not retain:
@@ -146,6 +151,8 @@ class _Sweep:
             elif k in self.targets or not runs.simple[k]:
                 self.adjoints[k] = traced(trace, int(bars[k]))
                 self.one(k, ended=bool(runs.simple[k]))
+        for k in [k for k in (*self.adjoints, *self.parts) if k >= start]:  # inputs and constants
+            self.one(k)
 
     def one(self, row: int, ended: bool = False) -> None:
         """Go through one record; only note what it gets, if its rules were run already."""
@@ -242,3 +249,4 @@ def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:
 Traced.__differentiate__ = classmethod(  # type: ignore[attr-defined]
     lambda cls, reverse, *how: gradients(*how)
 )
+Traced.__histories__ = _check_histories  # type: ignore[attr-defined]

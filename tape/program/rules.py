@@ -75,7 +75,7 @@ def _written(op: Op, i: int, constants: dict[float, int], reverse: Any) -> tuple
         return [], None
     if not set(rule.names) <= {"g", "z", *op.operands}:
         return None
-    bar = importlib.import_module("tape.jit.lanes").vjp_formula(op, i)
+    bar, lines = importlib.import_module("tape.jit.lanes").vjp_formula(op, i), importlib.import_module("tape.jit.lines")
     refs = {"g": reverse.G, "x": reverse.X, "y": reverse.Y, "w": reverse.W, "z": reverse.Z}
 
     def ref(x: Any) -> int:
@@ -92,6 +92,9 @@ def _written(op: Op, i: int, constants: dict[float, int], reverse: Any) -> tuple
             done[id(symbol)] = refs[symbol.name]
             continue
         operands = [ref(x) for x in symbol.operands]
+        if lines.gives_back(symbol.op):  # as `conj` does with real numbers
+            done[id(symbol)] = operands[0]
+            continue
         done[id(symbol)] = len(records)
         records.append((symbol.op.code, *operands, *(NONE,) * (3 - len(operands))))
     return records, done[id(bar)]

@@ -101,8 +101,10 @@ class Runs:
 
 def evaluated(trace: Trace, block: Block) -> list[Any]:
     """The values of the records of a block, which is about to be appended."""
-    if not block.kinds[0].shape and len(block):
-        return _interpreted(trace, block)
+    interpreter = importlib.import_module("tape.jit.interpreter")
+    instructions = interpreter.numbering(len(REGISTRY))[block.words[:, 0]]
+    if not block.kinds[0].shape and len(block) and instructions.min() >= 0:
+        return _interpreted(trace, block, interpreter, instructions)
     values: list[Any] = []
     first = len(trace)
     for code, *operands in block.words.tolist():
@@ -112,9 +114,8 @@ def evaluated(trace: Trace, block: Block) -> list[Any]:
     return values
 
 
-def _interpreted(trace: Trace, block: Block) -> list[Any]:
+def _interpreted(trace: Trace, block: Block, interpreter: Any, instructions: np.ndarray) -> list[Any]:
     """The same by the interpreter, for numbers."""
-    interpreter = importlib.import_module("tape.jit.interpreter")
     first, n, dtype = len(trace), len(block), block.kinds[0].dtype
     operands = block.words[:, 1:]
     needed = np.zeros(first + n, dtype=np.bool_)
@@ -125,7 +126,7 @@ def _interpreted(trace: Trace, block: Block) -> list[Any]:
     values = np.zeros(first + n, dtype=dtype)
     values[given] = [trace.values[k] for k in given.tolist()]
     code = np.zeros((n + 1, interpreter.INSTRUCTION), dtype=np.int32)
-    code[:n, 0] = interpreter.numbering(len(REGISTRY))[block.words[:, 0]]
+    code[:n, 0] = instructions
     code[:n, 1] = np.arange(first, first + n)
     code[:n, 2:] = np.maximum(operands, 0)
     code[n, 0] = interpreter.END
