@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ops import REGISTRY
-from tape.jit import kernels, lanes, platform
+from tape.jit import kernels, lanes, objectcache, platform
 from tape.jit.address import call
 from tape.jit.compiled import entry
 from tape.jit.kernels import compile_kernel, describe
@@ -216,3 +216,29 @@ def test_the_switch_for_vector_math():
         "np.testing.assert_allclose(x.grad.numpy(), e, rtol=1e-12)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"TAPE_VECTOR_MATH": "0"}, timeout=120)
+
+
+def test_a_kernel_that_is_being_freed_is_not_given_to_others():
+    text = str(kernel_module(vjp_formula(REGISTRY["tanh"], 0) * 0.12345, 64))
+    loaded, _ = compile_kernel(text)
+    (name,) = [k for k, v in kernels._loaded.items() if v is loaded]
+    found = []
+
+    class Closing:
+        def __del__(self):
+            found.append(kernels._loaded.get(name))
+
+    assert not hasattr(loaded, "__del__")  # for as long as that runs, a weak reference still finds it
+    loaded.engine = Closing()
+    assert kernels._loaded.get(name) is loaded
+    del loaded
+    assert found == [None]
+
+
+def test_code_under_another_name_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path))
+    objectcache.save("one", b"machine code")
+    (tmp_path / "one").rename(tmp_path / "other")
+    assert objectcache.load("other") is None
+    (tmp_path / "other").rename(tmp_path / "one")
+    assert objectcache.load("one") == b"machine code"

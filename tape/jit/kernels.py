@@ -29,12 +29,24 @@ NO_KERNEL = NoLane, AttributeError, TypeError, ValueError
 VALUES = {"x": 1, "y": 2, "z": 4}
 
 
-_loaded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+class Loaded:
+    """An engine in use.
+
+    The engine itself could still be found by a weak reference while it is being closed; this cannot.
+    """
+
+    __slots__ = ("__weakref__", "address", "engine")
+
+    def __init__(self, engine: llvm.ExecutionEngine):
+        self.engine, self.address = engine, engine.get_function_address("kernel")
+
+
+_loaded: weakref.WeakValueDictionary[str, Loaded] = weakref.WeakValueDictionary()
 """The engines in use, by what their code was compiled from: equal kernels are one, and go with their last user."""
 
 
-def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[llvm.ExecutionEngine, int]:
-    """Machine code of a kernel module: the engine that owns it and the kernel's address.
+def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[Loaded, int]:
+    """Machine code of a kernel module: what keeps it loaded, and the kernel's address.
 
     `level` says how hard LLVM tries, from 0 to 2; for code that stands in a line there is a short way (`lines`).
     """
@@ -42,7 +54,7 @@ def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[ll
     name = objectcache.name_of(code, f"{t.cpu} {t.features} {level} {lines}")
     loaded = _loaded.get(name)
     if loaded is not None:
-        return loaded, loaded.get_function_address("kernel")
+        return loaded, loaded.address
     generator = machine(level)
     parsed = llvm.parse_assembly(code)
     found = objectcache.load(name)
@@ -51,8 +63,8 @@ def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[ll
     engine = llvm.create_mcjit_compiler(parsed, generator)
     engine.set_object_cache(lambda _, code: objectcache.save(name, code), lambda _: found)
     engine.finalize_object()
-    _loaded[name] = engine
-    return engine, engine.get_function_address("kernel")
+    loaded = _loaded[name] = Loaded(engine)
+    return loaded, loaded.address
 
 
 def optimise(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int, lines: bool) -> None:

@@ -31,6 +31,11 @@ def name_of(source: str, machine: str) -> str:
     return hashlib.sha256("\0".join((source, machine, llvmlite.__version__)).encode()).hexdigest()
 
 
+def digest_of(name: str, code: bytes) -> bytes:
+    """What the file of that name begins with; under another name the code is damaged too."""
+    return hashlib.sha256(name.encode() + code).digest()
+
+
 def load(name: str) -> bytes | None:
     """The machine code under a name, None if there is none or it is damaged."""
     try:
@@ -38,7 +43,7 @@ def load(name: str) -> bytes | None:
     except OSError:
         return None
     digest, code = content[:DIGEST], content[DIGEST:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    return code if digest_of(name, code) == digest else None
 
 
 def save(name: str, code: bytes) -> None:
@@ -48,7 +53,7 @@ def save(name: str, code: bytes) -> None:
         handle, aside = tempfile.mkstemp(dir=folder())
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
+                file.write(digest_of(name, code) + code)
             os.replace(aside, folder() / name)
         except OSError:
             os.unlink(aside)
