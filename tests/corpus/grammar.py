@@ -103,7 +103,8 @@ class Grammar:
         """One or more statements that belong together."""
         simple = (self._assign, self._assign, self._assign, self._in_place, self._write, self._flow)
         nested = (
-            self._branch, self._branch, self._loop, self._until, self._leave, self._mode, self._function, self._fail,
+            self._branch, self._branch, self._loop, self._march, self._until, self._leave, self._mode, self._function,
+            self._fail,
         )  # fmt: skip
         return self.random.choice(simple + nested if depth > 0 else simple)(depth)
 
@@ -148,6 +149,18 @@ class Grammar:
         header = self.random.choice(("for j in range(3):", "for j in range(i0 % 3):", "for j, e in enumerate(x):"))
         last = Statement(self.random.choice(("s0 = s0 * 0.5 + v0[j]", "v1 = v1 * 0.5 + m0[j]", "s1 = s1 + x[j] * j")))
         return (Statement(header, (*self.block(depth), last)),)
+
+    def _march(self, depth: int) -> tuple[Statement, ...]:
+        """A loop, of many steps at times, some of which take another branch; the list finds it again."""
+        if self.random.random() < 0.7:
+            return self._loop(depth)
+        body = tuple(self.assignment("ssv") for _ in range(self.random.randint(1, 3)))
+        calm = Statement(
+            self.random.choice(("s0, s1 = s0.tanh(), s1.sin()", "s1 = s1 * 0.5 + x[j % 3]", "s2 = abs(s2)"))
+        )
+        branch = Statement(f"if {self.truth()}:", (self.assignment("s"),))
+        inner = (*body, calm, branch) if self.random.random() < 0.5 else (calm, *body, calm)
+        return Statement(f"for j in range({self.random.choice((40, 70, 120))}):", inner), Statement("v0 = v0.tanh()")
 
     def _until(self, depth: int) -> tuple[Statement, ...]:
         condition = self.random.choice(("abs(s0) > 0.5", "s0 > p0", "(v0.abs() > 1).any()", "float(s0) > 0.25"))
