@@ -252,3 +252,23 @@ def test_the_same_reason_is_told_once():
         for _ in range(4):
             fast(tape.ones(2, requires_grad=True))
     assert len(told) == 1
+
+
+def test_what_a_derivative_was_taken_at_has_no_history_after_it():
+    def f(x):
+        y = tape.func.jacrev(lambda t: t.tanh() * t[0])(x.detach())
+        return grad(y.sum() * 2, x)[0]
+
+    x = tape.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        f(x)
+    with pytest.warns(RuntimeWarning, match="history"), pytest.raises(RuntimeError, match="does not require grad"):
+        tape.compile(f)(x)
+
+
+def test_a_derivative_at_what_has_no_history_is_recorded():
+    fast = tape.compile(lambda x: tape.func.grad(lambda t: (t * t).sum())(x.detach()) * x)
+    x = np.array([1.0, 3.0])
+    for k in (1, 2):
+        np.testing.assert_allclose(fast(k * x), 2 * (k * x) ** 2)
+    assert fast.statistics().eager == 0

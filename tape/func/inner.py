@@ -54,7 +54,7 @@ class Inner:
         if isinstance(x, Layer):
             return x.over(self._new)
         if self.recording and x._node is not None:
-            return ops.reshape(x, shape=x._spec.shape).requires_grad_()
+            return ops.reshape(x, shape=x._spec.shape)
         return self.leaf(x._data)
 
     def variable(self, value: Any) -> Tensor:
