@@ -11,24 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import kind_of
-from ..func.tree import transform
 from ..level import Layer
-from ..recorder import wrap
-from ..tensor import Tensor
+from ..location import in_library
 from .conditions import Entry
 from .display import counted
+from .eager import run_eagerly
 from .listing import Listing
 from .outside import Outside
 from .program import GuardMissed, Program
-from .recording import Results, differentiable, record_call
+from .recording import Recorded, record_call
 from .replay import Refitted
 from .shortcut import Shortcut
-from .signature import NUMERIC, Call, objects_in, take_apart, varying
+from .signature import Call, objects_in, take_apart, varying
 from .statistics import CallStatistics
 from .surroundings import Surroundings
 from .trace import Untraceable, same
 from .traced import Traced
+from .variety import Variety, advice
 
 MOST_PATHS = 32
 MOST_SIGNATURES = 256
@@ -81,6 +80,7 @@ class CompiledFunction:
         self._paths: dict[Any, Paths] = {}
         self._surroundings: Surroundings | None = None
         self._renewed = 0
+        self._variety = Variety(most_paths, MOST_SIGNATURES)
         self._reasons: set[str] = set()
         self._entry: Entry | None = None
 
@@ -136,19 +136,22 @@ class CompiledFunction:
 
     def general(self, args: Any, kwargs: Any) -> Any:
         """A call that has to look for its program."""
+        call = take_apart(args, kwargs)
+        if self._renewed > self.most_paths:
+            return self._eager(args, kwargs, call)
         if self._surroundings is None or not self._surroundings.unchanged():
             self._surroundings, self._paths, self._entry = Surroundings(self.function), {}, None
+            self._variety.forget()
             self._renewed += 1
-        call = take_apart(args, kwargs)
-        paths = self._paths.get(call.key)
-        if paths is None:
-            while len(self._paths) >= MOST_SIGNATURES:
-                self._paths.pop(next(iter(self._paths)), None)
-            paths = self._paths[call.key] = Paths(call.key)
-        if paths.fixed_floats:
+        paths = self._paths_of(call, args, kwargs)
+        if paths is not None and paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
-            paths = self._paths.setdefault(call.key, Paths(call.key, fixed_floats=True))
-        if paths.eager or (paths.tensors and any(isinstance(x, (Traced, Outside, Layer)) for x in call.given)):
+            paths = self._paths_of(call, args, kwargs, fixed_floats=True)
+        if (
+            paths is None
+            or paths.eager
+            or (paths.tensors and any(isinstance(x, (Traced, Outside, Layer)) for x in call.given))
+        ):
             return self._eager(args, kwargs, call)
         if paths.around is not None and not paths.around.unchanged():
             paths.forget()
@@ -169,6 +172,22 @@ class CompiledFunction:
             except Exception:  # the function itself says what is wrong, if anything is
                 return self._eager(args, kwargs, call)
         return self._record(args, kwargs, call, paths, last, missed)
+
+    def _paths_of(self, call: Call, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
+        """The programs for such a call; None if there are none, and too many for others that differ little."""
+        paths = self._paths.get(call.key)
+        if paths is not None:
+            return paths
+        if self._variety.is_exhausted(call.key):
+            return None
+        blamed = self._variety.add(call.key)
+        if blamed is not None:
+            self._warn(advice(self.function, args, kwargs, blamed))
+            return None
+        while len(self._paths) >= MOST_SIGNATURES:
+            self._paths.pop(next(iter(self._paths)), None)
+        paths = self._paths[call.key] = Paths(call.key, fixed_floats)
+        return paths
 
     def _remember(self, path: Path, paths: Paths, call: Call, arguments: Any) -> None:
         """Let the next such call find this path at once."""
@@ -191,7 +210,7 @@ class CompiledFunction:
             self._give_up(paths, "what it reads from around it is new in every call")
             return self._eager(args, kwargs, call)
         try:
-            listing, results = self._recorded(args, kwargs, call, paths)
+            recorded = self._recorded(args, kwargs, call, paths)
         except Untraceable as reason:
             self._give_up(paths, str(reason))
             return self._eager(args, kwargs, call)
@@ -199,10 +218,11 @@ class CompiledFunction:
             results = self._eager(args, kwargs, call)  # which raises it again, unless recording is to blame
             self._give_up(paths, f"it raised {type(error).__name__} when it was recorded: {error}")
             return results
-        if not paths.fixed_floats and float in kinds_of(call) and narrower(listing):
+        if not paths.fixed_floats and float in kinds_of(call) and narrower(recorded.listing):
+            recorded.before.put_back()
             paths.fixed_floats = True
             return self(*args, **kwargs)
-        path = Path(Program(listing, results, call.key, self.tier, self.threads))
+        path = Path(Program(recorded.listing, recorded.results, call.key, self.tier, self.threads))
         paths.count += 1
         if last is None:
             paths.first = path
@@ -212,9 +232,10 @@ class CompiledFunction:
             path.program.expect(call.given)
             return path.program.run(call.given)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
+            recorded.before.put_back()
             return self._eager(args, kwargs, call)
 
-    def _recorded(self, args: Any, kwargs: Any, call: Call, paths: Paths) -> tuple[Listing, Results]:
+    def _recorded(self, args: Any, kwargs: Any, call: Call, paths: Paths) -> Recorded:
         """Record the function; what it reads around it, and in the objects among its arguments, is watched."""
         assert self._surroundings is not None
         around, objects = self._surroundings, objects_in(call.key)
@@ -222,41 +243,31 @@ class CompiledFunction:
             around = paths.around = Surroundings(self.function, objects)
         recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
         if objects:
-            self._surroundings.settle(self._surroundings.arrays)
+            self._surroundings.settle(self._surroundings.arrays, recorded.logs)
+            self._surroundings.stale = around.stale
         return recorded
 
     def _give_up(self, paths: Paths, reason: str) -> None:
         paths.eager = True
         paths.first = None
+        self._warn(reason)
+
+    def _warn(self, reason: str) -> None:
+        """Say once that calls run as they are."""
         if reason in self._reasons:
             return
         self._reasons.add(reason)
         name = getattr(self.function, "__qualname__", repr(self.function))
+        frame, depth = sys._getframe(1), 2
+        while frame.f_back is not None and in_library(frame.f_code.co_filename):
+            frame, depth = frame.f_back, depth + 1
         warnings.warn(
-            f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=4
+            f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=depth
         )
 
     def _eager(self, args: Any, kwargs: Any, call: Call) -> Any:
         """Call the function itself; arrays in give arrays out."""
-        if any(isinstance(x, Tensor) for x in call.given) or not call.given:
-            return self.function(*args, **kwargs)
-        kinds = differentiable(call.given)
-        around = self._surroundings or Surroundings(self.function)
-        leaves = any(map(around.names, DIFFERENTIATES))
-
-        def tensor(x: Any) -> Any:
-            if not isinstance(x, kinds) or kind_of(np.asarray(x).dtype) not in NUMERIC:
-                return x
-            value = np.asarray(x)[()]
-            return wrap(value, True if leaves and kind_of(value.dtype) in "fc" else None)
-
-        as_tensors = transform(tensor, (args, kwargs))
-        result = self.function(*as_tensors[0], **as_tensors[1])
-        return transform(lambda x: x._data if isinstance(x, Tensor) else x, result)
-
-
-DIFFERENTIATES = "autograd", "backward", "grad", "register_hook", "retain_grad"
-"""A function that reads one of these names may differentiate by its arguments itself: they require gradients."""
+        return run_eagerly(self.function, args, kwargs, call.given, self._surroundings or Surroundings(self.function))
 
 
 def kinds_of(call: Call) -> list[type]:

@@ -283,7 +283,7 @@ def record(
     array([21., 31.])
     """
     call = take_apart(args, kwargs)
-    listing, results = record_call(function, args, kwargs, call.given, fixed_floats=False)
-    program = Program(listing, results, call.key, tier, threads)
+    recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
+    program = Program(recorded.listing, recorded.results, call.key, tier, threads)
     program.expect(call.given)
     return program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..level import live
 from ..tensor import Tensor
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
-from .fingerprint import fingerprint
+from .effects import Before, holds_traced, is_log
 from .listing import Listing, listing_of
 from .outside import stand_in, standing
 from .signature import rebuilt
@@ -28,6 +28,21 @@ class Place:
 
     def __init__(self, number: int):
         self.number = number
+
+
+class Recorded(NamedTuple):
+    """A function that was recorded.
+
+    Attributes:
+        listing, results: what it did, and what it returned.
+        before: what it may have changed.
+        logs: lists around it that it appended to and did not read.
+    """
+
+    listing: Listing
+    results: Results
+    before: Before
+    logs: list[Any]
 
 
 class Results:
@@ -70,7 +85,7 @@ def record_call(
     given: list[Any],
     fixed_floats: bool,
     around: Surroundings | None = None,
-) -> tuple[Listing, Results]:
+) -> Recorded:
     """Call a function on traced arguments: what it did as a list, and what it returned.
 
     The tensors `around` it are constants of the list, and what else is there must stay what it is.
@@ -87,30 +102,57 @@ def record_call(
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
     args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
-    chance = Chance(around.generators)
-    contents = {k: a.copy() for k, a in around.arrays.items() if a.nbytes <= LARGE}
+    if around.fresh:
+        raise Untraceable(f"it reads {around.fresh[0]}, which gives something else whenever it is asked")
+    before, chance = Before(around, (args, kwargs)), Chance(around.generators)
     try:
-        with trace.recording(), standing(around.tensors, trace):
-            tree = function(*args, **kwargs)
-            structure, leaves = structure_of(tree), [stand_in(live(x), trace) for x in leaves_of(tree)]
-        rows: dict[int, int] = {}
-        for i, x in enumerate(leaves):
-            if isinstance(x, Traced):
-                leaves[i] = Place(rows.setdefault(x._row, len(rows)))
-            elif holds_traced(x):
-                raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
-    finally:
-        trace.open = False
-        drawn, changed = chance.rewind(), put_back(around.arrays, contents)
-    if trace.tensors and any(trace.hooks.values()):
-        raise Untraceable("it registered a hook, which a backward through its results would call")
-    if drawn:
-        raise Untraceable("it drew random numbers, which every replay would repeat")
-    trace.check_captured()
-    if changed:
+        try:
+            with trace.recording(), standing(around.tensors, trace):
+                tree = function(*args, **kwargs)
+                structure, leaves = structure_of(tree), [stand_in(live(x), trace) for x in leaves_of(tree)]
+            rows = places(leaves)
+        finally:
+            trace.open = False
+            drawn = chance.rewind()
+        if trace.tensors and any(trace.hooks.values()):
+            raise Untraceable("it registered a hook, which a backward through its results would call")
+        if drawn:
+            raise Untraceable("it drew random numbers, which every replay would repeat")
+        trace.check_captured()
+        logs = allowed(before, trace)
+        around.settle(trace.captured, logs)
+        return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs)
+    except BaseException:
+        before.put_back()
+        raise
+
+
+def places(leaves: list[Any]) -> dict[int, int]:
+    """Put a `Place` where what a function returned is a record: the records, with their numbers among the outputs."""
+    rows: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, Traced):
+            leaves[i] = Place(rows.setdefault(x._row, len(rows)))
+        elif computes_later(x):
+            raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
+    return rows
+
+
+def allowed(before: Before, trace: Trace) -> list[Any]:
+    """Refuse a function that changed what replays would have to change: the lists that it only appended to.
+
+    What else it changed makes what is around it another one, so that the next call is recorded again.
+    """
+    if before.changed_arguments():
+        raise Untraceable("it changed a list, dict or set among its arguments, which every call has to do")
+    if before.changed_arrays():
         raise Untraceable("it changed an array from outside in place, which every replay would repeat")
-    around.settle(trace.captured)
-    return listing_of(trace, rows), Results(structure, leaves, len(rows))
+    changes = list(before.changes())
+    if any(holds_traced(now, trace) for _, now in changes):
+        raise Untraceable("it kept a result in something around it, which every call has to do")
+    logs = [thing for thing, now in changes if is_log(thing, now, before.around)]
+    before.around.stale = len(logs) < len(changes)
+    return logs
 
 
 def differentiable(given: Iterable[Any]) -> tuple[type, ...]:
@@ -119,19 +161,6 @@ def differentiable(given: Iterable[Any]) -> tuple[type, ...]:
     return arrays if any(isinstance(x, arrays) for x in given) else (float, np.generic)
 
 
-LARGE = 1 << 23
-"""Arrays around a function of more bytes are not looked at before it is recorded."""
-
-
-def put_back(arrays: dict[int, np.ndarray], contents: dict[int, np.ndarray]) -> bool:
-    """Give arrays that were changed their contents back, so that they may be changed again; whether there are any."""
-    changed = [k for k, content in contents.items() if fingerprint(arrays[k]) != fingerprint(content)]
-    for k in changed:
-        if arrays[k].shape == contents[k].shape:
-            np.copyto(arrays[k], contents[k])
-    return bool(changed)
-
-
-def holds_traced(x: Any) -> bool:
+def computes_later(x: Any) -> bool:
     """Whether something is returned that a replay cannot make again: it computes later, or has tensors inside."""
     return isinstance(x, Iterator) or any(isinstance(v, Traced) for v in getattr(x, "__dict__", {}).values())

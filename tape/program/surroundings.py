@@ -6,8 +6,8 @@ for something else, the function is recorded again.  Tensors that it finds there
 so are large arrays that meet what is recorded, and other arrays are verified to hold what they held.
 
 Not noticed: what is behind more than `DEEPEST` names, behind ``__slots__``, properties and files; and a large
-array that is computed with both by NumPy alone and beside traced values.  What a function appends to a list, or adds to
-a dict, is added when it is recorded, not by replays.
+array that is computed with both by NumPy alone and beside traced values; what is in lists and dicts of more than
+`LONGEST` things.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .. import dtypes
 from ..location import in_library
 from ..tensor import Tensor
 from .fingerprint import fingerprint
+from .fresh import is_fresh, sources_in
 
 DEEPEST = 8
 LONGEST = 1 << 10
@@ -38,7 +39,9 @@ CALLED = ("__call__", "__init__")
 """Methods that run without being named."""
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 MISSING = object()
-_OTHERS = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")})
+_PYTHONS = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib")})
+_INSTALLED = tuple({sysconfig.get_paths()[k] for k in ("purelib", "platlib")})
+_OTHERS = _PYTHONS + _INSTALLED
 
 
 class Surroundings:
@@ -50,10 +53,16 @@ class Surroundings:
         generators: of random numbers.
         cells, bindings: cells with what is in them; spaces, names and what they stand for there.
         parts, contents: containers with what is in them; by identity, arrays with their fingerprints.
+        long: containers of too many things.
+        functions: those that are not of this library.
+        spaces: what attributes and global names are kept in, each with the class that it is of, if it is of one.
+        fresh: names of what gives something else whenever it is asked.
+        stale: whether something here was changed, watched or not.
     """
 
     __slots__ = (
-        "_attributes", "_seen", "arrays", "bindings", "cells", "contents", "generators", "parts", "tensors",
+        "_seen", "arrays", "attributes", "bindings", "cells", "contents", "fresh", "functions", "generators", "long",
+        "parts", "spaces", "stale", "tensors",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], objects: Iterable[Any] = ()):
@@ -64,14 +73,19 @@ class Surroundings:
         self.tensors: list[Tensor] = []
         self.arrays: dict[int, np.ndarray] = {}
         self.generators: list[Any] = []
+        self.long: list[Any] = []
+        self.functions: list[FunctionType] = []
+        self.spaces: list[tuple[Any, Any]] = []
+        self.fresh: list[str] = []
+        self.stale = False
         self._seen: dict[Any, Any] = {}
-        self._attributes: set[str] = set(CALLED)
+        self.attributes: set[str] = set(CALLED)
         waiting: list[tuple[Any, int]] = []
         for thing in (function, *objects):
             self._look(thing, 0, waiting)
         known = -1
-        while known != len(self._attributes) + len(waiting):  # looking at a method may bring new names
-            known = len(self._attributes) + len(waiting)
+        while known != len(self.attributes) + len(waiting):  # looking at a method may bring new names
+            known = len(self.attributes) + len(waiting)
             for thing, depth in waiting[:]:
                 self._look_into(thing, depth, waiting)
         self._seen = {}
@@ -87,6 +101,8 @@ class Surroundings:
             self.arrays[id(thing)] = thing
         elif isinstance(thing, GENERATORS):
             self.generators.append(thing)
+        elif is_fresh(thing):
+            self.fresh.append(getattr(thing, "__name__", f"an object of type {type(thing).__name__}"))
         elif isinstance(thing, FunctionType):
             self._look_at_function(thing, follow)
         elif isinstance(thing, MethodType):
@@ -105,11 +121,7 @@ class Surroundings:
             self._look(thing, depth, waiting)
 
     def _look_at_function(self, function: FunctionType, follow: Callable[[Iterable[Any]], None]) -> None:
-        for cell in function.__closure__ or ():
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                continue
+        for _, cell, value in enclosed(function):
             self.cells.append((cell, value))
             follow((value,))
         if function.__defaults__ or function.__kwdefaults__:
@@ -119,15 +131,22 @@ class Surroundings:
             follow((wrapped,))
         if in_library(function.__code__.co_filename):
             return
+        self.functions.append(function)
+        self.spaces.append((function.__globals__, None))
+        if not is_pythons(function.__code__.co_filename):
+            cells = {name: value for name, _, value in enclosed(function)}
+            self.fresh += sources_in(function.__code__, function.__globals__, cells)
         for name in names_in(function.__code__):
-            self._attributes.add(name)
+            self.attributes.add(name)
             value = function.__globals__.get(name, MISSING)
             if value is not MISSING and not isinstance(value, ModuleType):
                 self.bindings.append((function.__globals__, name, value))
-            follow((value,))
+            if not is_fresh(value):  # an attribute may have the same name
+                follow((value,))
 
     def _look_at_container(self, container: Any, follow: Callable[[Iterable[Any]], None]) -> None:
         if len(container) > LONGEST:
+            self.long.append(container)
             return
         parts = parts_of(container)
         if type(container) is not tuple:
@@ -137,13 +156,17 @@ class Surroundings:
     def _look_into(self, thing: Any, depth: int, waiting: list[tuple[Any, int]]) -> None:
         """Watch the attributes of an object that the function names."""
         kind = thing if isinstance(thing, type) else type(thing)
-        spaces = [] if isinstance(thing, ModuleType) else [vars(k) for k in kind.__mro__ if k is not object]
+        owners: list[Any] = [] if isinstance(thing, ModuleType) else [k for k in kind.__mro__ if k is not object]
+        spaces: list[Any] = list(map(vars, owners))
         if thing is not kind and hasattr(thing, "__dict__"):
             spaces.append(vars(thing))
         if spaces and spaces[-1] is getattr(thing, "__dict__", None):
             self._watch_missing(spaces)
-        for space in spaces:
-            for name in self._attributes & set(space):
+        for space, owner in itertools.zip_longest(spaces, owners):
+            if (id(space), None) not in self._seen:
+                self._seen[id(space), None] = space
+                self.spaces.append((space, owner))
+            for name in self.attributes & set(space):
                 key = id(space), name
                 if key not in self._seen:
                     self._seen[key] = space
@@ -153,13 +176,15 @@ class Surroundings:
     def _watch_missing(self, spaces: list[Any]) -> None:
         """Notice when an object gets an attribute of its own in the place of its class's."""
         own = spaces[-1]
-        for name in self._attributes & set().union(*spaces[:-1]) - set(own):
+        for name in self.attributes & set().union(*spaces[:-1]) - set(own):
             if (id(own), name) not in self._seen:
                 self._seen[id(own), name] = own
                 self.bindings.append((own, name, MISSING))
 
     def unchanged(self) -> bool:
         """Whether every name still stands for what it did."""
+        if self.stale:
+            return False
         try:
             for cell, value in self.cells:
                 if cell.cell_contents is not value and not equal(cell.cell_contents, value):
@@ -174,19 +199,26 @@ class Surroundings:
             return False
         return not self.contents or all(fingerprint(array) == print for array, print in self.contents.values())
 
-    def settle(self, captured: Iterable[int]) -> None:
-        """After a recording: take in what it appended, and watch the arrays, but for large ones that it captured."""
-        for k, (container, parts) in enumerate(self.parts):
-            now = parts_of(container)
-            if len(now) > len(parts) and all(map(alike, now, parts)):
-                self.parts[k] = container, now
+    def settle(self, captured: Iterable[int], appended: Iterable[Any] = ()) -> None:
+        """After a recording: take in what it `appended` to lists, and watch the arrays, but for large captured ones."""
+        known = set(map(id, appended))
+        self.parts = [(c, parts_of(c) if id(c) in known else parts) for c, parts in self.parts]
         captured = {k for k in captured if k in self.arrays and self.arrays[k].nbytes > TRUSTED}
         for k in self.arrays.keys() - captured - self.contents.keys():
             self.contents[k] = self.arrays[k], fingerprint(self.arrays[k])
 
     def names(self, name: str) -> bool:
         """Whether the function, or one that it names, names something."""
-        return name in self._attributes
+        return name in self.attributes
+
+
+def enclosed(function: FunctionType) -> Iterator[tuple[str, Any, Any]]:
+    """The names that a function finds in functions around it, their cells, and what is in these."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            yield name, cell, cell.cell_contents
+        except ValueError:  # it is empty yet
+            continue
 
 
 def parts_of(container: Any) -> list[Any]:
@@ -221,6 +253,11 @@ def is_users(thing: Any) -> bool:
     kind = thing if isinstance(thing, type) else type(thing)
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     return kind.__module__ != "builtins" and not in_library(file)
+
+
+def is_pythons(file: str) -> bool:
+    """Whether a source file is of Python's own library."""
+    return file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
 
 
 def names_in(code: CodeType) -> Iterator[str]:
