@@ -88,4 +88,6 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
 
 def transform(function: Callable[[Any], Any], tree: Any) -> Any:
     """The tree with a function applied to every leaf."""
+    if not isinstance(tree, (dict, tuple, list)):
+        return function(tree)
     return build(structure_of(tree), map(function, leaves_of(tree)))

@@ -45,11 +45,13 @@ def run_eagerly(function: Callable[..., Any], args: Any, kwargs: Any, given: lis
             return known[id(x)][1]
         return transform(array, x)
 
-    tensors = transform(tensor, (args, kwargs))
-    pairs = [(mine, its, its.copy()) for mine, its in zip(containers_in((args, kwargs)), containers_in(tensors))]
+    new_args = [transform(tensor, x) for x in args]
+    new_kwargs = {name: transform(tensor, x) for name, x in kwargs.items()}
+    theirs, ours = containers_in((*args, *kwargs.values())), containers_in((*new_args, *new_kwargs.values()))
+    pairs = [(mine, its, its.copy()) for mine, its in zip(theirs, ours)]
     known.update((id(its), (its, mine)) for mine, its, _ in pairs)
     try:
-        result = function(*tensors[0], **tensors[1])
+        result = function(*new_args, **new_kwargs)
     finally:
         for mine, its, before in pairs:
             if mine is not its and differs(its, before):
