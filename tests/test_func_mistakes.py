@@ -14,7 +14,11 @@ from tape.func import grad, jacrev, jvp, linearize, vjp
     ("call", "error", "text"),
     [
         (lambda: grad(lambda x: x)(X), RuntimeError, "without axes; this one returned a tensor of shape \\(3,\\)"),
-        (lambda: grad(lambda x: 1.0)(X), RuntimeError, "returned float"),
+        (lambda: grad(lambda x: x)(X), RuntimeError, r"Reduce it, as with .sum\(\)"),
+        (lambda: grad(lambda x: 1.0)(X), RuntimeError, r"returned float.\nThat has no history: return the tensor"),
+        (lambda: grad(lambda x: np.ones(3))(X), RuntimeError, r"returned ndarray.\nThat has no history"),
+        (lambda: grad(lambda x: None)(X), RuntimeError, "returned NoneType.\nLet it return.*without a return"),
+        (lambda: grad(lambda x: [x.sum(), 2])(X), RuntimeError, "returned list.\n.*has_aux=True"),
         (lambda: grad(lambda x: (x > 0).sum())(X), RuntimeError, "floating point or complex; got int64"),
         (lambda: grad(bumpy)(1.0), ValueError, "must be tensors.*got float"),
         (lambda: grad(bumpy)([]), ValueError, "at least one tensor"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 import ops
 
 from ..autograd.grad_mode import set_grad_enabled
@@ -82,6 +84,20 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return named_after(func, gradient, "grad")
 
 
+def _remedy(output: Any) -> str:
+    """What to do with a function that returned something else than a tensor without axes."""
+    if output is None:
+        return "Let it return what is to be differentiated; a function without a return statement returns None."
+    if isinstance(output, (int, float, complex, np.generic, np.ndarray)):
+        return (
+            "That has no history: return the tensor itself, without float(), .item() or .numpy(); "
+            "a constant has no gradient."
+        )
+    if isinstance(output, Tensor):
+        return "Reduce it, as with .sum(), or use vjp() or jacrev()."
+    return "Return the one to be differentiated, with has_aux=True beside other things, or use vjp() or jacrev()."
+
+
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Like `grad`, with the value beside: ``(gradient, value)``, or ``(gradient, (value, aux))``.
 
@@ -97,7 +113,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
             got = f"a tensor of shape {z._spec.shape}" if isinstance(z, Tensor) else type(z).__name__
             raise RuntimeError(
                 f"grad() differentiates functions that return a tensor without axes; this one returned {got}.\n"
-                "Reduce it, as with .sum(), or use vjp() or jacrev()."
+                f"{_remedy(z)}"
             )
         inexact([z], "grad()")
         found = build(called.structure, called.gradients([z], [None], retain=False))

@@ -21,6 +21,7 @@ from .outside import Outside
 from .program import GuardMissed, Program
 from .recording import Recorded, record_call
 from .replay import Refitted
+from .required import require_count, require_function, require_options
 from .shortcut import Shortcut
 from .signature import Call, objects_in, take_apart, varying
 from .statistics import CallStatistics
@@ -298,7 +299,17 @@ def compile(
         tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
             the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.
-        most_paths: how many paths are kept; a function that takes more runs as it is, with a warning.
+        most_paths: how many paths are kept, and how many values of an argument that is no array or float; where there
+            are more, the function runs as it is, with a warning.
+
+    Also watched is what the function reads around it: globals, closures, defaults, attributes, lists and dicts.  A
+    function that changes its arguments, draws random numbers, asks a clock or goes on with an iterator runs as it is,
+    with a warning.  Not noticed: other changes of what it does outside, such as printing, and of what it reads from
+    files, from the system inside libraries, behind properties and ``__slots__``, in a list of more than 1024 things, or
+    by NumPy alone from an array of more than 64 KiB that it also computes with beside its arguments.
+
+    Raises:
+        TypeError, ValueError: if it is not given a function that returns its result, or options as above.
 
     >>> import numpy as np, tape
     >>> @tape.compile
@@ -307,6 +318,9 @@ def compile(
     >>> f(np.array([1.0, 2.0]))
     np.float64(7.0)
     """
+    require_options(tier, threads)
+    require_count(most_paths, "most_paths")
     if function is None:
         return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths)
+    require_function(function, "tape.compile")
     return CompiledFunction(function, tier, threads, most_paths)

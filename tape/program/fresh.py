@@ -7,6 +7,7 @@ import dis
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -48,8 +49,14 @@ def is_in(thing: Any, table: dict[str, tuple[str, ...]]) -> bool:
     """Whether something is one of what a table names."""
     if thing is os.environ:
         return table is SOURCES
-    name = getattr(thing, "__name__", None) if isinstance(thing, CALLABLE) else None
-    return any(name in names and thing == getattr(home(path), name, None) for path, names in table.items())
+    return isinstance(thing, CALLABLE) and thing in members(*(row for row in table.items() if home(row[0])))
+
+
+@cache
+def members(*rows: tuple[str, tuple[str, ...]]) -> frozenset[Any]:
+    """What is called like this in these modules and classes."""
+    named = [getattr(home(path), name, None) for path, names in rows for name in names]
+    return frozenset(x for x in named if isinstance(x, CALLABLE))
 
 
 def home(path: str) -> Any:

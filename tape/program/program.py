@@ -26,6 +26,7 @@ from .passes import shorten
 from .reach import unreached
 from .recording import Results, record_call
 from .replay import Refitted, Replay
+from .required import require_function, require_options
 from .shortcut import Shortcut
 from .signature import gives_tensors, take_apart
 from .trace import CONSTANT, INPUT, Guard, near
@@ -276,12 +277,15 @@ def record(
 
     Raises:
         Untraceable: if the function does something that a list cannot repeat.
+        TypeError, ValueError: if it is not a function that returns its result, or the options are others.
 
     >>> import numpy as np, tape
     >>> program = record(lambda x, y: x * y + 1.0, np.ones(2), np.ones(2))
     >>> program(np.array([2.0, 3.0]), np.array([10.0, 10.0]))
     array([21., 31.])
     """
+    require_function(function, "tape.record")
+    require_options(tier, threads)
     call = take_apart(args, kwargs)
     recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
     program = Program(recorded.listing, recorded.results, call.key, tier, threads)

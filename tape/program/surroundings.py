@@ -156,6 +156,7 @@ class Surroundings:
     def _look_into(self, thing: Any, depth: int, waiting: list[tuple[Any, int]]) -> None:
         """Watch the attributes of an object that the function names."""
         kind = thing if isinstance(thing, type) else type(thing)
+        named = self.attributes if thing is kind else self.attributes - {"__init__"}  # which ran when it was made
         owners: list[Any] = [] if isinstance(thing, ModuleType) else [k for k in kind.__mro__ if k is not object]
         spaces: list[Any] = list(map(vars, owners))
         if thing is not kind and hasattr(thing, "__dict__"):
@@ -166,7 +167,7 @@ class Surroundings:
             if (id(space), None) not in self._seen:
                 self._seen[id(space), None] = space
                 self.spaces.append((space, owner))
-            for name in self.attributes & set(space):
+            for name in named & set(space):
                 key = id(space), name
                 if key not in self._seen:
                     self._seen[key] = space
