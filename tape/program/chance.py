@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,14 +12,39 @@ import numpy as np
 from .. import random as own_random
 
 
+class Entropy(threading.local):
+    """How often NumPy asked the system for a seed in this thread, because a generator was made without one."""
+
+    count = 0
+
+    def watch(self) -> None:
+        """Count from now on."""
+        module: Any = np.random.bit_generator
+        ask = module.randbits
+        if getattr(ask, "counts", None) is self:
+            return
+
+        def randbits(k: int) -> int:
+            self.count += 1
+            return int(ask(k))
+
+        randbits.counts = self  # type: ignore[attr-defined]
+        module.randbits = randbits
+
+
+ENTROPY = Entropy()
+
+
 class Chance:
     """The states of the generators that a function may draw from: those that all share, and those that it names."""
 
     def __init__(self, generators: Iterable[Any]):
+        ENTROPY.watch()
         self._states = [(g, state_of(g)) for g in (np.random, random, own_random.generator(), *generators)]
+        self._seeds = ENTROPY.count
 
     def rewind(self) -> bool:
-        """Put back the generators that were drawn from; whether there are any."""
+        """Put back the generators that were drawn from; whether there are any, or one was made without a seed."""
         drawn = [(g, state) for g, (known, state) in self._states if state_of(g)[0] != known]
         for generator, state in drawn:
             if isinstance(generator, np.random.Generator):
@@ -27,7 +53,7 @@ class Chance:
                 generator.set_state(state)
             else:
                 generator.setstate(state)
-        return bool(drawn)
+        return bool(drawn) or ENTROPY.count > self._seeds
 
 
 def state_of(generator: Any) -> tuple[Any, Any]:

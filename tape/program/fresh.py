@@ -26,23 +26,19 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "uuid": ("uuid1", "uuid4"),
 }  # fmt: skip
-SEEDED: dict[str, tuple[str, ...]] = {
-    "numpy.random": ("MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64", "SeedSequence", "default_rng"),
-    "random": ("Random",),
-}
-"""These give the same again if they are given a seed."""
+SEEDED: dict[str, tuple[str, ...]] = {"random": ("Random",)}
+"""These give the same again if they are given a seed.  What NumPy makes without one is noticed (see `chance`)."""
 NAMES = frozenset(name for table in (SOURCES, SEEDED) for names in table.values() for name in names)
 CALLABLE = (BuiltinMethodType, FunctionType, MethodType, type, type(np.random.default_rng))
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 ENCLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF")
 ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
-CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT")
 BETWEEN = ("CACHE", "NOP", "PRECALL", "PUSH_NULL")
 
 
 def is_fresh(thing: Any) -> bool:
     """Whether something gives something else whenever it is asked, or is an iterator, which goes on."""
-    return isinstance(thing, Iterator) or is_in(thing, SOURCES) or is_in(thing, SEEDED)
+    return isinstance(thing, Iterator) or is_in(thing, SOURCES)
 
 
 def is_in(thing: Any, table: dict[str, tuple[str, ...]]) -> bool:
@@ -91,13 +87,13 @@ def sources_in(code: CodeType, spaces: dict[str, Any], cells: dict[str, Any]) ->
                 name = f"{name}.{steps[following].argval}"
                 thing = getattr(thing, steps[following].argval, None)
                 following += 1
-            seeded = steps[following].opname in CONSTANT and steps[following].argval is not None
-            if isinstance(thing, Iterator) or is_in(thing, SOURCES) or (not seeded and is_in(thing, SEEDED)):
+            seeded = not steps[following].opname.startswith("CALL") and steps[following].argval is not None
+            if is_fresh(thing) or (not seeded and is_in(thing, SEEDED)):
                 yield name
 
 
 def imported(code: CodeType, module: str) -> Iterator[str]:
     """What a function may ask of a module that it imports."""
-    for path, names in (*SOURCES.items(), *SEEDED.items()):
+    for path, names in SOURCES.items():
         if path.partition(".")[0] == module.partition(".")[0]:
             yield from (f"{path}.{name}" for name in names if name in code.co_names)
