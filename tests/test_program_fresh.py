@@ -234,6 +234,20 @@ def test_a_name_that_was_not_there_before():
     assert calls_of(f)[0] == [2, 4, 6, 8, 10]
 
 
+def test_a_shortcut_does_not_outlive_what_another_path_changed():
+    timed = Solver()
+
+    def f(x):
+        count = getattr(timed, "count", 0)
+        if x < 0:
+            timed.count = count + 1
+        return x * 0 + count
+
+    fast = compile(f)
+    assert [fast(1.0) for _ in range(600)] == [0] * 600
+    assert [fast(-1.0), fast(1.0)] == [0, 1]
+
+
 def test_what_is_made_once_is_compiled():
     cache, timed = {}, Solver()
 

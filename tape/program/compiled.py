@@ -243,6 +243,8 @@ class CompiledFunction:
         if objects:
             around = paths.around = Surroundings(self.function, objects)
         recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
+        if around.stale:
+            self._entry = None
         if objects:
             self._surroundings.settle(self._surroundings.arrays, recorded.logs)
             self._surroundings.stale = around.stale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator
+from operator import is_
 from types import CodeType
 from typing import Any
 
@@ -109,7 +110,7 @@ def differs(container: Any, copy: Any) -> bool:
     if isinstance(container, set):
         return bool(container != copy)
     now, before = parts_of(container), parts_of(copy)
-    return len(now) != len(before) or not all(map(alike, now, before))
+    return len(now) != len(before) or not (all(map(is_, now, before)) or all(map(alike, now, before)))
 
 
 def fill(container: Any, copy: Any) -> None:

@@ -81,7 +81,7 @@ def advice(function: Callable[..., Any], args: Any, kwargs: Any, blamed: list[in
         remedy = "pass it as a float or an array where it is computed with"
     else:
         what = "what is no array or float is part of what is recorded"
-        remedy = "pass what is computed with as floats or arrays"
+        remedy = "pass what is computed with as floats or arrays, and for the rest the same objects again"
     return (
         f"the argument{'s' if several else ''} {' and '.join(names)} keep{'' if several else 's'} getting new values, "
         f"and {what}; {remedy}"
