@@ -20,8 +20,8 @@ class Entropy(threading.local):
     def watch(self) -> None:
         """Count from now on."""
         module: Any = np.random.bit_generator
-        ask = module.randbits
-        if getattr(ask, "counts", None) is self:
+        ask = getattr(module, "randbits", None)
+        if ask is None or getattr(ask, "counts", None) is self:  # another NumPy may ask in another way
             return
 
         def randbits(k: int) -> int:
