@@ -16,7 +16,9 @@ from .core import composite, ready, shape_of
 from .extremes import amax, amin, sort
 from .index import getitem, index_put
 from .joining import along, cat, split, stack
+from .overwriting import fill
 from .products import matmul, tensordot
+from .queries import empty_like
 from .reduction import mean, sum
 from .selection import clamp, clamp_max, clamp_min, where
 from .shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
@@ -34,6 +36,18 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 
 clip = composite("clip", _clip, numpy=(np.clip,))
+
+
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
+    """One number, which may have a history, in the shape and dtype of `a`; or numbers that broadcast to it."""
+    z = empty_like(ready(a), dtype=dtype, order=order, shape=shape)
+    value = ready(fill_value)
+    return fill(z, broadcast_to(value, shape=z.shape) if value.shape else value)
+
+
+full_like = composite("full_like", _full_like, numpy=(np.full_like,))
 
 
 def _float_power(x1: Any, x2: Any) -> Any:

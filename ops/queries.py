@@ -92,7 +92,10 @@ bincount = plain(
 
 
 def _like(make: Any) -> Any:
-    return lambda x, *, dtype=None, shape=None: make(np.asarray(x), dtype=dtype, shape=shape)
+    def forward(x: Any, *, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+        return make(np.asarray(x), dtype, order, subok, shape)[()]
+
+    return forward
 
 
 zeros_like = plain(
@@ -106,9 +109,4 @@ ones_like = plain(
 empty_like = plain(
     "empty_like", _like(np.empty_like), numpy=(np.empty_like,),
     complex=True, batch=like, doc="Anything in the shape and dtype of x.",
-)
-full_like = plain(
-    "full_like",
-    lambda x, *, fill_value, dtype=None, shape=None: np.full_like(np.asarray(x), fill_value, dtype=dtype, shape=shape),
-    numpy=(np.full_like,), complex=True, batch=like, doc="One number in the shape and dtype of x.",
 )
