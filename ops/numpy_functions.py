@@ -14,7 +14,7 @@ from .arithmetic import mul, pow
 from .comparison import isnan
 from .core import composite, ready, shape_of
 from .extremes import amax, amin, sort
-from .index import getitem, index_put
+from .index import getitem, index_put, take
 from .joining import along, cat, split, stack
 from .overwriting import fill
 from .products import matmul, tensordot
@@ -98,23 +98,6 @@ def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 ptp = composite("ptp", _ptp, numpy=(np.ptp,))
-
-
-def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Sum over the elements that are not nan."""
-    a = ready(a)
-    return sum(where(isnan(a), 0.0, a), axis=axis, keepdims=keepdims)
-
-
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Mean of the elements that are not nan."""
-    a = ready(a)
-    count = sum(where(isnan(a), 0.0, 1.0), axis=axis, keepdims=keepdims)
-    return _nansum(a, axis, keepdims=keepdims) / count
-
-
-nansum = composite("nansum", _nansum, numpy=(np.nansum,))
-nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,))
 
 
 def _numpy_sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
@@ -344,11 +327,19 @@ meshgrid = composite("meshgrid", _meshgrid, numpy=(np.meshgrid,))
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: float = 0.0) -> Any:
-    """An array with constants around it; the other modes of `numpy.pad` are not supported."""
-    if mode != "constant" or np.ndim(constant_values):
-        raise ValueError(f"pad supports the mode 'constant' with one number, got mode={mode!r}")
+    """An array with constants around it, or with its own elements: 'edge', 'reflect', 'symmetric', 'wrap'."""
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or np.ndim(constant_values):
+        raise ValueError(
+            "pad supports the mode 'constant' with one number, and 'edge', 'reflect', 'symmetric' and 'wrap'; got "
+            f"mode={mode!r}" + (f", constant_values={constant_values!r}" if mode == "constant" else "")
+        )
     array = ready(array)
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    if mode != "constant":
+        for axis, width in enumerate(widths):
+            places = np.pad(np.arange(array.shape[axis]), tuple(width), mode)  # type: ignore[call-overload]
+            array = take(array, places, axis=axis) if width.any() else array
+        return array
     shape = tuple(n + int(a + b) for n, (a, b) in zip(array.shape, widths))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(array.shape, widths))
     return index_put(np.full(shape, constant_values, dtype=array.dtype), array, index=inside)

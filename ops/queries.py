@@ -85,8 +85,7 @@ digitize = plain(
     doc="Numbers of the bins, with edges y, that the elements of x fall into.",
 )
 bincount = plain(
-    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), numpy=(np.bincount,),
-    batch=dynamic,
+    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), batch=dynamic,
     doc="How often each integer occurs.",
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from numbers import Number
 from typing import Any
@@ -27,9 +27,11 @@ from .tensor import Tensor, attribute, method
 from .views import materialise
 from .wengert import current
 
-ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj,
-                   np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type})  # fmt: skip
-"""Functions that read no number of a tensor, or give something that has no derivative: they get the values."""
+ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj})
+"""Functions that read no number of a tensor: they get arrays of its shape and dtype."""
+
+OF_VALUES = frozenset({np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type})
+"""Functions that give something which has no derivative: they get the values."""
 
 UNTOLD: dict[Any, Any] = {
     np.where: lambda condition, x=None, y=None, /: None,
@@ -112,7 +114,7 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
 
 def _named(op: Op) -> Iterable[str]:
     """The arguments of an op that are given by name."""
-    return inspect.signature(op.forward).parameters if op.kind == "composite" else op.params
+    return _own(op).parameters if op.kind == "composite" else op.params
 
 
 def _store(result: Tensor, out: Any, name: str) -> Any:
@@ -136,8 +138,9 @@ def _store(result: Tensor, out: Any, name: str) -> Any:
 @method
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's functions on tensors."""
-    if function in ABOUT:
-        return function(*_values(args), **{k: _values(v) for k, v in kwargs.items()})
+    if function in ABOUT or function in OF_VALUES:
+        array_of = _outline if function in ABOUT else _value
+        return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
     op = op_for(function)
     name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
     if op is None:
@@ -148,10 +151,19 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
     return result if out is None else _store(result, out, name)
 
 
-def _values(x: Any) -> Any:
+def _arrays(x: Any, array_of: Callable[[Tensor], Any]) -> Any:
     if isinstance(x, (tuple, list)):
-        return type(x)(map(_values, x))
-    return x._data if isinstance(x, Tensor) else x
+        return type(x)([_arrays(part, array_of) for part in x])
+    return array_of(x) if isinstance(x, Tensor) else x
+
+
+def _value(x: Tensor) -> Any:
+    return x._data
+
+
+def _outline(x: Tensor) -> np.ndarray:
+    """An array of a tensor's shape and dtype, whatever its numbers are."""
+    return np.broadcast_to(np.zeros((), x._spec.dtype), x._spec.shape)
 
 
 def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -182,7 +194,7 @@ def _for_composite(
     Raises:
         TypeError: if it does not have an argument that is given.
     """
-    own = inspect.signature(op.forward)
+    own = _own(op)
     signature = _signature(function) or own
     positions = dict(zip(signature.parameters, own.parameters))
     found: dict[str, Any] = {}
@@ -207,6 +219,11 @@ def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
         names = (("xs",) if op.variadic else op.operands) + tuple(op.params)
         return {**dict(zip(names, args)), **kwargs}
     return dict(signature.bind(*args, **kwargs).arguments)
+
+
+@cache
+def _own(op: Op) -> inspect.Signature:
+    return inspect.signature(op.forward)
 
 
 @cache
