@@ -142,7 +142,7 @@ def _cond(x: Any, p: Any = None) -> Any:
     return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
 
 
-cond = composite("cond", _cond, numpy=(np.linalg.cond,))
+numpy_cond = composite("numpy_cond", _cond, numpy=(np.linalg.cond,))
 
 
 def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import remainder
-from .comparison import eq, floor_divide, isinf, isnan, lt
+from .comparison import eq, floor_divide, gt, isinf, isnan
 from .core import composite, ready, shape_of
 from .index import getitem, index_add, index_put, take
 from .joining import along, cat, stack
 from .queries import bincount
 from .selection import trunc, where
-from .shape import broadcast_arrays, movedim, ravel, reshape
+from .shape import broadcast_arrays, cast, movedim, ravel, reshape
 
 
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0.0) -> Any:
@@ -71,14 +71,15 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
 piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
 
 
-def _heaviside(x: Any, y: Any) -> Any:
-    """The step function: 0 below 0, 1 above, and y at 0."""
-    x = ready(x)
-    step = where(lt(x, 0.0), 0.0, where(isnan(x), np.nan, 1.0))
-    return where(eq(x, 0.0), y, step)
+def _heaviside(x1: Any, x2: Any) -> Any:
+    """The step function: 0 below 0, 1 above, and x2 at 0."""
+    x1 = ready(x1)
+    x1 = x1 if x1.dtype.kind == "f" else cast(x1, dtype=np.dtype(np.float64))
+    step = where(isnan(x1), x1, cast(gt(x1, 0.0), dtype=x1.dtype))
+    return where(eq(x1, 0.0), x2, step)
 
 
-heaviside = composite("heaviside", _heaviside, numpy=(np.heaviside,))
+numpy_heaviside = composite("numpy_heaviside", _heaviside, numpy=(np.heaviside,))
 
 divmod = composite(
     "divmod", lambda x, y: (floor_divide(x, y), remainder(x, y)), numpy=(np.divmod,),

@@ -78,6 +78,7 @@ INF, NAN = np.inf, np.nan
     [
         (np.modf, ([1.25, -2.5, INF, -INF, NAN],)),
         (np.heaviside, ([0.0, -0.0, INF, -INF, NAN], 0.5)),
+        (np.heaviside, (np.float32([0.0, -2.0, NAN]), np.float32(0.5))),
         (np.interp, ([0.0, 1.0, 2.0, -INF, INF, NAN], [0.0, 1.0, 1.0, 2.0], [5.0, 6.0, 7.0, 8.0])),
         (np.nanmax, ([[NAN, 1.0], [3.0, 2.0]], 0)),
         (np.nanstd, ([[NAN, 1.0], [3.0, 2.0]], 1)),
