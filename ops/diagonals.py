@@ -104,3 +104,13 @@ def _diag_embed(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> An
 
 
 diag_embed = composite("diag_embed", _diag_embed)
+
+
+matrix_trace = composite(
+    "matrix_trace", lambda x, *, offset=0: trace(ready(x), offset=offset, axis1=-2, axis2=-1),
+    numpy=(np.linalg.trace,), doc="Sums of the diagonals of matrices.",
+)
+matrix_diagonal = composite(
+    "matrix_diagonal", lambda x, *, offset=0: diagonal(ready(x), offset=offset, axis1=-2, axis2=-1),
+    numpy=(np.linalg.diagonal,), doc="The diagonals of matrices.",
+)

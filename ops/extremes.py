@@ -49,11 +49,11 @@ def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
 
 amax = _extreme(
     "amax", np.max, "Largest element over axes; ties share the gradient evenly.",
-    numpy=(np.max, np.amax), reduces=np.maximum,
+    reduces=np.maximum,
 )
 amin = _extreme(
     "amin", np.min, "Smallest element over axes; ties share the gradient evenly.",
-    numpy=(np.min, np.amin), reduces=np.minimum,
+    reduces=np.minimum,
 )
 
 

@@ -11,6 +11,8 @@ from .batching import along
 from .comparison import eq, logical_and, ne
 from .core import ADJOINT, composite, general, ready
 from .extremes import amax, amin
+from .index import getitem
+from .linalg import inv
 from .parts import dot_part
 from .reduction import Axis, kept, normal_axes, sum
 from .selection import abs, sgn, where
@@ -128,6 +130,19 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 numpy_norm = composite("numpy_norm", _numpy_norm, numpy=(np.linalg.norm,))
+
+
+def _cond(x: Any, p: Any = None) -> Any:
+    """Condition numbers of matrices: ‖x‖ ‖x⁻¹‖ in the norm p, or the quotient of the extreme singular values."""
+    x = ready(x)
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        first, last = (getitem(s, index=(Ellipsis, k)) for k in (0, -1))
+        return last / first if p == -2 else first / last
+    return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
+
+
+numpy_cond = composite("numpy_cond", _cond, numpy=(np.linalg.cond,))
 
 
 def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:

@@ -14,9 +14,11 @@ from .arithmetic import mul, pow
 from .comparison import isnan
 from .core import composite, ready, shape_of
 from .extremes import amax, amin, sort
-from .index import getitem, index_put
+from .index import getitem, index_put, take
 from .joining import along, cat, split, stack
+from .overwriting import fill
 from .products import matmul, tensordot
+from .queries import empty_like
 from .reduction import mean, sum
 from .selection import clamp, clamp_max, clamp_min, where
 from .shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
@@ -34,6 +36,18 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 
 clip = composite("clip", _clip, numpy=(np.clip,))
+
+
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
+    """One number, which may have a history, in the shape and dtype of `a`; or numbers that broadcast to it."""
+    z = empty_like(ready(a), dtype=dtype, order=order, shape=shape)
+    value = ready(fill_value)
+    return fill(z, broadcast_to(value, shape=z.shape) if value.shape else value)
+
+
+full_like = composite("full_like", _full_like, numpy=(np.full_like,))
 
 
 def _float_power(x1: Any, x2: Any) -> Any:
@@ -84,23 +98,6 @@ def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 ptp = composite("ptp", _ptp, numpy=(np.ptp,))
-
-
-def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Sum over the elements that are not nan."""
-    a = ready(a)
-    return sum(where(isnan(a), 0.0, a), axis=axis, keepdims=keepdims)
-
-
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Mean of the elements that are not nan."""
-    a = ready(a)
-    count = sum(where(isnan(a), 0.0, 1.0), axis=axis, keepdims=keepdims)
-    return _nansum(a, axis, keepdims=keepdims) / count
-
-
-nansum = composite("nansum", _nansum, numpy=(np.nansum,))
-nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,))
 
 
 def _numpy_sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
@@ -330,11 +327,19 @@ meshgrid = composite("meshgrid", _meshgrid, numpy=(np.meshgrid,))
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: float = 0.0) -> Any:
-    """An array with constants around it; the other modes of `numpy.pad` are not supported."""
-    if mode != "constant" or np.ndim(constant_values):
-        raise ValueError(f"pad supports the mode 'constant' with one number, got mode={mode!r}")
+    """An array with constants around it, or with its own elements: 'edge', 'reflect', 'symmetric', 'wrap'."""
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or np.ndim(constant_values):
+        raise ValueError(
+            "pad supports the mode 'constant' with one number, and 'edge', 'reflect', 'symmetric' and 'wrap'; got "
+            f"mode={mode!r}" + (f", constant_values={constant_values!r}" if mode == "constant" else "")
+        )
     array = ready(array)
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    if mode != "constant":
+        for axis, width in enumerate(widths):
+            places = np.pad(np.arange(array.shape[axis]), tuple(width), mode)  # type: ignore[call-overload]
+            array = take(array, places, axis=axis) if width.any() else array
+        return array
     shape = tuple(n + int(a + b) for n, (a, b) in zip(array.shape, widths))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(array.shape, widths))
     return index_put(np.full(shape, constant_values, dtype=array.dtype), array, index=inside)

@@ -119,6 +119,22 @@ vecdot = composite(
 )
 
 
+def _matvec(x1: Any, x2: Any) -> Any:
+    """Matrices times vectors, stacked over leading axes."""
+    z = matmul(x1, _column(ready(x2)))
+    return reshape(z, shape=z.shape[:-1])
+
+
+def _vecmat(x1: Any, x2: Any) -> Any:
+    """Vectors, conjugated, times matrices, stacked over leading axes."""
+    z = matmul(_row(conjugate(ready(x1))), x2)
+    return reshape(z, shape=(*z.shape[:-2], z.shape[-1]))
+
+
+matvec = composite("matvec", _matvec, numpy=(np.matvec,) if hasattr(np, "matvec") else ())
+vecmat = composite("vecmat", _vecmat, numpy=(np.vecmat,) if hasattr(np, "vecmat") else ())
+
+
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Sum of products over pairs of axes: the last `axes` of a with the first of b, or those named.
 

@@ -85,14 +85,16 @@ digitize = plain(
     doc="Numbers of the bins, with edges y, that the elements of x fall into.",
 )
 bincount = plain(
-    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), numpy=(np.bincount,),
-    batch=dynamic,
+    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), batch=dynamic,
     doc="How often each integer occurs.",
 )
 
 
 def _like(make: Any) -> Any:
-    return lambda x, *, dtype=None, shape=None: make(np.asarray(x), dtype=dtype, shape=shape)
+    def forward(x: Any, *, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+        return make(np.asarray(x), dtype, order, subok, shape)[()]
+
+    return forward
 
 
 zeros_like = plain(
@@ -106,9 +108,4 @@ ones_like = plain(
 empty_like = plain(
     "empty_like", _like(np.empty_like), numpy=(np.empty_like,),
     complex=True, batch=like, doc="Anything in the shape and dtype of x.",
-)
-full_like = plain(
-    "full_like",
-    lambda x, *, fill_value, dtype=None, shape=None: np.full_like(np.asarray(x), fill_value, dtype=dtype, shape=shape),
-    numpy=(np.full_like,), complex=True, batch=like, doc="One number in the shape and dtype of x.",
 )

@@ -56,7 +56,7 @@ sum = linear(
     "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
-    numpy=(np.sum,), reduces=np.add, cases=cases_of(*REDUCTIONS),
+    reduces=np.add, cases=cases_of(*REDUCTIONS),
     motion="spread",
     batch=along("axis"),
     doc="Sum over axes (all where ``axis`` is None).",
@@ -66,7 +66,7 @@ mean = linear(
     "mean", lambda x, *, axis=None, keepdims=False: np.mean(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g / float(size_of(x_shape, normal_axes(axis, len(x_shape)))), x_shape, axis),
     node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
-    numpy=(np.mean,), cases=cases_of(*REDUCTIONS),
+    cases=cases_of(*REDUCTIONS),
     motion="average",
     batch=along("axis"),
     doc="Mean over axes (all where ``axis`` is None).",
@@ -92,7 +92,7 @@ prod = general(
         chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
     ),
     node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
-    numpy=(np.prod,), reduces=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
+    reduces=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
     batch=along("axis"),
     doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 import ops
 
-from .calls import adaptor, axis_of, sizes_of
+from .calls import adaptor, axis_of, function_only, sizes_of
 from .casting import is_contiguous
 from .creation import array_of, as_tensor
 from .functions import FUNCTIONS
@@ -173,6 +173,19 @@ def heaviside(input: Any, values: Any) -> Tensor:
     """0 for negative numbers, 1 for positive ones, and ``values`` for 0."""
     x = as_tensor(input)
     return ops.where(x == 0, values, ops.cast(x > 0, dtype=x.dtype))
+
+
+@function_only
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension, or those of ``dim``, from distances or from coordinates of the entries.
+
+    >>> import tape
+    >>> tape.gradient(tape.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    spacings = spacing if isinstance(spacing, (tuple, list)) else (spacing,)
+    z = ops.numpy_gradient(as_tensor(input), *spacings, axis=dim, edge_order=edge_order)
+    return z if isinstance(z, tuple) else (z,)
 
 
 @adaptor

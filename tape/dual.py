@@ -47,8 +47,8 @@ class Direction(Level):
         with _on_the_users_line(), np.errstate(all="ignore"):
             z_dot = op.jvp(primals, moving, z, params)
             if op.outputs == 1:
-                return dual(z, z_dot, self)
-            return tuple(dual(p, d, self) for p, d in zip(z, z_dot))
+                return dual(z, _apart(z_dot, moving), self)
+            return tuple(dual(p, _apart(d, moving), self) for p, d in zip(z, z_dot))
 
     def differentiate(
         self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
@@ -188,7 +188,7 @@ def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
     if not isinstance(tangent, Tensor):
         tangent = wrap(np.asarray(tangent)[()])
     if tangent._spec.shape != spec.shape:
-        tangent = ops.broadcast_to(tangent, shape=spec.shape)
+        tangent = ops.clone(ops.broadcast_to(tangent, shape=spec.shape))  # it is written into where the primal is
     if tangent._spec.dtype != spec.dtype:
         tangent = in_dtype(tangent, spec.dtype)
     return make(primal, tangent, level)
@@ -203,6 +203,11 @@ def parts(x: Any, level: Direction) -> tuple[Any, Any]:
     while isinstance(primal, Dual) and primal._level is level:  # what moves of itself, does not beneath another tensor
         primal = live(primal._primal)
     return primal, tangent
+
+
+def _apart(tangent: Any, others: Sequence[Any]) -> Any:
+    """A tangent that is none of the others, because what it belongs to may be changed in place without them."""
+    return ops.clone(tangent) if tangent is not None and any(tangent is t for t in others) else tangent
 
 
 def _reverse(reverse: Callable[..., Any], pairs: Iterable[Any], xs: Any, *how: Any) -> list[Any]:

@@ -28,7 +28,7 @@ from .recorder import as_tensor, wrap
 from .tensor import Tensor
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "LinAlgError", "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
     "lstsq", "lu", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
     "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
     "vector_norm",
@@ -165,14 +165,6 @@ def matrix_norm(
     """Norms of the matrices in two dimensions: 'fro', 'nuc', ±1, ±2 or ±inf."""
     A = A if dtype is None else A.to(check_dtype(dtype))
     return as_tensor(ops.matrix_norm.forward(A, ord, tuple(dim), keepdim))
-
-
-def cond(A: Tensor, p: Any = None) -> Tensor:
-    """Condition number: |A| |A⁻¹| in the norm p, or the quotient of extreme singular values."""
-    if p in (None, 2, -2):
-        s = svdvals(A)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -8,6 +8,8 @@ the function.  What no op answers for raises a TypeError: history is never dropp
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from functools import cache
 from numbers import Number
 from typing import Any
@@ -25,10 +27,22 @@ from .tensor import Tensor, attribute, method
 from .views import materialise
 from .wengert import current
 
-ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj,
-                   np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type,
-                   np.zeros_like, np.ones_like, np.empty_like, np.full_like})  # fmt: skip
-"""Functions that read no number of a tensor, or give something that has no derivative: they get the values."""
+ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj})
+"""Functions that read no number of a tensor: they get arrays of its shape and dtype."""
+
+OF_VALUES = frozenset({np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type})
+"""Functions that give something which has no derivative: they get the values."""
+
+UNTOLD: dict[Any, Any] = {
+    np.where: lambda condition, x=None, y=None, /: None,
+    np.inner: lambda a, b, /: None,
+    np.vdot: lambda a, b, /: None,
+    np.dot: lambda a, b, out=None: None,
+    np.concatenate: lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    np.bincount: lambda x, /, weights=None, minlength=0: None,
+    np.empty_like: lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: None,
+}
+"""Arguments of functions of which NumPy before 2.4 does not tell them."""
 
 
 @cache
@@ -76,11 +90,10 @@ def __array_ufunc__(self: Tensor, ufunc: np.ufunc, how: str, *inputs: Any, out: 
 
 def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any], name: str) -> Any:
     dtype = options.pop("dtype", None)
-    if how == "__call__" and op_for(ufunc) is not None:
-        found: Op = op_for(ufunc)  # type: ignore[assignment]
-        if options:
-            raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
-        result = tensors(found(*inputs))
+    if how == "__call__" and (found := op_for(ufunc)) is not None:
+        if unknown := sorted(set(options) - set(_named(found))):
+            raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+        result = tensors(found(*inputs, **options))
         if isinstance(result, Number):  # the op met no tensor: it came in through out=
             result = wrap(np.asarray(result)[()])
         return result if dtype is None else result.to(dtype)
@@ -97,6 +110,11 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
         raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
     x = inputs[0] if dtype is None else inputs[0].to(dtype)
     return op(x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
+
+
+def _named(op: Op) -> Iterable[str]:
+    """The arguments of an op that are given by name."""
+    return _own(op).parameters if op.kind == "composite" else op.params
 
 
 def _store(result: Tensor, out: Any, name: str) -> Any:
@@ -120,8 +138,9 @@ def _store(result: Tensor, out: Any, name: str) -> Any:
 @method
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's functions on tensors."""
-    if function in ABOUT:
-        return function(*_values(args), **{k: _values(v) for k, v in kwargs.items()})
+    if function in ABOUT or function in OF_VALUES:
+        array_of = _outline if function in ABOUT else _value
+        return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
     op = op_for(function)
     name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
     if op is None:
@@ -132,20 +151,29 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
     return result if out is None else _store(result, out, name)
 
 
-def _values(x: Any) -> Any:
+def _arrays(x: Any, array_of: Callable[[Tensor], Any]) -> Any:
     if isinstance(x, (tuple, list)):
-        return type(x)(map(_values, x))
-    return x._data if isinstance(x, Tensor) else x
+        return type(x)([_arrays(part, array_of) for part in x])
+    return array_of(x) if isinstance(x, Tensor) else x
+
+
+def _value(x: Tensor) -> Any:
+    return x._data
+
+
+def _outline(x: Tensor) -> np.ndarray:
+    """An array of a tensor's shape and dtype, whatever its numbers are."""
+    return np.broadcast_to(np.zeros((), x._spec.dtype), x._spec.shape)
 
 
 def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     """Apply an op to the arguments of the NumPy function it answers for."""
     if op.kind == "composite":
-        several, named = _for_composite(op, function, args, kwargs, name)
-        return op.forward(*several, **named)
-    given = _arguments(op, function, args, kwargs)
-    dtype = None if "dtype" in op.params else given.pop("dtype", None)
-    values = list(given.items())
+        given = _for_composite(op, function, args, kwargs, name)
+        return op.forward(*given.args, **given.kwargs)
+    arguments = _arguments(op, function, args, kwargs)
+    dtype = None if "dtype" in op.params else arguments.pop("dtype", None)
+    values = list(arguments.items())
     count = 1 if op.variadic else len(op.operands)
     if len(values) < count:
         raise _no_rule(name, f"without {', '.join(op.operands[len(values) :])} has no rule for tensors")
@@ -160,29 +188,28 @@ def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 def _for_composite(
     op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments of a composite: those after a ``*``, and the others by the composite's own names.
+) -> inspect.BoundArguments:
+    """Arguments of a NumPy function as those of the composite that answers for it: by name, else by position.
 
     Raises:
         TypeError: if it does not have an argument that is given.
     """
-    signature = _signature(function)
-    own = inspect.signature(op.forward).parameters
-    if signature is None:
-        return args, kwargs
-    several: tuple[Any, ...] = ()
-    named: dict[str, Any] = {}
+    own = _own(op)
+    signature = _signature(function) or own
+    positions = dict(zip(signature.parameters, own.parameters))
+    found: dict[str, Any] = {}
     for given, value in signature.bind(*args, **kwargs).arguments.items():
         kind = signature.parameters[given].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:
-            several = value
+            found[next(k for k, p in own.parameters.items() if p.kind is kind)] = value
         else:
-            named.update(value if kind is inspect.Parameter.VAR_KEYWORD else {given: value})
-    positions = dict(zip(signature.parameters, own))
-    known = {k: k if k in own or positions.get(k) in signature.parameters else positions.get(k, k) for k in named}
-    if unknown := [k for k, v in named.items() if known[k] not in own and not _is_default(function, k, v)]:
+            found.update(value if kind is inspect.Parameter.VAR_KEYWORD else {given: value})
+    taken = own.parameters
+    known = {k: k if k in taken or positions.get(k) in signature.parameters else positions.get(k, k) for k in found}
+    if unknown := [k for k, v in found.items() if known[k] not in taken and not _is_default(function, k, v)]:
         raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
-    return several, {known[k]: v for k, v in named.items() if known[k] in own and v is not np._NoValue}
+    named = {known[k]: v for k, v in found.items() if v is not np._NoValue}
+    return inspect.BoundArguments(own, OrderedDict((k, named[k]) for k in taken if k in named))
 
 
 def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -195,9 +222,14 @@ def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 @cache
+def _own(op: Op) -> inspect.Signature:
+    return inspect.signature(op.forward)
+
+
+@cache
 def _signature(function: Any) -> inspect.Signature | None:
     try:
-        return inspect.signature(function)
+        return inspect.signature(UNTOLD.get(function, function))
     except ValueError:
         return None
 

@@ -41,7 +41,9 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> None:
         if self._node is not None:
             warnings.warn(
                 f"{convert.__name__}() makes a plain number of a tensor that requires grad, so no gradient flows "
-                "through it.\nCompute with the tensor itself (tape.exp, not math.exp), or say .item() or .detach().",
+                "through it.\nCompute with the tensor itself (tape.exp, not math.exp), and gather results in a tensor "
+                "(tape.zeros, np.zeros_like(x), tape.stack): an array, such as np.zeros gives, holds bare numbers.\nIf "
+                "it needs no gradient, say .item() or .detach().",
                 UserWarning,
                 stacklevel=2,
             )

@@ -73,8 +73,18 @@ def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
 
 
 @adaptor
-def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None) -> Tensor:
-    """Two axes exchanged; as in NumPy, all reversed without arguments, in that order with a tuple."""
+def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None, *more: int) -> Tensor:
+    """Two axes exchanged; as in NumPy, all reversed without arguments, in that order with a tuple.
+
+    Raises:
+        TypeError: if more than two axes are given one by one.
+    """
+    if more:
+        axes = ", ".join(map(str, (dim0, dim1, *more)))
+        raise TypeError(
+            f"transpose() exchanges two dimensions, as PyTorch's does; got {len(more) + 2}: ({axes}).\nFor all of them "
+            f"in another order, as NumPy's method has it, use .permute({axes}) or np.transpose(x, ({axes}))."
+        )
     if dim0 is None:
         return ops.permute(input)
     if dim1 is None:

@@ -87,6 +87,25 @@ def test_in_place():
     assert np.allclose(tape.tensor(A).renorm_(2, 0, 1.0).norm(dim=1).numpy(), np.minimum(np.linalg.norm(A, axis=1), 1))
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {}, {"spacing": 0.5}, {"dim": 1}, {"spacing": [0.5, 2.0], "edge_order": 2},
+        {"dim": (1,), "spacing": [[0.0, 1.0, 3.0, 4.0]]},
+    ],
+)  # fmt: skip
+def test_gradient_is_a_tuple_as_in_torch(named):
+    x = np.array([[1.0, 2.0, 4.0, 0.0], [4.0, 3.0, 1.0, 2.0], [0.5, 1.0, 5.0, 3.0]])
+    found = tape.gradient(tape.tensor(x), **named)
+    coordinates = named.get("spacing")
+    if isinstance(coordinates, list) and isinstance(coordinates[0], list):
+        named = {**named, "spacing": [torch.tensor(c) for c in coordinates]}
+    expected = torch.gradient(torch.tensor(x), **named)
+    assert isinstance(found, tuple)
+    for z, w in zip(found, expected, strict=True):
+        assert np.allclose(z.numpy(), w.numpy())
+
+
 def test_numbers_that_are_chosen():
     x = tape.tensor([-np.inf, -1.0, 0.0, 2.0, np.inf])
     assert tape.heaviside(x, tape.tensor(0.5)).tolist() == [0.0, 0.0, 0.5, 1.0, 1.0]

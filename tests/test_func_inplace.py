@@ -88,3 +88,15 @@ def test_an_inner_tangent_arrives_in_an_outer_tensor():
         return jvp(inner, (x,), (x,))[1]
 
     close(jacfwd(outer)(X), np.diag([2 * value(X)[0], 0.0, 0.0]))
+
+
+def test_a_sum_has_a_tangent_of_its_own():
+    """What is written into z leaves the operands' tangents alone, though that of z equals one of them."""
+    for add in (lambda x: x + 1.0, lambda x: tape.zeros(3) + x, lambda x: x - 1.0, lambda x: tape.ones(3) + x[0]):
+
+        def f(x, add=add):
+            z = add(x)
+            z[1] = 7.0
+            return (z * x).sum() + 100.0 * x.sum()
+
+        close(jacfwd(f)(X), jacrev(f)(X))

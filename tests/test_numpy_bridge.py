@@ -1,7 +1,12 @@
 """NumPy's own functions on tensors: the values NumPy gives, with the history kept."""
 
+import inspect
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from numpy_calls import CALLS
+from samples import active, samples
 
 import tape
 from ops import REGISTRY
@@ -77,10 +82,67 @@ def test_every_ufunc_that_an_op_answers_for_arrives():
     x = tape.tensor(0.5, requires_grad=True)
     for op in REGISTRY.values():
         for function in op.numpy:
-            if isinstance(function, np.ufunc) and function.nin == 1 and "d->" in "".join(function.types):
+            if (
+                isinstance(function, np.ufunc)
+                and function.nin == function.nout == 1
+                and "d->" in "".join(function.types)
+            ):
                 with np.errstate(all="ignore"):
                     value, expected = function(x), op(np.float64(0.5))
                 assert np.array_equal(value.detach().numpy(), expected, equal_nan=True), function
+
+
+ANSWERED = [(op, f) for op in REGISTRY.values() for f in op.numpy if op.kind == "composite" or op.differentiable]
+
+
+def tracked(x):
+    """Arrays of floats, also those in sequences, as tensors that require grad."""
+    if isinstance(x, np.ndarray):
+        return tape.tensor(x, requires_grad=True) if x.dtype.kind in "fc" else x
+    return type(x)(map(tracked, x)) if isinstance(x, (tuple, list)) else x
+
+
+def calls_of(op, f):
+    """Arguments for the function, as arrays and with tensors in their place."""
+    if op.kind == "composite":
+        known = [(args, params) for args, params in CALLS[op.name] if f is not np.linalg.outer or args[0].ndim == 1]
+        return [(args, tracked(args), params) for args, params in known]
+    made = []
+    for operands, params in samples(op):
+        mixed = tuple(tracked(x) if i in active(op, operands) else x for i, x in enumerate(operands))
+        given = ([*operands],) if op.variadic else operands
+        more, named = ((params["dtype"],), {}) if f is np.astype else ((), params)
+        made.append(((*given, *more), (*(([*mixed],) if op.variadic else mixed), *more), named))
+    return made
+
+
+def spelled(f, args, kwargs, how):
+    """The arguments, as many of them as can be by position or by name."""
+    if isinstance(f, np.ufunc):
+        return args, kwargs
+    try:
+        bound = inspect.signature(f).bind(*args, **kwargs)
+    except ValueError:
+        return args, kwargs
+    kinds = {k: p.kind for k, p in bound.signature.parameters.items()}
+    any_number = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    if how == "position" or any_number.intersection(kinds.values()):
+        return bound.args, bound.kwargs
+    nameless = [v for k, v in bound.arguments.items() if kinds[k] is inspect.Parameter.POSITIONAL_ONLY]
+    return nameless, dict([*bound.arguments.items()][len(nameless) :])
+
+
+@pytest.mark.parametrize("how", ["position", "name"])
+@pytest.mark.parametrize(("op", "f"), ANSWERED, ids=lambda x: getattr(x, "name", getattr(x, "__name__", "")))
+def test_every_function_takes_tensors_by_position_and_by_name(op, f, how):
+    for arrays, mixed, params in calls_of(op, f):
+        (args, kwargs), (given, named) = spelled(f, arrays, params, how), spelled(f, mixed, params, how)
+        expected, found = f(*args, **kwargs), f(*given, **named)
+        several = isinstance(expected, (tuple, list))
+        parts = [*zip(found if several else (found,), expected if several else (expected,), strict=True)]
+        assert any(z.requires_grad or w.dtype.kind not in "fc" for z, w in parts)
+        for z, w in parts:
+            assert_allclose(z.detach().numpy(), w, rtol=1e-10, atol=1e-12)
 
 
 def test_gradient_through_numpy_code():
@@ -97,11 +159,13 @@ def test_dtype_argument():
 @pytest.mark.parametrize(
     "compute",
     [
-        lambda t: np.unwrap(t),
+        lambda t: np.spacing(t),
+        lambda t: np.lexsort((t,)),
         lambda t: np.nextafter(t, 1.0),
         lambda t: np.add.at(t, 0, 1.0),
-        lambda t: np.sum(t, where=A > 0),
+        lambda t: np.std(t, where=A > 0),
         lambda t: np.add(t, 1, where=A > 0),
+        lambda t: np.vecdot(t, t, axes=[0, 0]),
     ],
 )
 def test_no_rule_is_an_error_that_names_the_function(compute):
@@ -141,9 +205,81 @@ def test_asarray_refuses_a_history():
     np.testing.assert_array_equal(x.numpy(force=True), A)
 
 
+LIKE = {
+    "zeros_like": np.zeros_like,
+    "ones_like": np.ones_like,
+    "empty_like": np.empty_like,
+    "copy": np.copy,
+    "full_like": lambda x: np.full_like(x, 2.0),
+    "full_like, of a tensor": lambda x: np.full_like(x, x[0]),
+    "dtype": lambda x: np.zeros_like(x, np.float64),
+    "shape": lambda x: np.zeros_like(x, shape=3, order="C"),
+}
+
+
+def writing(like):
+    def f(x):
+        y = like(x)
+        for k in range(3):
+            y[k] = x[k] ** 2
+        return y.sum() + x.sum()
+
+    return f
+
+
+@pytest.mark.parametrize("like", LIKE.values(), ids=LIKE)
+def test_what_is_made_alike_can_be_written_into(like):
+    f, x = writing(like), np.array([1.0, 2.0, 3.0])
+    grad = tape.func.grad(f)
+    assert grad(tape.tensor(x)).tolist() == [3.0, 5.0, 7.0]
+    assert tape.func.jvp(f, (tape.tensor(x),), (tape.ones(3),))[1].item() == 15.0
+    assert tape.func.hessian(f)(tape.tensor(x)).tolist() == np.diag([2.0, 2.0, 2.0]).tolist()
+    compiled = tape.compile(grad)
+    for at in (x, x + 1.0):
+        np.testing.assert_array_equal(compiled(at), 2 * at + 1)
+    assert compiled.statistics().eager == 0
+
+
+@pytest.mark.parametrize("like", [like for name, like in LIKE.items() if name != "full_like, of a tensor"])
+def test_what_is_made_alike_has_lanes(like):
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    np.testing.assert_array_equal(tape.vmap(tape.func.grad(writing(like)))(tape.tensor(x)), 2 * x + 1)
+
+
+def test_a_number_with_a_history_fills():
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    z = np.full_like(tape.ones(3), x[1])
+    z.sum().backward()
+    assert (z.tolist(), x.grad.tolist()) == ([2.0, 2.0, 2.0], [0.0, 3.0])
+    assert np.full_like(x, 7, dtype=int).tolist() == [7, 7]
+    assert not np.zeros_like(x).requires_grad
+    with pytest.warns(UserWarning, match=r"np\.zeros_like\(x\), tape\.stack\): an array, such as np\.zeros gives"):
+        np.zeros(2)[0] = x[0]
+
+
 def test_facts_about_a_tensor():
     x = tape.tensor(A, requires_grad=True)
     assert (np.shape(x), np.ndim(x), np.size(x), np.result_type(x, np.float32)) == ((2, 3), 2, 6, np.float64)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: np.shape(x)[0],
+        lambda x: np.ndim(x),
+        lambda x: np.size(x, 0),
+        lambda x: np.iscomplexobj(x),
+        lambda x: np.result_type(x, np.float32) == x.dtype,
+    ],
+)
+def test_facts_read_no_number(ask):
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    compiled = tape.compile(lambda x: x * int(ask(x)))
+    for at in (x, x + 1.0):
+        np.testing.assert_array_equal(compiled(at), at * int(ask(x)))
+    (program,) = compiled.statistics().programs
+    assert program.guards == 0
+    np.testing.assert_array_equal(tape.vmap(lambda x: x * int(ask(x)))(tape.tensor(x)), x * int(ask(x[0])))
 
 
 @pytest.mark.parametrize(

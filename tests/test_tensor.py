@@ -253,6 +253,14 @@ def test_deepcopy_of_a_leaf():
     assert (x.tolist(), x.grad.tolist()) == ([1.0], [2.0])
 
 
+def test_numpys_transpose_is_permute():
+    x = tape.zeros(2, 3, 4)
+    for call in (x.transpose, lambda *axes: tape.transpose(x, *axes), x.swapaxes):
+        with pytest.raises(TypeError, match=r"exchanges two(.|\n)*got 3: \(2, 0, 1\)(.|\n)*\.permute\(2, 0, 1\)"):
+            call(2, 0, 1)
+    assert x.transpose((2, 0, 1)).shape == x.permute(2, 0, 1).shape == np.transpose(x, (2, 0, 1)).shape == (4, 2, 3)
+
+
 def test_shapes_in_both_spellings():
     x = tape.arange(24.0).reshape(2, 3, 4)
     assert x.view(6, -1).shape == x.reshape((6, 4)).shape == (6, 4)

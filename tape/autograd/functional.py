@@ -47,7 +47,7 @@ def vjp(
     call.run()
     weights = call.vector(v, call.outputs, call.many_outputs, "the user-provided function returns")
     found = call.gradients(call.outputs, weights, create=create_graph)
-    return call.give_outputs(), call.give(call.filled(found, call.new, "The output"), call.many_inputs)
+    return call.give_outputs(), call.give(call.by_input(found), call.many_inputs)
 
 
 def jvp(
@@ -69,7 +69,7 @@ def jvp(
     call.outputs = [z for z, _ in pairs]
     call.check_used()
     found = [z_dot for _, z_dot in pairs]
-    return call.give_outputs(), call.give(call.filled(found, call.outputs, "output"), call.many_outputs)
+    return call.give_outputs(), call.give(call.by_output(found), call.many_outputs)
 
 
 def vhp(
@@ -89,7 +89,7 @@ def vhp(
     call.run()
     slopes = call.slopes()
     found = call.gradients(slopes, weights, create=create_graph)
-    return call.give_outputs(), call.give(call.filled(found, call.new, "The jacobian"), call.many_inputs)
+    return call.give_outputs(), call.give(call.by_input(found, of_jacobian=True), call.many_inputs)
 
 
 def hvp(
@@ -112,7 +112,7 @@ def hvp(
     call.slopes(needed=strict)
     moved = [z_dot for _, z_dot in pairs if z_dot is not None]
     found = call.gradients(moved, [ones(z_dot) for z_dot in moved], create=create_graph)
-    return call.give_outputs(), call.give(call.filled(found, call.new, "The jacobian"), call.many_inputs)
+    return call.give_outputs(), call.give(call.by_input(found, of_jacobian=True), call.many_inputs)
 
 
 def jacobian(

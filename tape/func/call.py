@@ -124,13 +124,24 @@ class Call:
             if key(primal if primal._node is True else primal._node) not in reached:
                 raise self.independent("The output", f"input {i}")
 
-    def filled(self, found: Sequence[Tensor | None], refs: Sequence[Tensor], what: str) -> list[Tensor]:
+    def by_input(self, found: Sequence[Tensor | None], of_jacobian: bool = False) -> list[Tensor]:
+        """A derivative of the output, or of the jacobian, for each input."""
+        what, derivative = ("The jacobian", "hessian") if of_jacobian else ("The output", "jacobian")
+        return self._filled(found, self.new, derivative, lambda i: (what, f"input {i}"))
+
+    def by_output(self, found: Sequence[Tensor | None]) -> list[Tensor]:
+        """A derivative for each output."""
+        return self._filled(found, self.outputs, "jacobian", lambda i: (f"Output {i}", "the inputs"))
+
+    def _filled(
+        self, found: Sequence[Tensor | None], refs: Sequence[Tensor], derivative: str,
+        what_of: Callable[[int], tuple[str, str]],
+    ) -> list[Tensor]:  # fmt: skip
         """Results with zeros for what is independent, which strict mode refuses."""
         for i, g in enumerate(found if self.strict else ()):
             if g is None:
-                raise self.independent(*((f"Output {i}", "the inputs") if what == "output" else (what, f"input {i}")))
+                raise self.independent(*what_of(i))
             if self.create and not requires_grad(g):
-                derivative = "hessian" if what == "The jacobian" else "jacobian"
                 raise RuntimeError(
                     f"{self.name}: the {derivative} of the user-provided function is independent of input {i}. Result "
                     f"{i} cannot be differentiated.\nThis is not allowed in strict mode when create_graph=True; use "
