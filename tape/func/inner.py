@@ -53,7 +53,7 @@ class Inner:
     def _new(self, x: Tensor) -> Tensor:
         if isinstance(x, Layer):
             return x.over(self._new)
-        if self.recording and x._node is not None:
+        if self.recording and x._node is not None and x._spec.inexact:
             return ops.reshape(x, shape=x._spec.shape)
         return self.leaf(x._data)
 
