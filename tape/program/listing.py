@@ -127,6 +127,11 @@ def number_of(constant: Any) -> Any:
     return constant if isinstance(constant, (int, float, np.floating, np.bool_)) else None
 
 
+def narrower(listing: Listing) -> bool:
+    """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
+    return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
+
+
 def op_number(code: int) -> Op:
     """The op of an opcode."""
     if code >= len(OPS):
