@@ -187,6 +187,7 @@ MOVING = {
     "vector and matrix": (lambda x: x[0] @ x.T, A),
     "matrix and vector": (lambda x: x @ x[0], A),
     "vectors": (lambda x: x[0] @ x[1], A),
+    "tensordot": (lambda x: np.tensordot(x, x, axes=((1,), (1,))), A),
     "stack of matrices": (lambda x: np.stack([x, x + 1]) @ x.T, A),
     "constant of its own": (lambda x: x * np.linspace(0, 1, 3), A),
     "whole numbers of its own": (lambda x: tape.where(x > np.arange(3), x * np.arange(3), 0.5), A),

@@ -16,7 +16,7 @@ from ..location import in_library
 from .conditions import Entry
 from .display import counted
 from .eager import run_eagerly
-from .listing import Listing, narrower
+from .listing import narrower
 from .outside import Outside
 from .program import GuardMissed, Program
 from .recording import Recorded, record_call
