@@ -68,6 +68,17 @@ def test_a_held_array_is_read_anew():
     assert_array_equal(program(np.ones(3)), [5, 5, 5])
 
 
+@pytest.mark.parametrize("dtype", [float, int])
+def test_a_read_only_view_of_what_somebody_holds_is_read_anew(dtype):
+    w = np.ones(3, dtype)
+    view = np.broadcast_to(w, (2, 3))
+    program = record(lambda x: x * view, np.ones((2, 3)))
+    w[:] = 5
+    assert_array_equal(program(np.ones((2, 3))), np.full((2, 3), 5))
+    with pytest.raises(tape.program.NotNative, match="from outside"):
+        program.njit()
+
+
 def test_a_constant_array_is_computed_with_once():
     program = record(lambda x: x + (tape.tensor([1.0, 2.0]) * 3).sin().sum(), np.ones(3))
     assert len(program) == 3

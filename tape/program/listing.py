@@ -116,8 +116,14 @@ class Listing:
 
 
 def is_fixed(constant: Any) -> bool:
-    """Whether a constant is a value of its own rather than somebody's memory."""
-    return not hasattr(constant, "_spec") and (not isinstance(constant, np.ndarray) or not constant.flags.writeable)
+    """Whether a constant is a value of its own rather than somebody's memory; a read-only view may be of such."""
+    if hasattr(constant, "_spec"):
+        return False
+    while isinstance(constant, np.ndarray):
+        if constant.flags.writeable:
+            return False
+        constant = constant.base
+    return True
 
 
 def number_of(constant: Any) -> Any:

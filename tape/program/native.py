@@ -134,13 +134,10 @@ def njit(program: Program) -> Any:
     >>> numba.njit(lambda x: norm(x) + 1)(np.array([3.0, 4.0]))
     6.0
     """
-    found = program.__dict__.get("_native")
-    if found is None:
+    if program._native is None:
         with _lock:
-            found = program.__dict__.get("_native")
-            if found is None:
-                found = program.__dict__["_native"] = _made(program)
-    return found
+            program._native = program._native or _made(program)
+    return program._native
 
 
 def _made(program: Program) -> Any:

@@ -137,7 +137,7 @@ def merge(listing: Listing) -> Listing:
 def frozen(value: Any) -> Any:
     """A value that nobody can change."""
     if isinstance(value, np.ndarray):
-        value = value.view()
+        value = value if value.base is None else value.copy()
         value.flags.writeable = False
     return value
 

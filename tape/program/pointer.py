@@ -26,7 +26,7 @@ def low_level_callable(program: Program) -> Any:
 
     >>> import scipy.integrate, tape
     >>> square = tape.record(lambda x: x * x, 1.0).low_level_callable()
-    >>> round(scipy.integrate.quad(square, 0, 1)[0], 6)
+    >>> print(f"{scipy.integrate.quad(square, 0, 1)[0]:.6f}")
     0.333333
     """
     import numba

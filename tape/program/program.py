@@ -102,6 +102,7 @@ class Program(Display):
         self._derived: dict[Any, Program] = {}
         self._still: dict[tuple[bool, ...], frozenset[int]] = {}
         self._shortcut = Shortcut()
+        self._native: Any = None
 
     @cached_property
     def listing(self) -> Listing:

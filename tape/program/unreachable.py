@@ -27,8 +27,10 @@ def settle_constants(trace: Trace) -> None:
     where = [i for i, c in enumerate(constants) if type(c) in KINDS and not (isinstance(c, Tensor) and c._node)]
     for i in _unreachable(trace, where) if where else ():
         constants[i] = value_in(constants[i])
-        if isinstance(constants[i], np.ndarray):
-            constants[i].flags.writeable = False
+        array = constants[i]
+        while isinstance(array, np.ndarray):
+            array.flags.writeable = False
+            array = array.base
 
 
 def _unreachable(trace: Trace, where: list[int]) -> list[int]:
