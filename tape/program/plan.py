@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..jit.regions import BITS, BLOCK, BROUGHT, DATA, WORK
+from ..jit.regions import ALIGN, BITS, BLOCK, BROUGHT, DATA, WORK
 from ..jit.state import STORE
 from ..spec import Spec
 from .frames import WORD, Caller
-from .kernels import ALIGN, Compiled
+from .kernels import Compiled
 from .listing import is_fixed
 from .moving import moves_of, sums_of
 from .program import Program
@@ -61,7 +61,7 @@ class Plan:
         self.template: list[int] = []
         self.addresses: list[tuple[int, int, int]] = []
         self.steps: list[tuple[int, int]] = []
-        self.pinned: list[Any] = [self.replay]
+        self.pinned: list[np.ndarray] = []
         self.places: dict[int, Place] = {}
         self._free = self._workspace = 0
         self.numbers: dict[int, Place] = {}
