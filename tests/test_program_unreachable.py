@@ -75,7 +75,7 @@ def test_a_read_only_view_of_what_somebody_holds_is_read_anew(dtype):
     program = record(lambda x: x * view, np.ones((2, 3)))
     w[:] = 5
     assert_array_equal(program(np.ones((2, 3))), np.full((2, 3), 5))
-    with pytest.raises(tape.program.NotNative, match="from outside|by NumPy"):
+    with pytest.raises(tape.program.NotNative, match=r"from outside|by NumPy"):
         program.njit()
 
 
