@@ -169,7 +169,7 @@ def test_results_that_no_kernel_makes():
     assert record(lambda x: (x, x > 0), np.float32(2)).njit()(np.float32(-1)) == (-1, False)
 
 
-A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4).copy()
 MOVING = {
     "sum": (lambda x: x.sum(), A),
     "sum along an axis": (lambda x: x.sum(0), A),

@@ -121,7 +121,7 @@ class Plan:
         if not is_fixed(constant):
             raise NotNative(
                 f"it reads {described(constant)} from outside of the function, which may change; make it an argument"
-                + (", or set its flags.writeable to False" if isinstance(constant, np.ndarray) else "")
+                + (", or a copy whose flags.writeable is False" if isinstance(constant, np.ndarray) else "")
             )
         return self.pin(np.asarray(constant, dtype=self.spec(k).dtype))
 
