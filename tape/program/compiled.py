@@ -9,8 +9,6 @@ import warnings
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-
 from ..level import Layer
 from ..location import in_library
 from .conditions import Entry
