@@ -71,7 +71,7 @@ def _product(name: str, x_ndim: int, y_ndim: int, doc: str, *cases: Any):  # typ
         return np.matmul(x, y)
 
     return general(
-        name, forward, _matmul_x, _matmul_y, batch=matrices(x_ndim, y_ndim),
+        name, forward, _matmul_x, _matmul_y, motion="matrix", batch=matrices(x_ndim, y_ndim),
         complex=HOLOMORPHIC, cases=cases_of(*((list(c), {}) for c in cases)), doc=doc,
     )
 

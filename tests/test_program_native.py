@@ -98,8 +98,144 @@ def test_programs_that_need_python_say_so():
     with pytest.raises(NotNative, match=r"inv, recorded at .*test_program_native.py:\d+"):
         record(lambda x: np.linalg.inv(x), np.eye(2)).njit()
     w = np.ones(2)
-    with pytest.raises(NotNative, match="from outside"):
+    with pytest.raises(NotNative, match=r"array float64\[2\] from outside .* flags.writeable"):
         record(lambda x: x * w, np.ones(2)).njit()
+    with pytest.raises(NotNative, match="returns a str"):
+        record(lambda x: (x * 2, "name"), np.ones(2)).njit()
+
+
+def test_a_program_is_compiled_once():
+    program = record(lambda x: x * 2, 1.0)
+    assert program.njit() is program.njit()
+
+
+@pytest.mark.parametrize("seen", [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_guards_compare_as_replays_do(seen, dtype):
+    program = record(lambda x: x + np.copysign(dtype(1), float(x)), dtype(seen))
+    made = program.njit()
+    for x in map(dtype, (np.inf, -np.inf, np.nan, -np.nan, 0.0, -0.0, 1.5, 1.25)):
+        try:
+            expected = program(x)
+        except tape.program.GuardMissed:
+            with pytest.raises(RuntimeError, match="recorded list holds only while"):
+                made(x)
+        else:
+            assert_array_equal(made(x), expected)
+
+
+def test_guards_of_arrays():
+    made = record(lambda x: x[x > 0].sum(), np.array([1.0, -2.0, 3.0])).njit()
+    assert made(np.array([2.0, -1.0, 4.0])) == 6
+    with pytest.raises(RuntimeError, match=r"holds only while .* gives array\(\[ True, False,  True\]\) at"):
+        made(np.array([2.0, 1.0, 4.0]))
+
+
+def test_which_guard_missed():
+    def f(x):
+        for k in range(300):
+            x = np.sin(x) + 2 if x > -k else x * 2
+        return x if x < 2.95 else -x
+
+    program = record(f, 0.5)
+    made = program.njit()
+    assert_allclose(made(0.25), program(0.25))
+    with pytest.raises(RuntimeError, match=r"only while bool\(\) gives True at .* in f: x = "):
+        made(-np.inf)
+
+
+def test_results_are_the_callers_own():
+    a = np.zeros(3)
+    for f in (lambda x: x, lambda x: x.reshape(3), lambda x: x * 1):
+        z = record(f, a).njit()(a)
+        z[0] = 9
+        assert a[0] == 0
+    y, z = record(lambda x: (x * 2, x * 2), a).njit()(a)
+    y[0] = 7
+    assert z[0] == 0
+    y, z = record(lambda x: [x * 2] * 2, a).njit()(a)
+    y[0] = 7
+    assert z[0] == 0
+
+
+def test_results_that_no_kernel_makes():
+    assert record(lambda x: x, 2.0).njit()(3.0) == 3.0
+    assert record(lambda x: 3.0, 2.0).njit()(2.0) == 3.0
+    assert record(lambda x: np.inf, 2.0).njit()(2.0) == np.inf
+    z, name, w = record(lambda x: (x, None, np.arange(2)), np.float32(2)).njit()(np.float32(5))
+    assert (z, name) == (5, None)
+    assert_array_equal(w, [0, 1])
+    assert record(lambda x: (x * 2,), 2.0).njit()(3.0) == (6.0,)
+    assert record(lambda x: (x, x > 0), np.float32(2)).njit()(np.float32(-1)) == (-1, False)
+
+
+A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4).copy()
+MOVING = {
+    "sum": (lambda x: x.sum(), A),
+    "sum along an axis": (lambda x: x.sum(0), A),
+    "mean": (lambda x: x.mean(), A),
+    "mean along an axis": (lambda x: x.mean(axis=1, keepdims=True), A),
+    "slice": (lambda x: x[1:], A),
+    "new axis": (lambda x: (x[:, None] * x).sum(1), A),
+    "fancy": (lambda x: x[np.array([1, 0, 1])], A),
+    "transposed": (lambda x: x.T, A),
+    "turned": (lambda x: np.roll(x[::-1], 1, axis=1), A),
+    "joined": (lambda x: np.concatenate([x, x * 2, x[:1]]), A),
+    "stacked": (lambda x: np.stack([x[0], x[1] + 1]), A),
+    "diagonal": (lambda x: np.trace(x @ x.T), A),
+    "matrices": (lambda x: x @ x.T, A),
+    "vector and matrix": (lambda x: x[0] @ x.T, A),
+    "matrix and vector": (lambda x: x @ x[0], A),
+    "vectors": (lambda x: x[0] @ x[1], A),
+    "tensordot": (lambda x: np.tensordot(x, x, axes=((1,), (1,))), A),
+    "stack of matrices": (lambda x: np.stack([x, x + 1]) @ x.T, A),
+    "constant of its own": (lambda x: x * np.linspace(0, 1, 3), A),
+    "whole numbers of its own": (lambda x: tape.where(x > np.arange(3), x * np.arange(3), 0.5), A),
+    "gradient of a slice": (tape.func.grad(lambda x: (x[1:] ** 2).sum()), A),
+    "gradient of an index": (tape.func.grad(lambda x: (x[np.array([1, 1])] ** 2).sum()), A),
+    "gradient of a product": (tape.func.grad(lambda x: ((x @ B) ** 2).sum()), A),
+    "hessian": (tape.func.hessian(lambda x: (np.sin(x) * x[0]).sum()), A[1]),
+    "jacobian": (tape.func.jacrev(lambda x: np.sin(x) * x[0]), A[1]),
+}
+B.flags.writeable = False
+
+
+HALF = {"sum along an axis", "mean", "transposed", "gradient of an index", "stack of matrices"}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [(n, np.float64) for n in MOVING] + [(n, np.float32) for n in MOVING if n in HALF]
+)
+def test_what_moves_numbers_and_matrix_products(name, dtype):
+    f, given = MOVING[name]
+    program = record(f, given.astype(dtype))
+    made = program.njit()
+    for x in (given.astype(dtype), -given.astype(dtype) / 3):
+        found, expected = made(x), program(x)
+        assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+        assert np.shape(found) == np.shape(expected)
+        assert np.ndim(found) == 0 or found.dtype == expected.dtype
+
+
+def test_signs_of_zeros_move_too():
+    x = np.array([-0.0, 0.0])
+    for f in (lambda x: x[::-1], lambda x: np.concatenate([x, x]), lambda x: x[None]):
+        assert_array_equal(np.signbit(record(f, x).njit()(x)), np.signbit(f(x)))
+
+
+def test_a_c_function_has_no_guards():
+    with pytest.raises(NotNative, match=r"only while bool\(\) gives True(?s:.*)test_program_native(?s:.*)tape.where"):
+        record(lambda x: x * x if x > 0 else -3 * x, 1.0).low_level_callable()
+    chosen = record(lambda x: tape.where(x > 0, x * x, -3 * x), 1.0).low_level_callable()
+    assert_allclose(scipy.integrate.quad(chosen, -1, 1, points=[0])[0], 1.5 + 1 / 3)
+
+
+@pytest.mark.parametrize("f", [lambda x, a: x * a, lambda x: x.sum()])
+def test_a_c_function_counts_its_numbers(f):
+    two = record(f, *((1.0, 2.0) if f.__code__.co_argcount == 2 else (np.ones(2),))).low_level_callable()
+    assert np.isfinite(scipy.integrate.quad(two, 0, 1, args=(2.0,))[0])
+    assert np.isnan(scipy.integrate.quad(two, 0, 1, full_output=1)[0])
+    assert np.isnan(scipy.integrate.quad(two, 0, 1, args=(2.0, 3.0), full_output=1)[0])
 
 
 def test_low_level_callables():

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-I64, I32, F64, F32 = ir.IntType(64), ir.IntType(32), ir.DoubleType(), ir.FloatType()
+I64, I32, I8, F64, F32 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType(), ir.FloatType()
 
 
 def _loader(result: Any, llvm_type: Any, extend: str | None = None) -> Callable[[int], Any]:
@@ -28,11 +28,12 @@ def _loader(result: Any, llvm_type: Any, extend: str | None = None) -> Callable[
     return load
 
 
-def _storer(argument: Any, llvm_type: Any) -> Callable[[int, Any], None]:
+def _storer(argument: Any, llvm_type: Any, narrow: bool = False) -> Callable[[int, Any], None]:
     @intrinsic
     def store(typingctx, address, value):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            builder.store(args[1], builder.inttoptr(args[0], llvm_type.as_pointer()))
+            value = builder.trunc(args[1], llvm_type) if narrow else args[1]
+            builder.store(value, builder.inttoptr(args[0], llvm_type.as_pointer()))
             return context.get_dummy_value()
 
         return types.void(types.int64, argument), codegen
@@ -42,8 +43,11 @@ def _storer(argument: Any, llvm_type: Any) -> Callable[[int, Any], None]:
 
 load_word = _loader(types.int64, I64)
 load_u32 = _loader(types.int64, I32, "zext")
+load_byte = _loader(types.int64, I8, "zext")
 load_f64 = _loader(types.float64, F64)
 load_f32 = _loader(types.float32, F32)
+store_u32 = _storer(types.int64, I32, narrow=True)
+store_byte = _storer(types.int64, I8, narrow=True)
 store_f64 = _storer(types.float64, F64)
 store_f32 = _storer(types.float32, F32)
 

@@ -9,14 +9,12 @@ import warnings
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-
 from ..level import Layer
 from ..location import in_library
 from .conditions import Entry
 from .display import counted
 from .eager import run_eagerly
-from .listing import Listing
+from .listing import narrower
 from .outside import Outside
 from .program import GuardMissed, Program
 from .recording import Recorded, record_call
@@ -276,11 +274,6 @@ class CompiledFunction:
 def kinds_of(call: Call) -> list[type]:
     """The types of what varies in a call."""
     return [type(x) for x in call.given]
-
-
-def narrower(listing: Listing) -> bool:
-    """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
-    return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
 
 
 def compile(

@@ -10,10 +10,9 @@ import numpy as np
 
 from ops import REGISTRY
 
+from ..jit.regions import ALIGN
 from .groups import Group
 from .layout import Layout
-
-ALIGN = 64
 
 
 def _jit(room: str) -> Any:

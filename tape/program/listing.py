@@ -116,8 +116,14 @@ class Listing:
 
 
 def is_fixed(constant: Any) -> bool:
-    """Whether a constant is a value of its own rather than somebody's memory."""
-    return not hasattr(constant, "_spec") and (not isinstance(constant, np.ndarray) or not constant.flags.writeable)
+    """Whether a constant is a value of its own rather than somebody's memory; a read-only view may be of such."""
+    if hasattr(constant, "_spec"):
+        return False
+    while isinstance(constant, np.ndarray):
+        if constant.flags.writeable:
+            return False
+        constant = constant.base
+    return True
 
 
 def number_of(constant: Any) -> Any:
@@ -125,6 +131,11 @@ def number_of(constant: Any) -> Any:
     if isinstance(constant, np.ndarray) and constant.size == 1 and is_fixed(constant):
         constant = constant.reshape(-1)[0]
     return constant if isinstance(constant, (int, float, np.floating, np.bool_)) else None
+
+
+def narrower(listing: Listing) -> bool:
+    """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
+    return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
 
 
 def op_number(code: int) -> Op:

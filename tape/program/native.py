@@ -1,182 +1,163 @@
-"""Programs within the user's own jitted code, and behind C function pointers.
+"""Programs within the user's own jitted code.
 
-A program whose steps are all kernels needs no Python.  For such a program a small function in
-Numba's Python is written, which fills the kernels' tables and calls them; it can be called from any
-``@numba.njit`` function, without the GIL.
+A program whose steps are all kernels needs no Python.  For such a program a small function in Numba's Python is
+written, which checks the arguments, runs the program's plan (see `tape.program.plan`) and gives its results; it can be
+called from any ``@numba.njit`` function, without the GIL.
 """
 
 from __future__ import annotations
 
 import linecache
+import threading
 from typing import Any
 
 import numpy as np
 
+from ..jit.regions import BROUGHT
 from ..spec import Spec
-from .frames import WORD, Caller
-from .kernels import ALIGN, Compiled
-from .listing import is_fixed, number_of
-from .program import Program
-from .replay import KernelStep, NumPyStep, Replay
-from .tiers import OPTIMISED
+from .plan import NotNative, Place, Plan
+from .program import Program, shown
+from .recording import Place as Output
 
 _pinned: list[Any] = []
-"""The machine code whose address is part of somebody's jitted code: it must never go away."""
+"""The plans and machine code whose addresses are part of somebody's jitted code: they must never go away."""
 
 
-class NotNative(TypeError):
-    """A program needs Python, or its arguments or results are none that a jitted function can have."""
+_lock = threading.RLock()
 
 
-class _Block:
-    """One allocation for all that a kernel needs for itself: how many words, and where what is in it."""
+class NativeGuardMissed(RuntimeError):
+    """A guard did not hold where a program was called from jitted code."""
 
-    def __init__(self, itemsize: int):
-        self.words, self._per_word = 0, WORD // itemsize
+    def __init__(self, program: int, index: int):
+        super().__init__(program, index)
+        self.program, self.index = program, index
 
-    def take(self, count: int, size: int = WORD) -> int:
-        """The first word of some more room."""
-        first = self.words
-        self.words += -(-count * size // WORD)
-        return first
-
-    def item(self, word: int) -> int:
-        """The same place in numbers of the kernel's kind."""
-        return word * self._per_word
+    def __str__(self) -> str:
+        guard = _pinned[self.program].program.guards[self.index]
+        return (
+            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)} at {guard.location}.\n"
+            "Choose with tape.where(), which is part of the list, or call tape.compile(f) from Python."
+        )
 
 
-class _Writer:
-    """Writes the function: arguments a0, a1, …; values v0, v1, … by record."""
+def _source(plan: Plan, number: int, results: list[str], single: bool) -> str:
+    """The function: arguments a0, a1, …; results z0, z1, …; the block, and views of it by dtype."""
+    arguments = [(i, spec) for i, spec in enumerate(plan.arguments) if spec.ndim]
+    made = [(i, plan.spec(k)) for i, k in enumerate(plan.outputs)]
+    dtypes = {plan.arguments[i].dtype for i in plan.numbers} | {spec.dtype for _, spec in made if not spec.ndim}
+    first, names = BROUGHT + len(plan.arguments), ", ".join(f"a{i}" for i in range(len(plan.arguments)))
 
-    def __init__(self, program: Program):
-        self.program, self.listing = program, program.listing
-        self.replay = Replay(self.listing, OPTIMISED, threads=1)
-        self.lines: list[str] = []
-        self.known: dict[int, str] = {}
-        self.alive: list[str] = []
-        self.arrays: dict[str, np.ndarray] = {}
+    def memory(spec: Spec, place: Place) -> str:
+        return f"as_{spec.dtype}[{(plan.data + place.offset) // spec.dtype.itemsize}]"
 
-    def source(self, name: str) -> str:
-        listing, specs = self.listing, self.program.input_specs
-        for i, spec in enumerate(specs):
-            self._argument(i, spec)
-        for k, number in self.replay.inputs:
-            self.known[k] = f"a{number}"
-        for k, constant in self.replay.constants:
-            if not is_fixed(constant):
-                raise NotNative("it reads arrays or tensors from outside of the function; make them arguments")
-            if isinstance(constant, np.ndarray):
-                self.known[k] = f"k{k}"
-                self.arrays[f"k{k}"] = np.ascontiguousarray(constant)
-        for j, step in enumerate(self.replay.steps):
-            if isinstance(step, NumPyStep):
-                location = listing.location(step.row)
-                raise NotNative(f"{step.op.name}, recorded at {location}, is evaluated by NumPy, which needs Python")
-            self._kernel(j, step)
-        self._guards()
-        results = ", ".join(self._value(k) for k in self.replay.outputs[: self.program.count])
-        self.lines.append(f"keep(({', '.join(self.alive)},))")
-        self.lines.append(f"return {results}" if self.program.count == 1 else f"return ({results},)")
-        arguments = ", ".join(f"a{i}" for i in range(len(specs)))
-        return f"def {name}({arguments}):\n" + "".join(f"    {line}\n" for line in self.lines)
-
-    def _argument(self, i: int, spec: Spec) -> None:
+    lines = []
+    for i, spec in arguments:
+        lines += [
+            f"if a{i}.shape != {spec.shape}:",
+            f"    raise ValueError('argument {i} of the program must have shape {spec.shape}')",
+            f"a{i} = np.ascontiguousarray(a{i})",
+        ]
+    lines.append(f"block = np.empty({plan.words}, np.int64)")
+    lines += [f"as_{dtype} = block.view(np.{_name(dtype)})" for dtype in sorted(dtypes, key=str)]
+    lines += [f"block[{BROUGHT + i}] = a{i}.ctypes.data" for i, _ in arguments]
+    lines += [f"{memory(plan.arguments[i], place)} = a{i}" for i, place in plan.numbers.items()]
+    for i, spec in made:
         if spec.ndim:
-            self.lines.append(f"if a{i}.shape != {spec.shape}:")
-            self.lines.append(f"    raise ValueError('argument {i} of the program must have shape {spec.shape}')")
-            self.lines.append(f"a{i} = np.ascontiguousarray(a{i})")
-            self.alive.append(f"a{i}")
+            lines += [
+                f"z{i} = np.empty({spec.shape}, np.{_name(spec.dtype)})",
+                f"block[{first + i}] = z{i}.ctypes.data",
+            ]
+    lines.append(f"missed = run(block.ctypes.data, {plan.address})")
+    if plan.program.guards:
+        lines += ["if missed >= 0:", f"    raise NativeGuardMissed({number}, missed)"]
+    lines += [f"z{i} = {memory(spec, plan.results[i])}" for i, spec in made if not spec.ndim]
+    lines.append(f"keep(({', '.join([f'a{i}' for i, _ in arguments] + ['block'])},))")
+    lines.append(f"return {results[0]}" if single else f"return ({''.join(f'{z}, ' for z in results)})")
+    return f"def program({names}):\n" + "".join(f"    {line}\n" for line in lines)
 
-    def _value(self, k: int) -> str:
-        if k in self.known:
-            return self.known[k]
-        return repr(float(number_of(dict(self.replay.constants)[k])))
 
-    def _kernel(self, j: int, step: KernelStep) -> None:
-        assert isinstance(step.caller, Caller)
-        assert isinstance(step.kernel, Compiled)
-        layout, kernel, say = step.caller.layout, step.kernel, self.lines.append
-        head, _ = kernel.head()
-        real = f"np.float{8 * layout.dtype.itemsize}"
-        block = _Block(layout.dtype.itemsize)
-        table = block.take(len(head) + layout.addresses)
-        step_at, numbers = block.take(2), block.take(len(layout.numbers), layout.dtype.itemsize)
-        alone = all(not shape for *_, shape in layout.small)
-        small = block.take(layout.small_size, layout.dtype.itemsize) if alone else 0
-        work = block.take(kernel.workspace_bytes + ALIGN, 1)
-        say(f"t{j} = np.empty({block.words}, np.int64)")
-        say(f"r{j} = t{j}.view({real})")
-        say(f"p{j} = t{j}.ctypes.data")
-        for i, k in enumerate(layout.numbers):
-            say(f"r{j}[{block.item(numbers) + i}] = {self._value(k)}")
-        head[3] = f"(p{j} + {WORD * work + ALIGN - 1}) // {ALIGN} * {ALIGN}"  # type: ignore[call-overload]
-        words = [*map(str, head), f"p{j} + {WORD * numbers}"]
-        for i, (k, spec) in enumerate(layout.arrays):
-            value, found = self._value(k), self.listing.spec_of(k)
-            if found is not spec or not found.ndim:
-                say(f"b{j}_{i} = np.broadcast_to(np.asarray({value}, np.{spec.dtype}), {spec.shape}).copy()")
-                value = f"b{j}_{i}"
-                self.alive.append(value)
-            words.append(f"{value}.ctypes.data")
-        if alone:
-            words.append(f"p{j} + {WORD * small}")
+def _name(dtype: np.dtype[Any]) -> str:
+    return "bool_" if dtype.kind == "b" else dtype.name
+
+
+def _results(program: Program) -> tuple[list[int], list[str], dict[str, Any], bool]:
+    """Positions of what is computed; each result's expression; constants by name; whether it is one result alone."""
+    rows = program.listing.outputs[: program.count].tolist()
+    if program.results is None:
+        return rows, [f"z{i}" for i in range(len(rows))], {}, len(rows) == 1
+    outputs: list[int] = []
+    results: list[str] = []
+    constants: dict[str, Any] = {}
+    for x in program.results.leaves:
+        if isinstance(x, Output):
+            results.append(f"z{len(outputs)}")
+            outputs.append(rows[x.number])
+        elif x is None or isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
+            name = f"c{len(constants)}"
+            results.append(f"{name}.copy()" if isinstance(x, np.ndarray) else name)
+            constants[name] = x
         else:
-            say(f"s{j} = np.empty({layout.small_size}, {real})")
-            words.append(f"s{j}.ctypes.data")
-            self.alive.append(f"s{j}")
-        for t, spec in layout.large:
-            say(f"l{j}_{t} = np.empty({spec.shape}, np.{spec.dtype})")
-            self.known[step.makes[t]] = f"l{j}_{t}[()]" if not spec.ndim else f"l{j}_{t}"
-            words.append(f"l{j}_{t}.ctypes.data")
-            self.alive.append(f"l{j}_{t}")
-        for i, word in enumerate(words):
-            say(f"t{j}[{table + i}] = {word}")
-        say(f"t{j}[{step_at + 1}] = p{j} + {WORD * table}")
-        say(f"call({kernel.address}, p{j} + {WORD * step_at})")
-        self.alive += [f"t{j}", f"r{j}"]
-        for t, start, size, shape in layout.small:
-            k = step.makes[t]
-            one = f"r{j}[{block.item(small) + start}]" if alone else f"s{j}[{start}]"
-            say(f"v{k} = {f's{j}[{start}:{start + size}].reshape({shape})' if shape else one}")
-            self.known[k] = f"v{k}"
+            raise NotNative(f"it returns a {type(x).__name__}; jitted code can have arrays and numbers")
+    return outputs, results, constants, program.results.structure.container is None
 
-    def _guards(self) -> None:
-        for guard, k in zip(self.program.guards, self.replay.outputs[self.program.count :]):
-            if np.size(guard.seen) != 1:
-                raise NotNative(f"it depends on an array that Python was told at {guard.location}")
-            seen = np.asarray(guard.seen).item()
-            self.lines.append(f"if {self._value(k)} != {seen!r}:")
-            message = f"the recorded list holds only while {guard.what} gives {seen!r} at {guard.location}"
-            self.lines.append(f"    raise RuntimeError({message!r})")
+
+def _type(i: int, spec: Spec) -> Any:
+    """Numba's type of an argument."""
+    import numba
+
+    try:
+        kind = numba.from_dtype(spec.dtype)
+    except numba.errors.NumbaNotImplementedError:
+        raise NotNative(f"argument {i} is of {spec.dtype} numbers, which Numba does not know") from None
+    return numba.types.Array(kind, spec.ndim, "A") if spec.ndim else kind
 
 
 def njit(program: Program) -> Any:
-    """A program as a function that the user's jitted code can call.
+    """The program as a function that your own ``@numba.njit`` code can call, without the GIL.
 
-    It takes the arrays and floats of the arguments in order and gives one result or a tuple of them.
+    It takes the arrays and numbers among the arguments in order, and gives what the function gave: one result,
+    or a tuple of all of them.  Results are the caller's own.  It is made once for a program.
+
+    What can be called so: elementwise functions of float64 and float32 numbers, truth values, sums and means, whatever
+    moves numbers (indexing, reshaping, joining), and matrix products, which are meant for small matrices.
+    What cannot: other decompositions of matrices, sorting, running sums, products and extremes along axes, complex
+    numbers, arithmetic of integers, and reading arrays or tensors from outside of the function, which may change.
+
+    Where a guard does not hold, as where another branch would have been taken, it raises RuntimeError.
 
     Raises:
-        NotNative: if the program needs Python.
+        NotNative: if the program needs Python; it says what for, and on which line.
+
+    >>> import numba, numpy as np, tape
+    >>> norm = tape.record(lambda x: np.sqrt((x * x).sum()), np.ones(2)).njit()
+    >>> numba.njit(lambda x: norm(x) + 1)(np.array([3.0, 4.0]))
+    6.0
     """
+    if program._native is None:
+        with _lock:
+            program._native = program._native or _made(program)
+    return program._native
+
+
+def _made(program: Program) -> Any:
     import numba
 
-    from ..jit.address import call
-
     try:
-        writer = _Writer(program)
-        source = writer.source("program")
+        outputs, results, constants, single = _results(program)
+        types = tuple([_type(i, spec) for i, spec in enumerate(program.input_specs)])
+        plan = Plan(program, outputs)
     except NotNative as reason:
         raise NotNative(f"the program cannot be called from jitted code: {reason}") from None
-    types = [
-        numba.types.Array(numba.from_dtype(s.dtype), s.ndim, "A") if s.ndim else numba.from_dtype(s.dtype)
-        for s in program.input_specs
-    ]
-    file = f"<program {id(writer)}>"
+    source = _source(plan, len(_pinned), results, single)
+    file = f"<program {id(plan)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
-    space: dict[str, Any] = {"np": np, "call": call, "keep": _keep(numba), **writer.arrays}
+    space: dict[str, Any] = {"np": np, "run": plan.linked.run, "keep": _keep(numba), **constants}
+    space["NativeGuardMissed"] = NativeGuardMissed
     exec(compile(source, file, "exec"), space)
-    made = numba.njit(tuple(types), nogil=True, error_model="numpy")(space["program"])
-    _pinned.append((writer, made))
+    _pinned.append(plan)
+    made = numba.njit(types, nogil=True, error_model="numpy")(space["program"])
+    _pinned.append(made)
     return made
 
 
@@ -185,38 +166,4 @@ def _keep(numba: Any) -> Any:
     return numba.njit(lambda things: None)
 
 
-def low_level_callable(program: Program) -> Any:
-    """A program of floats, or of one vector, that gives a float, as a `scipy.LowLevelCallable`.
-
-    Its signature is ``double (double)`` for one float, else ``double (int, double *)``.
-    """
-    import numba
-    import scipy
-
-    specs, types = program.input_specs, numba.types
-    result = program.listing.spec_of(int(program.listing.outputs[0]))
-    if program.count != 1 or result is None or result.ndim or result.dtype != np.float64:
-        raise NotNative("a LowLevelCallable gives one float64 number; this program gives something else")
-    inner = njit(program)
-    numbers = all(s.ndim == 0 and s.dtype == np.float64 for s in specs)
-    if numbers and len(specs) == 1:
-        made = numba.cfunc(types.float64(types.float64))(lambda x: inner(x))
-    elif numbers:
-        items = ", ".join(f"x[{i}]" for i in range(len(specs)))
-        space = {"inner": inner, "carray": numba.carray}
-        exec(f"def made(n, x):\n    return inner({items})\n", space)
-        made = numba.cfunc(types.float64(types.intc, types.CPointer(types.float64)))(space["made"])
-    elif len(specs) == 1 and specs[0].ndim == 1 and specs[0].dtype == np.float64:
-        (length,) = specs[0].shape
-        carray = numba.carray
-        made = numba.cfunc(types.float64(types.intc, types.CPointer(types.float64)))(
-            lambda n, x: inner(carray(x, (length,)))
-        )
-    else:
-        raise NotNative("a LowLevelCallable takes float64 numbers, or one vector of them; this program takes others")
-    _pinned.append(made)
-    return scipy.LowLevelCallable(made.ctypes)
-
-
 Program.njit = njit  # type: ignore[attr-defined]
-Program.low_level_callable = low_level_callable  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ from ops import REGISTRY
 from ops.lane import Same
 
 from ..evaluate import forward_of
+from ..spec import spec
 from .listing import Listing, is_fixed, number_of
 from .trace import CONSTANT, INPUT
 
@@ -71,6 +72,50 @@ def fold(listing: Listing) -> Listing:
     return replace(listing, code=code, param=param, constants=constants, args=args, first=first)
 
 
+def widen(listing: Listing) -> Listing:
+    """With constant arrays of integers or truth values in the dtype that NumPy would turn them to, whoever reads them.
+
+    They have lanes then.
+    """
+    narrow = [k for k in np.flatnonzero(listing.code == CONSTANT).tolist() if _is_whole(listing, k)]
+    if not narrow:
+        return listing
+    wanted: dict[int, set[Any]] = {k: set() for k in narrow}
+    for k in np.unique(_readers(listing)[np.isin(listing.args, narrow)]).tolist():
+        for i, j in enumerate(listing.operands(k)):
+            if j in wanted:
+                wanted[j].add(_computed_in(listing, k, i))
+    constants, specs, which = list(listing.constants), list(listing.specs), listing.spec.copy()
+    for k, dtypes in wanted.items():
+        dtype = dtypes.pop() if len(dtypes) == 1 and k not in listing.outputs else None
+        if dtype is not None:
+            constants[listing.param[k]] = frozen(listing.constant(k).astype(dtype))
+            which[k] = len(specs)
+            specs.append(spec(listing.constant(k).shape, dtype))
+    return replace(listing, constants=constants, specs=specs, spec=which)
+
+
+def _is_whole(listing: Listing, k: int) -> bool:
+    constant = listing.constant(k)
+    return isinstance(constant, np.ndarray) and constant.dtype.kind in "iub" and is_fixed(constant)
+
+
+def _readers(listing: Listing) -> np.ndarray:
+    """By place in `args`, the record that has it."""
+    return np.repeat(np.arange(len(listing)), np.diff(listing.first))
+
+
+def _computed_in(listing: Listing, k: int, i: int) -> Any:
+    """The dtype of floating-point numbers that NumPy computes a record in that has lanes, None if there is none."""
+    op, found = listing.op(k), listing.spec_of(k)
+    assert op is not None
+    operands = [listing.spec_of(j) for n, j in enumerate(listing.operands(k)) if n not in op.chooses]
+    if op.lane is None or not op.broadcasts or i in op.chooses or found is None or None in operands:
+        return None
+    dtype = np.result_type(*(x.dtype for x in operands if x is not None))
+    return dtype if dtype.kind == "f" and found.dtype in (dtype, np.bool_) else None
+
+
 def merge(listing: Listing) -> Listing:
     """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x)."""
     n = len(listing)
@@ -92,7 +137,7 @@ def merge(listing: Listing) -> Listing:
 def frozen(value: Any) -> Any:
     """A value that nobody can change."""
     if isinstance(value, np.ndarray):
-        value = value.view()
+        value = value if value.base is None else value.copy()
         value.flags.writeable = False
     return value
 
@@ -117,7 +162,7 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     return left, right, kept, twice, repeats, np.array([op.broadcasts and op.arity == 2 for op in ops])
 
 
-PASSES = (prune, fold, merge, prune)
+PASSES = (prune, fold, widen, merge, prune)
 """In the order in which a program goes through them."""
 
 

@@ -19,6 +19,7 @@ from ..spec import Spec
 from ..tensor import Tensor
 from ..wengert import current
 from . import file
+from .argued import difference, taken
 from .derive import adjoint_of, tangent_of
 from .display import Display
 from .listing import Listing
@@ -101,6 +102,7 @@ class Program(Display):
         self._derived: dict[Any, Program] = {}
         self._still: dict[tuple[bool, ...], frozenset[int]] = {}
         self._shortcut = Shortcut()
+        self._native: Any = None
 
     @cached_property
     def listing(self) -> Listing:
@@ -138,13 +140,12 @@ class Program(Display):
     def general(self, args: Any, kwargs: Any) -> Any:
         """A call that takes the general way, past the entry."""
         call = take_apart(args, kwargs)
-        if call.key != self.key:
-            raise TypeError(
-                f"the program was recorded for arguments {self.key}; got {call.key}.\n"
-                "Record it again with such arguments, or call the function through tape.compile."
-            )
-        results = self.run(call.given)
-        self._shortcut.look(self, call.key, (args, kwargs))
+        given = taken(call, self.key, self.recorded)
+        if given is None:
+            raise TypeError(difference(self.key, call.key))
+        results = self.run(given)
+        if given is call.given:
+            self._shortcut.look(self, call.key, (args, kwargs))
         return results
 
     def run(self, given: Sequence[Any]) -> Any:

@@ -19,6 +19,7 @@ from .signature import rebuilt
 from .surroundings import Surroundings
 from .trace import Trace, Untraceable
 from .traced import Traced, traced
+from .unreachable import settle_constants
 
 
 class Place:
@@ -121,6 +122,7 @@ def record_call(
         trace.check_captured()
         logs = allowed(before, trace)
         around.settle(trace.captured, logs)
+        settle_constants(trace)
         return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs)
     except BaseException:
         before.put_back()
