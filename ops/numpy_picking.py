@@ -11,7 +11,7 @@ from .arithmetic import remainder
 from .comparison import eq, floor_divide, gt, isinf, isnan
 from .core import composite, ready, shape_of
 from .index import getitem, index_add, index_put, take
-from .joining import along, cat, stack
+from .joining import along, cat, stack, unbind
 from .queries import bincount
 from .selection import trunc, where
 from .shape import broadcast_arrays, cast, movedim, ravel, reshape
@@ -54,8 +54,11 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
     Each function is called with all of x.
     """
     x = ready(x)
-    several = isinstance(condlist, (list, tuple)) and (not condlist or not np.isscalar(condlist[0]))
-    conditions = [ready(c) for c in (condlist if several else [condlist])]
+    if not isinstance(condlist, (list, tuple)):
+        condlist = unbind(condlist) if len(shape_of(condlist)) > x.ndim else [condlist]
+    elif len(condlist) and np.isscalar(condlist[0]):
+        condlist = [condlist]
+    conditions = [ready(c) for c in condlist]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ValueError(
             f"piecewise needs {len(conditions)} functions for {len(conditions)} conditions, or one more for everywhere "
@@ -126,10 +129,18 @@ def _joined(arrays: Any, level: int, depth: int, ndim: int) -> Any:
 block = composite("block", _block, numpy=(np.block,))
 
 
+def _plain(obj: Any) -> Any:
+    """Places along an axis as a slice or an array."""
+    if isinstance(obj, slice):
+        return obj
+    places = np.asarray(obj)
+    return places if places.size else places.astype(int)
+
+
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """What is left when some places along an axis, or of the flattened array, are taken out."""
     arr, axis = (ravel(arr), 0) if axis is None else (ready(arr), axis)
-    return take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis=axis)
+    return take(arr, np.delete(np.arange(arr.shape[axis]), _plain(obj)), axis=axis)
 
 
 delete = composite("delete", _delete, numpy=(np.delete,))
@@ -139,7 +150,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values before some places along an axis, or of the flattened array."""
     arr, axis = (ravel(arr), 0) if axis is None else (ready(arr), axis % np.ndim(arr))
     n, values = arr.shape[axis], ready(values)
-    places = np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj, int)
+    places = np.arange(n)[obj] if isinstance(obj, slice) else _plain(obj)
     new = np.where(places < 0, places + n, places)
     if places.size == 1:
         values = reshape(values, shape=(*(1,) * (arr.ndim - values.ndim), *values.shape))

@@ -246,6 +246,34 @@ def test_what_is_made_alike_has_lanes(like):
     np.testing.assert_array_equal(tape.vmap(tape.func.grad(writing(like)))(tape.tensor(x)), 2 * x + 1)
 
 
+def test_places_and_conditions_may_be_tensors():
+    x, a = tape.tensor(A, requires_grad=True), A
+    for f in (
+        lambda x, at, on: np.delete(x, at, axis=1),
+        lambda x, at, on: np.insert(x, at, 7.0, axis=1),
+        lambda x, at, on: np.compress(on[0, 0], x, axis=1),
+        lambda x, at, on: np.piecewise(x, on, [np.exp, np.square]),
+        lambda x, at, on: np.select([on[0], on[1]], [x, 2 * x], -1.0),
+        lambda x, at, on: np.sum(x, axis=0, where=on[0]),
+        lambda x, at, on: np.choose(at % 2, [x[0, 0], x[0, 1]]),
+        lambda x, at, on: np.bincount(at, x[1, :2]),
+    ):
+        at, on = np.array([2, 0]), np.stack([a > 0, a < -0.5])
+        z = f(x, tape.tensor(at), tape.tensor(on))
+        assert z.requires_grad
+        np.testing.assert_allclose(z.detach().numpy(), f(a, at, on))
+    assert np.delete(x, []).shape == (6,)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_one_of_several_operands_is_a_tensor(which):
+    operands = [A, np.array([-1.0, 0.5, 2.0]), np.array([3.0, 1.0, 2.0])]
+    mixed = [tape.tensor(a, requires_grad=True) if k == which else a for k, a in enumerate(operands)]
+    z = np.interp(*mixed)
+    np.testing.assert_allclose(z.detach().numpy(), np.interp(*operands))
+    assert z.requires_grad
+
+
 def test_a_number_with_a_history_fills():
     x = tape.tensor([1.0, 2.0], requires_grad=True)
     z = np.full_like(tape.ones(3), x[1])
