@@ -88,7 +88,7 @@ MODEL = """
         raise KeyError("no such thing")
 
     def unsupported(x):
-        return np.interp(x, [0.0, 1.0], [0.0, 1.0])
+        return np.spacing(x)
 
     def interrupted(x):
         raise KeyboardInterrupt
