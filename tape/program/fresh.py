@@ -28,7 +28,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 SEEDED: dict[str, tuple[str, ...]] = {"random": ("Random",)}
 """These give the same again if they are given a seed.  What NumPy makes without one is noticed (see `chance`)."""
-NAMES = frozenset(name for table in (SOURCES, SEEDED) for names in table.values() for name in names)
+NAMES = frozenset(name for table in (SOURCES, SEEDED) for names in table.values() for name in names) | {"getrandbits"}
+"""What they are called, or call themselves, as `secrets.randbits` does."""
 CALLABLE = (BuiltinMethodType, FunctionType, MethodType, type, type(np.random.default_rng))
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 ENCLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF")
@@ -45,7 +46,9 @@ def is_in(thing: Any, table: dict[str, tuple[str, ...]]) -> bool:
     """Whether something is one of what a table names."""
     if thing is os.environ:
         return table is SOURCES
-    return isinstance(thing, CALLABLE) and thing in members(*(row for row in table.items() if home(row[0])))
+    if not isinstance(thing, CALLABLE) or getattr(thing, "__name__", None) not in NAMES:
+        return False
+    return thing in members(*(row for row in table.items() if home(row[0])))
 
 
 @cache
