@@ -178,22 +178,6 @@ def test_arguments_that_change_together(monkeypatch):
     assert len(fast.programs) <= 5
 
 
-def test_what_is_around_and_new_in_every_call_is_not_looked_at_for_ever():
-    count = 0.0
-
-    def f(x):
-        nonlocal count
-        count += 1
-        return x * count
-
-    fast = compile(f, most_paths=3)
-    with pytest.warns(RuntimeWarning, match="new in every call"):
-        assert [fast(1.0) for _ in range(8)] == [1, 2, 3, 4, 5, 6, 7, 8]
-    around = fast._surroundings
-    assert fast(1.0) == 9
-    assert fast._surroundings is around
-
-
 # What may be compiled, and how.
 
 

@@ -294,3 +294,6 @@ def test_surroundings_that_are_new_in_every_call_are_given_up():
     fast = compile(f, most_paths=3)
     with pytest.warns(RuntimeWarning, match="new in every call"):
         assert [fast(1.0) for _ in range(8)] == [1, 2, 3, 4, 5, 6, 7, 8]
+    around = fast._surroundings
+    assert fast(1.0) == 9
+    assert fast._surroundings is around  # which are not looked at any more

@@ -68,10 +68,11 @@ def _release(runs: Runs, roots: list[int], retain: bool) -> None:
     if retain and not trace.released:
         return
     used = consumed(listing, runs.leads, roots)
-    try:
-        check_not_released(listing, has_history(trace), used)
-    except RuntimeError as error:
-        raise Untraceable(str(error)) from None
+    if trace.released:
+        try:
+            check_not_released(listing, has_history(trace), used)
+        except RuntimeError as error:
+            raise Untraceable(str(error)) from None
     if not retain:
         trace.released.update(used.tolist())
 

@@ -261,8 +261,7 @@ def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
     results = np.array([*outputs, *(g.row for g in trace.guards)], dtype=np.int64)
     return Listing(
         code, first, args, param, columns.spec, columns.line, results, len(trace.inputs), params.table, columns.specs,
-        trace.constants, columns.lines, trace.guards, frozenset(trace.stopped),
-        frozenset(trace.released),
+        trace.constants, columns.lines, trace.guards, frozenset(trace.stopped), frozenset(trace.released),
     )  # fmt: skip
 
 
