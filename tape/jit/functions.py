@@ -10,6 +10,7 @@ from ops import REGISTRY, Op
 from ops.core import OPS
 from ops.lane import Same
 
+from . import prefetch
 from .lines import B, Code, F, has_lane, hexadecimal, result_kind
 from .loop import ALIGNED
 from .platform import target
@@ -216,6 +217,7 @@ class Function(Code):
             self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
             where = f"ptr {pointer}, i32 {item}, {self.types[B]} %mask"
             loaded = self.say(f"call {vector} {name}({where}, {vector} zeroinitializer)")
+            self.prefetch(pointer, item, prefetch.READ)
         else:
             loaded = self.say(f"load {element}, ptr {pointer}, align {item}")
             if width > 1:
@@ -246,6 +248,13 @@ class Function(Code):
         align = 1 if kind == B else self.shared.slot_bytes
         return self.say(f"load {self.types[kind]}, ptr {self.slot(slot, step)}, align {align}")
 
+    def prefetch(self, pointer: str, item: int, purpose: int) -> None:
+        """Ask for what later iterations read or write there."""
+        self.shared.declare(prefetch.DECLARATION)
+        for offset in prefetch.offsets(self.width * item):
+            ahead = self.say(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+            self.lines.append(prefetch.instruction(ahead, purpose))
+
     # Outputs.
 
     def write(self, number: int, memory: int = 0, offset: int = 0) -> None:
@@ -266,6 +275,7 @@ class Function(Code):
                 f"call void @llvm.masked.store.{suffix}.p0({type_} {value}, ptr {pointer}, i32 {align}, "
                 f"{self.types[B]} %mask)"
             )
+            self.prefetch(pointer, align, prefetch.WRITE)
         else:
             self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
 

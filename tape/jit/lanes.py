@@ -17,6 +17,7 @@ from ops import REGISTRY, Op, Symbol
 
 from .emit import REAL, Emitter
 from .platform import target
+from .prefetch import READ, WRITE, prefetch
 from .state import ELEMENTS, MODE, OUT, STORE, SUM, XV, YV, ZV, G
 
 I64 = ir.IntType(64)
@@ -82,8 +83,11 @@ class _Kernel:
             start = out if width > 1 else b.add(out, b.mul(vectors, I64(item * self.width)))
 
             def body(k: Any, emitter: Emitter, value: Any, carried: Any, start: Any = start, width: int = width) -> Any:
-                place = b.inttoptr(b.add(start, b.mul(k, I64(item * width))), emitter.type.as_pointer())
+                address = b.add(start, b.mul(k, I64(item * width)))
+                place = b.inttoptr(address, emitter.type.as_pointer())
                 b.store(value if store else b.fadd(b.load(place, align=item), value), place, align=item)
+                if width > 1:
+                    prefetch(b, address, item * width, WRITE)
 
             self.loop(width, count, inputs, body, None)
 
@@ -144,6 +148,8 @@ class _Kernel:
         return final
 
     def load(self, emitter: Emitter, address: Any) -> Any:
+        if emitter.width > 1:
+            prefetch(self.builder, address, emitter.width * self.bits // 8, READ)
         return self.builder.load(self.builder.inttoptr(address, emitter.type.as_pointer()), align=self.bits // 8)
 
 

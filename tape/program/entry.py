@@ -65,7 +65,8 @@ class _Way:
         self.alive: list[Any] = []
         steps, work = self.replay.steps, 0
         for step in steps:
-            if not isinstance(step, KernelStep) or not isinstance(step.caller, Caller) or step.caller.parts is not None:
+            caller = step.caller if isinstance(step, KernelStep) else None
+            if not isinstance(caller, Caller) or caller.shares is not None:
                 raise Unsuited
             work += step.group.size * len(step.group.rows)
         if work >= BRIEF:

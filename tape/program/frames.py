@@ -6,6 +6,7 @@ import copy
 import ctypes
 import struct
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,12 +72,11 @@ class Caller:
         self.arrays = list(layout.arrays)
         self.pack = struct.Struct(f"{len(self.numbers)}{'d' if layout.dtype.itemsize == 8 else 'f'}").pack_into
         self.first = kernel.header + 1
-        targets = zip(layout.group.targets, layout.outputs)
-        self.sums = [place for target, place in targets if target.how in ("sum", "mean")]
         self.pools = [(t, Pool(spec)) for t, spec in layout.large]
-        divisible = len(self.sums) == len(layout.small)  # arrays in the block of small results are not worth a thread
+        sums = [target for target in layout.group.targets if target.how in ("sum", "mean")]
+        divisible = len(sums) == len(layout.small)  # arrays in the block of small results are not worth a thread
         work = layout.group.size * max(len(layout.group.rows), 1)
-        self.parts = shares(kernel, work, threads) if divisible else None
+        self.shares = shares(kernel, work, threads) if divisible else None
         self._frames: list[Frame] = []
 
     def renamed(self, names: dict[int, int]) -> Caller:
@@ -88,10 +88,7 @@ class Caller:
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """What the kernel makes, in the order of the group's targets."""
-        try:
-            frame = self._frames.pop()
-        except IndexError:
-            frame = Frame(self.kernel, self.layout)
+        frame = self._frame()
         table, word = frame.table, self.first
         if self.numbers:
             self.pack(frame.numbers, 0, *[values[k] for k in self.numbers])
@@ -111,7 +108,7 @@ class Caller:
             word += 1
             results[t] = pool.take()
             table[word] = address_of(results[t])
-        if self.parts is None:
+        if self.shares is None:
             self.call(frame.step)
         else:
             self._share(frame, small)
@@ -120,25 +117,44 @@ class Caller:
             results[t] = small[start : start + size].reshape(shape) if shape else small[start]
         return results
 
+    def _frame(self) -> Frame:
+        """A frame that no other thread uses."""
+        try:
+            return self._frames.pop()
+        except IndexError:
+            return Frame(self.kernel, self.layout)
+
     def _share(self, frame: Frame, small: np.ndarray) -> None:
-        """Let several threads run a part each; sums are put together at the end."""
-        assert self.parts is not None
-        block = self.kernel.header + 1 + len(self.arrays)
-        frames: list[Frame] = []
-        partial: list[np.ndarray] = []
-        for bounds in self.parts:
-            own = Frame(self.kernel, self.layout)
-            for word in range(self.kernel.header, len(frame.table)):
-                own.table[word] = frame.table[word]
-            for place, bound in bounds.items():
-                own.table[place] = bound
-            sums = small if not partial else small.copy()
-            own.table[block] = address_of(sums)
-            frames.append(own)
-            partial.append(sums)
-        share(lambda own: self.call(own.step), frames)
-        for _, start in self.sums:
-            small[start] = sum(p[start] for p in partial)
+        """Let several threads take one piece after the other; their sums are added in the order of the pieces."""
+        assert self.shares is not None
+        threads, pieces = self.shares
+        block = self.first + len(self.arrays)
+        sums = np.empty((len(pieces), len(small)), small.dtype)
+        left = deque(zip(pieces, map(address_of, sums)))
+
+        def work(own: Frame) -> None:
+            while True:
+                try:
+                    bounds, address = left.popleft()
+                except IndexError:
+                    return
+                for place, bound in bounds.items():
+                    own.table[place] = bound
+                own.table[block] = address
+                self.call(own.step)
+
+        frames = [frame, *(self._twin(frame) for _ in range(1, threads))]
+        share(work, frames)
+        self._frames += frames[1:]
+        np.add.reduce(sums, axis=0, out=small)
+
+    def _twin(self, frame: Frame) -> Frame:
+        """A frame for another thread, with the same values."""
+        twin = self._frame()
+        twin.numbers.raw = frame.numbers.raw
+        for word in range(self.first, len(frame.table)):
+            twin.table[word] = frame.table[word]
+        return twin
 
 
 def fits(array: Any, spec: Spec) -> bool:
@@ -168,7 +184,10 @@ _ALONE = untraced(lambda: _references([np.empty(1)]))
 
 
 class Pool:
-    """Large arrays of one spec, given out again when nobody holds them: fresh memory costs more than filling it."""
+    """Large arrays of one spec, given out again when nobody holds them: fresh memory costs more than filling it.
+
+    Those that were given out last are remembered: the ones before are held by somebody, or came back in between.
+    """
 
     __slots__ = ("_kept", "spec")
     MOST = 2
@@ -182,20 +201,26 @@ class Pool:
         spec = self.spec
         if spec.nbytes < LARGE:
             return np.empty(spec.shape, spec.dtype)
-        for _ in range(len(self._kept)):
-            try:
-                candidate = [self._kept.pop(0)]
-            except IndexError:
-                break
-            if _references(candidate) <= _ALONE:
-                array = candidate.pop()
-                self._kept.append(array)
-                return array
-            self._kept.append(candidate.pop())
-        array = np.empty(spec.shape, spec.dtype)
-        if len(self._kept) < self.MOST:
-            self._kept.append(array)
+        array = self._returned()
+        if array is None:
+            array = np.empty(spec.shape, spec.dtype)
+        self._kept.append(array)
         return array
+
+    def _returned(self) -> np.ndarray | None:
+        """An array that came back as it was, out of the pool; where none did, there is room for another."""
+        kept = self._kept
+        for _ in range(len(kept)):
+            try:
+                candidate = [kept.pop(0)]
+            except IndexError:
+                return None  # another thread took it
+            if _references(candidate) > _ALONE:
+                kept.append(candidate.pop())
+            elif fits(candidate[0], self.spec):
+                return candidate.pop()
+        del kept[: len(kept) - self.MOST + 1]
+        return None
 
 
 LARGE = 1 << 18
