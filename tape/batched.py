@@ -17,11 +17,9 @@ from .history import components
 from .hooks import register_hook
 from .indexing import LayeredIndex, plain_index
 from .level import Layer, innermost, live
-from .rebase import assign, check_free, last_of
+from .rebase import last_of
 from .recorder import wrap
 from .tensor import Tensor
-from .version import memory_is_shared
-from .views import is_related
 from .wengert import current
 
 
@@ -150,18 +148,16 @@ def _put(target: Batched, result: Any, operation: str, last: int) -> Batched:
     below, has_lanes = target._level.parts(result)
     below = below if has_lanes else target._level.full(below)
     held = live(target._primal)
-    if isinstance(held, Layer):
-        held.assign(below, operation, last)
-    elif isinstance(below, Layer):
+    if isinstance(below, Layer) and not isinstance(held, Layer):
         _take_over(target, held, below)
     else:
-        assign(held, below, operation, last)
+        held.__assign__(below, operation, last)
     return target
 
 
 def _take_over(target: Batched, held: Tensor, below: Tensor) -> None:
     """Let a batched tensor hold a value with more layers than its own: a tangent, or lanes of another map."""
-    if is_related(held) or (isinstance(held._data, np.ndarray) and memory_is_shared(held)):
+    if held.__is_shared__():
         held.copy_(below)  # which makes it one with such layers, or refuses it
     else:
         target._primal = ops.clone(below)
@@ -177,7 +173,7 @@ def _alter(
     last = last_of(wengert)
     for part in components(self) if wengert.recording else ():
         if part._node is not None:
-            check_free(part, operation)
+            part.__check_free__(operation)
     return _put(self, compute(self, *args, **named), operation, last)
 
 
@@ -247,7 +243,7 @@ def _redrawn(name: str) -> Callable[..., Tensor]:
 
 
 Batched.__adopt__ = _adopt  # type: ignore[attr-defined]
-Batched.assign = _put  # type: ignore[method-assign,assignment]
+Batched.__assign__ = _put  # type: ignore[method-assign,assignment]
 Batched.__alter__ = _alter
 _ASSIGNING: dict[str, Callable[..., Any]] = {
     "copy_": _copied, "fill_": _copied, "zero_": lambda self: _copied(self, 0.0), "__setitem__": _set,

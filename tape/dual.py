@@ -25,10 +25,9 @@ from .history import components, requires_grad
 from .indexing import plain_index
 from .level import Layer, Level, innermost, live
 from .location import user_frame
-from .rebase import assign, check_free, last_of
+from .rebase import last_of
 from .recorder import wrap
 from .tensor import Tensor
-from .version import memory_is_shared
 from .wengert import current
 
 
@@ -96,7 +95,7 @@ class Dual(Layer):
             adopt(target, level, self)
         return level is not None
 
-    def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
+    def __assign__(self, result: Tensor, operation: str, last: int) -> Tensor:
         return _put(self, dual_like(self, result), operation, last)
 
     def changed(self, target: Tensor) -> Tensor:
@@ -275,7 +274,7 @@ def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
     if level is None or isinstance(level, Direction) or innermost((held,)) is level:
         return False
     for part in components(held):
-        if isinstance(part._data, np.ndarray) and memory_is_shared(part):
+        if part.__is_shared__():
             raise LanesDiffer(
                 "a value whose tangent differs from lane to lane of vmap is written into a tensor with views, whose "
                 "tangents are the same in all lanes.\nWrite into a tensor of its own: y = y.clone() before the views "
@@ -289,12 +288,10 @@ def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
     if isinstance(level, Direction) and not isinstance(target, Layer):
         adopt(target, level, value)
     target = live(target)
-    if isinstance(target, Layer):
-        target.assign(value, operation, last)
-    elif level is not None:
+    if level is not None and not isinstance(target, Layer):
         target.copy_(value)  # which refuses it
     else:
-        assign(target, value, operation, last)
+        target.__assign__(value, operation, last)
 
 
 def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
@@ -319,7 +316,7 @@ def _alter(
     if current().recording:
         for part in components(self):
             if part._node is not None:
-                check_free(part, operation)
+                part.__check_free__(operation)
     with _on_the_users_line():
         return _put(self, dual_like(self, compute(self, *args, **named)), operation, last)
 

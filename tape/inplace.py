@@ -20,7 +20,7 @@ from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .inference import check_changeable
 from .level import Layer
-from .rebase import change, is_tracked, reread
+from .rebase import assign, change, check_free, is_tracked, reread
 from .repeated import fill, repeats
 from .tensor import Tensor, method
 from .wengert import current
@@ -63,7 +63,17 @@ def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...
     return tensor
 
 
+def put(tensor: Tensor, result: Tensor, operation: str, last: int) -> Tensor:
+    """Put a result that was computed after record `last` in the place of a tensor's value and history.
+
+    A layer that is written comes here by ``__assign__``, for what is below it; other kinds of tensors have their own.
+    """
+    return tensor.copy_(result) if adopted(tensor, operation, (result,)) else assign(tensor, result, operation, last)
+
+
 Tensor.__alter__ = alter
+Tensor.__assign__ = put
+Tensor.__check_free__ = check_free
 
 
 def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:

@@ -89,7 +89,7 @@ class Layer(Tensor):
         below = live(self._primal)
         return below.__beside__(made) if isinstance(below, Layer) else made
 
-    def assign(self, result: Tensor, operation: str, last: int) -> Tensor:
+    def __assign__(self, result: Tensor, operation: str, last: int) -> Tensor:
         """Put a result that was computed after record `last` in the place of the value and history."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is written in place")
 

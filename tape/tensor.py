@@ -72,7 +72,10 @@ class Tensor(Operators):
 
     if TYPE_CHECKING:
         __bind__: Any  # given by the room that records
-        __alter__: Any  # given by the room about operations in place
+        __alter__: Any  # given by the room about operations in place, as the next two
+        __assign__: Any
+        __check_free__: Any
+        __is_shared__: Any  # given by the room about versions
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...  # what the rooms add

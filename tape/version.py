@@ -16,7 +16,7 @@ from .row import HANDLE, WIDTH
 from .spec import Spec
 from .tensor import Tensor
 from .untraced import untraced
-from .views import base_of, counted_with, owner
+from .views import base_of, counted_with, is_related, owner
 from .wengert import LISTS, current
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
@@ -188,9 +188,14 @@ def _references(place: Callable[[], Any]) -> int:
     return sys.getrefcount(memory)
 
 
-def memory_is_shared(tensor: Tensor) -> bool:
+def is_shared(tensor: Tensor) -> bool:
     """Whether something beside this tensor holds its memory: a view, an array, a record."""
-    return any(_references(place) > _ALONE for place in _places(tensor))
+    if is_related(tensor):
+        return True
+    return isinstance(tensor._data, np.ndarray) and any(_references(place) > _ALONE for place in _places(tensor))
+
+
+Tensor.__is_shared__ = is_shared
 
 
 def _probe() -> Tensor:

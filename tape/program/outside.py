@@ -186,13 +186,15 @@ def _fact(name: str) -> property:
 
 HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
-ASKED = {"__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__"}
+ASKED = {
+    "__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__", "__check_free__", "__is_shared__",
+}  # fmt: skip
 
 
 def _changes(name: str) -> bool:
     """Whether a method of this name changes its tensor in place."""
     if name.startswith("__"):
-        return name == "__setitem__" or (name.startswith("__i") and hasattr(Tensor, f"__{name[3:]}"))
+        return name in ("__setitem__", "__assign__") or (name.startswith("__i") and hasattr(Tensor, f"__{name[3:]}"))
     return name.endswith("_")
 
 

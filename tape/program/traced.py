@@ -349,3 +349,6 @@ _set("__setitem__", _setitem)
 _set("copy_", lambda self, src, non_blocking=False: _put(self, _copy(self, src), broadcast=True))
 _set("fill_", lambda self, value: _put(self, _filling(self, value), broadcast=True))
 _set("zero_", lambda self: _put(self, _copy(self, 0.0), broadcast=True))
+_set("__assign__", lambda self, result, operation, last: self.copy_(result))
+_set("__check_free__", lambda self, operation: None)  # `_put` does
+_set("__is_shared__", lambda self: self._row in self._trace.roots)
