@@ -32,6 +32,7 @@ def adopt(target: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> 
         RuntimeError: if views of the memory cannot be found, or it is not known how they are made.
     """
     below = live(target)
+    below.__unrecorded__("a value with a tangent was written into a tensor without one")
     if isinstance(below, Layer):
         _check_alone(below)
         dress(below, _moved_out(below), tangent(below))
@@ -49,7 +50,7 @@ def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress
     base = base_of(tensor)
     tangents = {id(base): tangent(base)}
     found = [(base, tangents[id(base)])]
-    for view, above in _views_below(base):
+    for view, above in views_below(base):
         if id(above.parent) in tangents and view._spec.inexact:
             if not above.steps:
                 raise _unknown("a custom function has returned a view of it, and only the function knows which")
@@ -68,7 +69,7 @@ def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress
         view._held = tops[0]  # as the view held its base before
 
 
-def _views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:
+def views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:
     """The living views of a tensor and how they are made, each after its parent."""
     stack = [base]
     while stack:

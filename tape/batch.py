@@ -221,7 +221,14 @@ def as_it_is(x: Any) -> Any:
     """A tensor that stays in its place in the history when the given one is changed in place."""
     if isinstance(x, Layer):
         return x.through(as_it_is)
-    return wrap(x._data, x._node, x._spec) if x is not None and type(x._node) is int else x
+    return None if x is None else x.__as_it_is__()
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return wrap(x._data, x._node, x._spec) if type(x._node) is int else x
+
+
+Tensor.__as_it_is__ = _as_it_is
 
 
 def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:

@@ -20,7 +20,9 @@ from ops import Op
 from ops.batching import LanesDiffer
 from ops.core import in_dtype
 
+from . import restriding
 from .adopting import adopt as begin_to_move, worn
+from .functions import FUNCTIONS
 from .history import components, requires_grad
 from .indexing import plain_index
 from .level import Layer, Level, innermost, live
@@ -308,15 +310,18 @@ def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
     begin_to_move(target, still, dress)
 
 
+def _check_free(self: Dual, operation: str) -> None:
+    for part in components(self) if current().recording else ():
+        if part._node is not None:
+            part.__check_free__(operation)
+
+
 def _alter(
     self: Dual, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> Tensor:
     """Put what a function makes of a dual in its place, with its tangent."""
     last = last_of(current())
-    if current().recording:
-        for part in components(self):
-            if part._node is not None:
-                part.__check_free__(operation)
+    _check_free(self, operation)
     with _on_the_users_line():
         return _put(self, dual_like(self, compute(self, *args, **named)), operation, last)
 
@@ -343,9 +348,24 @@ def _setitem(self: Dual, index: Any, value: Any) -> Tensor:
     return ops.index_put(self, value, index=plain_index(index, own=True))
 
 
+def _restriding(name: str) -> Callable[..., Tensor]:
+    """The method that makes of a dual, itself, the view that a function gives of it."""
+
+    def change(self: Dual, *args: Any, **kwargs: Any) -> Tensor:
+        _check_free(self, f"{name}_()")
+        made = FUNCTIONS[name](self, *args, **kwargs)
+        self._primal = made._primal if isinstance(made, Dual) else made
+        self._tangent = made._tangent if isinstance(made, Dual) else None
+        return self
+
+    return change
+
+
 Dual.__alter__ = _alter
 _others: dict[str, Callable[..., Any]] = {
     "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
 }  # fmt: skip
 for _name, _change in _others.items():
     setattr(Dual, _name, _inplace(_change, _name.replace("__setitem__", "x[index] = value")))
+for _name in restriding.NAMES:
+    setattr(Dual, f"{_name}_", _restriding(_name))

@@ -18,10 +18,10 @@ from .writing import overlaps, repeated_error
 
 def repeats(tensor: Tensor) -> bool:
     """Whether several elements of a view of another tensor are one and the same number in memory."""
+    if look_of(tensor) is None:
+        return False
     array = tensor._data
-    return (
-        type(array) is np.ndarray and not array.flags.c_contiguous and overlaps(array) and look_of(tensor) is not None
-    )
+    return type(array) is np.ndarray and not array.flags.c_contiguous and overlaps(array)
 
 
 def fill(tensor: Tensor, value: Any, operation: str) -> Tensor:

@@ -76,6 +76,7 @@ class Tensor(Operators):
         __assign__: Any
         __check_free__: Any
         __is_shared__: Any  # given by the room about versions
+        __as_it_is__: Any  # given by the room about batches
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...  # what the rooms add

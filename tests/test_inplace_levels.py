@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape.autograd import forward_ad
-from tape.func import jvp, vmap
+from tape.func import jacfwd, jacrev, jvp, vmap
 
 PLACES = tape.tensor([2, 0])
 MASK = tape.tensor([True, False, True])
@@ -71,3 +71,32 @@ def test_random_numbers_do_not_move():
         y = forward_ad.make_dual(tape.tensor(X), tape.tensor(S))
         y.normal_()
         assert forward_ad.unpack_dual(y).tangent.tolist() == [0.0, 0.0, 0.0]
+
+
+RESTRIDED = {
+    "t_": (), "transpose_": (0, 1), "swapaxes_": (0, 1), "unsqueeze_": (1,), "squeeze_": (),
+    "as_strided_": ((3, 2), (1, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESTRIDED)
+def test_the_shape_in_place(name):
+    """It is what the function of that name gives, with its tangent, also when it is then changed."""
+
+    def in_place(x):
+        y = x * 1.0
+        assert getattr(y, name)(*RESTRIDED[name]) is y
+        y[0] = x.sum() ** 2
+        return y * y
+
+    def apart(x):
+        y = getattr(x * 1.0, name[:-1])(*RESTRIDED[name]).clone()
+        y[0] = x.sum() ** 2
+        return y * y
+
+    x = tape.tensor(np.arange(6.0).reshape(2, 3))
+    (z, z_dot), (expected, expected_dot) = (jvp(f, (x,), (x + 1,)) for f in (in_place, apart))
+    assert z.tolist() == expected.tolist()
+    assert z_dot.tolist() == expected_dot.tolist()
+    assert jacfwd(in_place)(x).tolist() == jacrev(apart)(x).tolist()
+    assert jacfwd(jacfwd(in_place))(x).tolist() == jacfwd(jacfwd(apart))(x).tolist()

@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import ops
-from ops import Op
+from ops import REGISTRY, Op
 
+from ..adopting import views_below
 from ..recorder import bind, lift
 from ..tensor import Tensor
+from ..views import Look, base_of, look_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .unknown import UNKNOWN, told
@@ -49,6 +51,25 @@ class Outside(Tensor):
         if recorded_here() is not None:
             raise changed_outside("had its value set")
         Tensor.__dict__["_data"].__set__(self, value)
+
+    @property
+    def _node(self) -> Any:
+        own = self._own()
+        return Tensor.__dict__["_node"].__get__(self) if own is None else own._node
+
+    @_node.setter
+    def _node(self, value: Any) -> None:
+        Tensor.__dict__["_node"].__set__(self, value)
+
+    @property
+    def _version(self) -> int:
+        own = self._own()
+        return Tensor._version.fget(self) if own is None else own._version  # type: ignore[attr-defined]
+
+    def _own(self) -> Traced | None:
+        """The traced tensor that this one stands for, if the function made it."""
+        trace = recorded_here()
+        return None if trace is None or id(self) not in trace.own else trace.own[id(self)][1]
 
     def __unrecorded__(self, what: str) -> None:
         if recorded_here() is not None:
@@ -84,23 +105,40 @@ def stand_in(x: Any, trace: Trace) -> Any:
     if type(x) is not Outside:
         return x
     own = trace.own.get(id(x))
-    return traced(trace, trace.capture(x)) if own is None else traced(trace, own[1])
+    return traced(trace, trace.capture(x)) if own is None else own[1]
 
 
 def adopt(value: Traced, target: Tensor) -> bool:
-    """Let a tensor that the function made stand for a record, because a traced value is written into it."""
+    """Let a tensor that the function made stand for a record, because a traced value is written into it.
+
+    So do all tensors that share its memory.
+    """
     trace = value._trace
-    if type(target) is Traced or not trace.open:
+    if type(target) in (Traced, Outside) or not trace.open:
         return False
-    if type(target) is Outside:
-        return True
-    shared = getattr(target, "_of", None) is not None or getattr(target, "_views", None)
-    if type(target) is not Tensor or target._node is not None or shared:
-        raise Untraceable("a traced value is written into a tensor from outside, or into a view")
-    made = ops.cast(traced(trace, trace.operand(value_in(target).copy())), dtype=target.dtype)
-    trace.own[id(target)] = target, made._row
-    target.__class__ = Outside
+    base = base_of(target)
+    family = [base, *(view for view, _ in views_below(base))]
+    if any(type(t) is not Tensor or t._node is not None for t in family):
+        raise Untraceable("a traced value is written into a tensor from outside")
+    for t in family:
+        above = look_of(t)
+        if above is None:
+            twin = ops.cast(traced(trace, trace.operand(value_in(t).copy())), dtype=t.dtype)
+        else:
+            twin = _seen(trace.own[id(above.parent)][1], above)
+        trace.own[id(t)] = t, twin
+    for t in family:
+        t.__class__ = Outside
     return True
+
+
+def _seen(twin: Traced, above: Look) -> Traced:
+    if not above.steps:
+        raise Untraceable("a traced value is written into a tensor of which a custom function has returned a view")
+    for name, params, i in above.steps:
+        made = REGISTRY[name](twin, **dict(params))
+        twin = made if i is None else made[i]
+    return twin
 
 
 def changed_outside(what: str) -> Untraceable:
@@ -162,10 +200,19 @@ def _changing(name: str) -> Callable[..., Any]:
             raise changed_outside(f"had its {name}() called")
         now = stand_in(self, trace)
         found = getattr(now, name)(*args, **kwargs)
-        trace.own[id(self)] = self, now._row
         return self if found is now else found
 
     return change
+
+
+def _alter(self: Any, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    trace = recorded_here()
+    if trace is None:
+        return Tensor.__alter__(self, operation, compute, args, named)
+    if id(self) not in trace.own:
+        raise changed_outside(f"had its {operation} called")
+    stand_in(self, trace).__alter__(operation, compute, args, named)
+    return self
 
 
 def _fact(name: str) -> property:
@@ -188,13 +235,14 @@ HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
 ASKED = {
     "__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__", "__check_free__", "__is_shared__",
+    "__as_it_is__",
 }  # fmt: skip
 
 
 def _changes(name: str) -> bool:
     """Whether a method of this name changes its tensor in place."""
     if name.startswith("__"):
-        return name in ("__setitem__", "__assign__") or (name.startswith("__i") and hasattr(Tensor, f"__{name[3:]}"))
+        return name in ("__setitem__", "__assign__")
     return name.endswith("_")
 
 
@@ -206,4 +254,5 @@ for _name, _own in list(vars(Traced).items()):
             setattr(Outside, _name, _asked(_name))
 for _name in UNKNOWN:
     setattr(Outside, _name, _fact(_name))
+Outside.__alter__ = _alter
 Traced.__adopt__ = adopt  # type: ignore[attr-defined]

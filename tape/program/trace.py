@@ -100,7 +100,7 @@ class Trace:
         hooks: by number, what is called with the adjoint of a record.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
-        own: by identity, ordinary tensors that stand for a record, and its number.
+        own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
     """
@@ -118,14 +118,13 @@ class Trace:
         self.leaves: set[int] = set()
         self.released: set[int] = set()
         self.hooks: dict[int, dict[int, Any]] = {}
-        self.roots: dict[int, int] = {}
         self.open = True
         self.tensors = True
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
         self._objects: dict[int, int] = {}
         self._prints: dict[int, Any] = {}
-        self.own: dict[int, tuple[Tensor, int]] = {}
+        self.own: dict[int, tuple[Tensor, Any]] = {}
         self.apart: dict[int, list[Any]] = {}
 
     def __len__(self) -> int:
@@ -177,7 +176,7 @@ class Trace:
     def capture(self, thing: Any) -> int:
         """The row of an array or tensor that comes from outside; it is read anew on every replay."""
         if id(thing) in self.own:
-            return self.own[id(thing)][1]
+            return self.own[id(thing)][1]._row
         found = self._objects.get(id(thing))
         if found is None:
             value = value_in(thing)
@@ -223,8 +222,6 @@ class Trace:
         else:
             x, y = numbers if len(numbers) == 2 else (numbers[0], -1)
             number = self.append(op.code, x, y, None, z, depth + 1)
-        if op.is_view(params):
-            self.share_memory(number, numbers[0])
         return number
 
     def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
@@ -258,11 +255,6 @@ class Trace:
             self.values[k] = later(forward_of(OPS[self.code(k)])(*known, **params))
         found = self.values[row]
         return found.value if type(found) is Later else found
-
-    def share_memory(self, view: int, base: int) -> None:
-        """Note that in eager execution two records would share memory."""
-        root = self.roots.setdefault(base, base)
-        self.roots[view] = root
 
     def guard(self, row: int, what: str, depth: int = 1) -> Any:
         """What Python is told of a record's value; replays verify that it is the same."""

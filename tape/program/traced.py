@@ -10,13 +10,16 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
+from .. import restriding
 from ..functions import FUNCTIONS
 from ..hooks import RemovableHandle
-from ..inplace import NOT_AUGMENTED
+from ..inplace import NOT_AUGMENTED, adopted
 from ..level import Layer, innermost, live
 from ..operators import is_operand
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
+from ..writing import check_fits
+from .aliases import check_free, is_shared, link, memory_of, put, seal
 from .narrowing import apply_in_32_bits, rounded
 from .reach import has_history
 from .trace import NUMBER, Trace, Untraceable, spec_for
@@ -29,12 +32,14 @@ class Traced(Tensor):
     Attributes:
         _trace: the list that the function is recorded on.
         _row: the number of the record that made it.
+        _look: what memory it shares with others, and how it looks at that (see `tape.program.aliases`), if it does.
     """
 
-    __slots__ = ("_row", "_trace")
+    __slots__ = ("_look", "_row", "_trace")
 
     _trace: Trace
     _row: int
+    _look: Any
 
     def __unrecorded__(self, what: str) -> None:
         raise Untraceable(what)
@@ -61,8 +66,14 @@ class Traced(Tensor):
             return in_32_bits(trace, op, numbers, params)
         row = trace.apply(op, numbers, params)
         if op.outputs == 1:
-            return traced(trace, row)
-        return tuple(output(trace, row, i) for i in range(len(trace.values[row])))
+            made = traced(trace, row)
+            if op.view and op.is_view(params):
+                link(made, operands[0], op, params)
+            return made
+        several = outputs_of(trace, row)
+        for z in several if op.view else ():
+            seal(z, operands[0])
+        return several
 
     # What the rest of the library reads of a tensor.
 
@@ -92,9 +103,9 @@ class Traced(Tensor):
         """The value, for the library's own eyes."""
         return self._trace.value(self._row)
 
-    def __alias__(self) -> Traced:
-        """Another tensor of the same value, with a record of its own."""
-        return ops.reshape(self, shape=self._spec.shape)
+    def _at(self, row: int) -> Traced:
+        """The tensor of another record."""
+        return traced(self._trace, row)
 
     # What Python may ask for.
 
@@ -143,9 +154,9 @@ class Traced(Tensor):
     # What changes how gradients flow.
 
     def detach(self) -> Tensor:
-        made = self.__alias__()
+        made = ops.reshape(self, shape=self._spec.shape)
         self._trace.stopped.add(made._row)
-        self._trace.share_memory(made._row, self._row)
+        seal(made, self)
         return made
 
     data = property(detach)
@@ -184,8 +195,12 @@ def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str,
     row, dtype = apply_in_32_bits(trace, op, numbers, params)
     if op.outputs == 1:
         return traced(trace, rounded(trace, row, dtype))
-    made = [output(trace, row, i) for i in range(len(trace.values[row]))]
-    return tuple([traced(trace, rounded(trace, z._row, dtype)) for z in made])
+    return tuple([traced(trace, rounded(trace, z._row, dtype)) for z in outputs_of(trace, row)])
+
+
+def outputs_of(trace: Trace, row: int) -> tuple[Traced, ...]:
+    """The results of a record with several."""
+    return tuple([output(trace, row, i) for i in range(len(trace.values[row]))])
 
 
 def output(trace: Trace, row: int, i: int) -> Traced:
@@ -297,58 +312,52 @@ for _name in UNKNOWN:
 Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 
 
-# In place: the tensor goes on as what the change made of it.
+# In place: the tensor goes on as what the change made of it, and so do those that share its memory.
 
 
-def _put(target: Traced, result: Any, broadcast: bool = False) -> Traced:
+def _put(target: Traced, result: Any, operation: str = "", last: int = 0) -> Traced:
     trace = target._trace
-    root = trace.roots.get(target._row)
-    if root is not None or trace.code(target._row) < 0:
-        raise Untraceable("an argument, a view or a tensor with views was changed in place")
-    if not trace.wengert.recording and target._row not in trace.stopped:
-        raise Untraceable("a tensor was changed in place under no_grad, which leaves its history as it was")
-    if not isinstance(result, Traced):
-        result = traced(trace, trace.operand(plain(result)))
-    if result._spec.shape != target._spec.shape and not broadcast:
-        raise Untraceable(f"a result of shape {result.shape} was written into a tensor of shape {target.shape}")
+    if not isinstance(result, Traced) or trace.code(result._row) < 0:
+        result = ops.clone(result if isinstance(result, Traced) else traced(trace, trace.operand(plain(result))))
+    check_fits(target, result, operation)
     if result._spec.shape != target._spec.shape:
         result = ops.broadcast_to(result, shape=target._spec.shape)
-    if not np.can_cast(result._spec.dtype, target._spec.dtype, "same_kind"):
-        raise Untraceable(f"{result.dtype} was written into a tensor of {target.dtype}")
     if result._spec.dtype != target._spec.dtype:
         result = ops.cast(result, dtype=target._spec.dtype)
-    target._row = result._row
+    put(target, result)
     return target
 
 
-def _inplace(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *args, **kwargs: _put(self, function(self, *args, **kwargs))
-
-
-def _copy(self: Traced, source: Any) -> Any:
-    return ops.clone(source) if isinstance(source, Tensor) else np.asarray(source, self._spec.dtype)
-
-
-def _filling(self: Traced, value: Any) -> Any:
-    if value._spec.shape if isinstance(value, Tensor) else np.shape(value):
-        raise Untraceable("fill_() was given more than one number")
-    return _copy(self, value)
+def _alter(
+    self: Traced, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Traced:
+    return _put(self, compute(self, *args, **named), operation)
 
 
 def _setitem(self: Traced, index: Any, value: Any) -> None:
-    _put(self, ops.index_put(self, value, index=known(index)))
+    operation = "x[index] = value"
+    if adopted(self, operation, (value,)):
+        self[index] = value
+    else:
+        _put(self, ops.index_put(self, value, index=known(index)), operation)
 
 
-for _name, _function in FUNCTIONS.items():
-    if hasattr(Tensor, f"{_name}_"):
-        _set(f"{_name}_", _inplace(_function))
-for _op in REGISTRY.values():
-    if hasattr(Tensor, f"__i{_op.symbol}__"):
-        _set(f"__i{_op.symbol}__", _inplace(FUNCTIONS[_op.name]))
-_set("__setitem__", _setitem)
-_set("copy_", lambda self, src, non_blocking=False: _put(self, _copy(self, src), broadcast=True))
-_set("fill_", lambda self, value: _put(self, _filling(self, value), broadcast=True))
-_set("zero_", lambda self: _put(self, _copy(self, 0.0), broadcast=True))
-_set("__assign__", lambda self, result, operation, last: self.copy_(result))
-_set("__check_free__", lambda self, operation: None)  # `_put` does
-_set("__is_shared__", lambda self: self._row in self._trace.roots)
+def _restriding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that makes of a tensor, itself, the view that a function gives of it."""
+
+    def restride(self: Traced, *args: Any, **kwargs: Any) -> Traced:
+        check_free(self)
+        view = function(self, *args, **kwargs)
+        self._row, self._look, self._spec = view._row, memory_of(view), view._spec
+        return self
+
+    return restride
+
+
+for _name in restriding.NAMES:
+    _set(f"{_name}_", _restriding(FUNCTIONS[_name]))
+for _name, _function in {
+    "__alter__": _alter, "__assign__": _put, "__setitem__": _setitem, "__is_shared__": is_shared,
+    "__check_free__": lambda self, operation: check_free(self), "__as_it_is__": lambda self: self._at(self._row),
+}.items():  # fmt: skip
+    _set(_name, _function)
