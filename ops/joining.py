@@ -9,7 +9,7 @@ import numpy as np
 
 from . import batching
 from .core import composite, linear, ready, shape_of
-from .index import getitem
+from .index import getitem, select
 from .shape import cases_of, ravel
 
 
@@ -52,9 +52,15 @@ def _cat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
 
 cat = composite("cat", _cat, numpy=(np.concatenate,))
 
+
+
+def _entry(g: Any, x_shape: tuple[int, ...], i: int, axis: int) -> Any:
+    axis %= len(x_shape) + 1
+    return getitem(g, index=along(axis, len(x_shape) + 1, i)) if axis else select(g, index=i)
+
+
 stack = linear(
-    "stack", lambda *xs, axis=0: np.stack(xs, axis),
-    lambda g, x_shape, i, axis: getitem(g, index=along(axis, len(x_shape) + 1, i)),
+    "stack", lambda *xs, axis=0: np.stack(xs, axis), _entry,
     numpy=(np.stack,), cases=cases_of(([(2, 3), (2, 3)], {}), ([(2,), (2,), (2,)], {"axis": -1}), ([(), ()], {})),
     batch=batching.along("axis", more=1),
     doc="Arrays of one shape, one after the other along a new axis.",

@@ -8,20 +8,25 @@ alive, then look at that.
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ops import REGISTRY, Op
 
+from .cells import EVERYTHING, Cells, Place, place_of
 from .trace import Untraceable
 
 if TYPE_CHECKING:
     from .traced import Traced
 
-RESHAPE, PUT_VIEW = REGISTRY["reshape"], REGISTRY["put_view"]
+RESHAPE, PUT_VIEW, SELECT, GETITEM, CLONE = (
+    REGISTRY[name] for name in ("reshape", "put_view", "select", "getitem", "clone")
+)
 OVERLAPPING = {"broadcast_to", "as_strided"}
 """Views in which one element of the base may be several."""
+NOTHING: tuple[Memory | None, Any] = None, None
 DEEPEST = 16
 """More looks than that through one another are not followed."""
 
@@ -30,20 +35,21 @@ class Memory:
     """What some tensors of a recording share.
 
     Attributes:
-        row: the record of the base's value.
+        row: the record of the base's value, before what was written into `cells`, if that is not None.
         sealed: whether nobody may change it.
         plain: whether NumPy has it in one piece, in order; so it has it then when it was changed.
         changed: whether it was.
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("_limit", "changed", "members", "plain", "row", "sealed")
+    __slots__ = ("_limit", "cells", "changed", "members", "plain", "row", "sealed")
 
     def __init__(self, base: Traced):
         value = base._trace.values[base._row]
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
         self.plain = bool(value.flags.c_contiguous) if isinstance(value, np.ndarray) else not np.ndim(value)
         self.changed = False
+        self.cells: Cells | None = None
         self.members: list[weakref.ref[Traced]] = []
         self._limit = 16
 
@@ -57,6 +63,60 @@ class Memory:
 
     def living(self) -> list[Traced]:
         return [v for v in [r() for r in self.members] if v is not None]
+
+    def whole(self, like: Traced) -> int:
+        """The record of the base's value, with all that was written; `like` is any tensor of the recording."""
+        if self.cells is not None:
+            cells, self.cells, trace = self.cells, None, like._trace
+            still = trace.stopped.issuperset((self.row, *cells.written.values()))
+            with trace.recording():
+                self.row = cells.put_into(like._at(self.row))._row
+            if still:
+                trace.stopped.add(self.row)
+            for base in self.living():
+                if base._look[1] == ():
+                    base._row = self.row
+        return self.row
+
+    def write(self, place: Place, value: Traced) -> bool:
+        """Remember what is written into a cell, if all look at the memory as a whole or at such cells."""
+        bases, same, shape = [], [], value._at(self.row)._spec.shape
+        for view in self.living():
+            steps = view._look[1]
+            if steps == ():
+                bases.append(view)
+                continue
+            found = None if steps is None else seen_in(steps, shape)
+            if found is None or found.axes != place.axes:
+                return False
+            if found == place:
+                same.append(view)
+        if self.cells is None or self.cells.axes != place.axes:
+            self.whole(value)
+            self.cells = Cells(place.axes)
+        self.cells.written[place.cell] = value._row
+        self.changed = True
+        for view in same:
+            view._row = value._row
+        for base in bases:
+            with suppress(AttributeError):
+                del base._row  # who asks for it calls `whole`
+        return True
+
+    def read(self, place: Place, base: Traced) -> Traced | None:
+        """The tensor of a cell; None unless such cells were written."""
+        if self.cells is None or self.cells.axes != place.axes:
+            return None
+        index = tuple(place.cell[place.axes.index(k)] if k in place.axes else EVERYTHING for k in range(base.ndim))
+        row = self.cells.written.get(place.cell)
+        view: Traced = GETITEM(base._at(self.row), index=index) if row is None else CLONE(base._at(row))
+        self.show(view, (_getitem(index),))
+        return view
+
+    def show(self, view: Traced, steps: Any) -> None:
+        """Note that a tensor looks at it in these steps."""
+        view._look = self, steps
+        self.add(view)
 
 
 def memory_of(tensor: Traced) -> tuple[Memory, Any]:
@@ -82,15 +142,12 @@ def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
         steps = None
     if steps is not None:
         steps = (*steps, (op.name, tuple(params.items()), None)) if len(steps) < DEEPEST else None
-    view._look = memory, steps
-    memory.add(view)
+    memory.show(view, steps)
 
 
 def seal(view: Traced, parent: Traced) -> None:
     """Note that a tensor looks at another one's memory in a way in which a change of it cannot be followed."""
-    memory = memory_of(parent)[0]
-    view._look = memory, None
-    memory.add(view)
+    memory_of(parent)[0].show(view, None)
 
 
 def is_shared(tensor: Traced) -> bool:
@@ -111,15 +168,64 @@ def put(target: Traced, result: Traced) -> None:
         target._row = result._row
         return
     memory, steps = look
-    living = memory.living()
+    place = seen_in(steps, target._at(memory.row)._spec.shape) if steps else None
+    if place is not None and memory.write(place, result):
+        return
+    row, living = memory.whole(target), memory.living()
     if any(v._look[1] is None for v in living):
         raise Untraceable("a tensor was changed in place that has views which cannot be followed, as several of one op")
     if any(name in OVERLAPPING for name, _, _ in steps):
         raise Untraceable("an expanded tensor was changed in place")
-    base = PUT_VIEW(target._at(memory.row), result, steps=steps) if steps else result
+    base = PUT_VIEW(target._at(row), result, steps=steps) if steps else result
     memory.row, memory.changed = base._row, True
     for view in living:
         view._row = _seen(base, view._look[1])._row
+
+
+def read(tensor: Traced, index: Any) -> Traced | None:
+    """``tensor[index]`` for plain integers; None if there is no short way."""
+    shape, (memory, steps) = tensor._spec.shape, getattr(tensor, "_look", NOTHING)
+    filled = steps == () and memory is not None and memory.cells is not None
+    if type(index) is int and shape and not filled:
+        if not -shape[0] <= index < shape[0]:
+            raise IndexError(f"index {index} is out of range for an axis of length {shape[0]}")
+        return SELECT(tensor, index=index % shape[0])
+    place = place_of(index, shape)
+    found = memory.read(place, tensor) if filled and memory and place else None
+    if found is not None or place is None or len(place.cell) < len(shape) or tensor.ndim == 1:
+        return found
+    return _element(tensor, place, index)
+
+
+def _element(tensor: Traced, place: Place, index: Any) -> Traced:
+    """One element, which kernels read where it lies: out of the tensor without its shape, the same for all of them."""
+    trace, (memory, steps) = tensor._trace, memory_of(tensor)
+    key = tensor._row, trace.wengert.recording
+    known, flat = tensor.__dict__.get("_flat", NOTHING)
+    if known != key:
+        flat = tensor._at(trace.apply(RESHAPE, (tensor._row,), {"shape": (-1,)}))
+        tensor.__dict__["_flat"] = key, flat
+    made: Traced = SELECT(flat, index=int(np.ravel_multi_index(place.cell, tensor._spec.shape)))
+    memory.show(made, None if steps is None else (*steps, _getitem(index)))
+    return made
+
+
+def _getitem(index: Any) -> Any:
+    return GETITEM.name, (("index", index),), None
+
+
+def fill(target: Traced, place: Place, value: Traced) -> bool:
+    """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
+    check_free(target)
+    memory, steps = memory_of(target)
+    return steps == () and memory.write(place, value)
+
+
+def seen_in(steps: Any, shape: tuple[int, ...]) -> Place | None:
+    """The cell of a base that a view is, if it is one."""
+    if len(steps) != 1 or steps[0][0] not in ("select", "getitem"):
+        return None
+    return place_of(dict(steps[0][1])["index"], shape)
 
 
 def _seen(base: Any, steps: Any) -> Any:
@@ -131,7 +237,7 @@ def _seen(base: Any, steps: Any) -> Any:
 def check_free(tensor: Traced) -> None:
     """Raise unless a tensor may be changed in place, in a way that a recorded list can repeat."""
     trace, look = tensor._trace, getattr(tensor, "_look", None)
-    row = tensor._row if look is None else look[0].row
+    row = tensor._row if look is None else look[0].row if trace.wengert.recording else look[0].whole(tensor)
     if trace.code(row) < 0:
         raise Untraceable("an argument, or a tensor from outside of the function, was changed in place")
     if row in trace.leaves:

@@ -19,7 +19,8 @@ from ..operators import is_operand
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from ..writing import check_fits
-from .aliases import check_free, is_shared, link, memory_of, put, seal
+from .aliases import check_free, fill, is_shared, link, memory_of, put, read, seal
+from .cells import Place, place_of
 from .narrowing import apply_in_32_bits, rounded
 from .reach import has_history
 from .trace import NUMBER, Trace, Untraceable, spec_for
@@ -107,6 +108,11 @@ class Traced(Tensor):
         """The tensor of another record."""
         return traced(self._trace, row)
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "_row" and (look := getattr(self, "_look", None)) is not None:
+            return look[0].whole(self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # What Python may ask for.
 
     def __bool__(self) -> bool:
@@ -138,12 +144,10 @@ class Traced(Tensor):
         return np.asarray(self.numpy(), dtype=dtype)
 
     def __getitem__(self, index: Any) -> Tensor:
-        if type(index) is int and self._spec.shape:
-            n = self._spec.shape[0]
-            if not -n <= index < n:
-                raise IndexError(f"index {index} is out of range for an axis of length {n}")
-            return ops.select(self, index=index % n)
-        return ops.getitem(self, index=known(index))
+        index = int(index) if isinstance(index, np.integer) else index
+        short = (type(index) is int or type(index) is tuple) and not self._spec.narrow
+        found = read(self, index) if short else None
+        return ops.getitem(self, index=known(index)) if found is None else found
 
     def __repr__(self) -> str:
         return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
@@ -316,16 +320,24 @@ Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
 
 
 def _put(target: Traced, result: Any, operation: str = "", last: int = 0) -> Traced:
-    trace = target._trace
-    if not isinstance(result, Traced) or trace.code(result._row) < 0:
-        result = ops.clone(result if isinstance(result, Traced) else traced(trace, trace.operand(plain(result))))
+    result = _recorded(target, result)
     check_fits(target, result, operation)
-    if result._spec.shape != target._spec.shape:
-        result = ops.broadcast_to(result, shape=target._spec.shape)
-    if result._spec.dtype != target._spec.dtype:
-        result = ops.cast(result, dtype=target._spec.dtype)
-    put(target, result)
+    put(target, _fitted(result, target._spec.shape, target._spec.dtype))
     return target
+
+
+def _recorded(target: Traced, value: Any) -> Traced:
+    """A value as a record of its own."""
+    trace = target._trace
+    if isinstance(value, Traced) and trace.code(value._row) >= 0:
+        return value
+    return ops.clone(value if isinstance(value, Traced) else traced(trace, trace.operand(plain(value))))
+
+
+def _fitted(value: Traced, shape: tuple[int, ...], dtype: Any) -> Traced:
+    if value._spec.shape != shape:
+        value = ops.broadcast_to(value, shape=shape)
+    return value if value._spec.dtype == dtype else ops.cast(value, dtype=dtype)
 
 
 def _alter(
@@ -338,8 +350,22 @@ def _setitem(self: Traced, index: Any, value: Any) -> None:
     operation = "x[index] = value"
     if adopted(self, operation, (value,)):
         self[index] = value
-    else:
+        return
+    place = place_of(index, self._spec.shape)
+    if place is None or not _fill(self, place, value):
         _put(self, ops.index_put(self, value, index=known(index)), operation)
+
+
+def _fill(self: Traced, place: Place, value: Any) -> bool:
+    """Write a value into a cell, if it fits in there as it is."""
+    if self._spec.narrow or (isinstance(value, Tensor) and type(value) is not Traced):
+        return False
+    shape, dtype, value = place.inside(self._spec.shape), self._spec.dtype, _recorded(self, value)
+    if not np.can_cast(value._spec.dtype, dtype, "same_kind") or len(value._spec.shape) > len(shape):
+        return False
+    if any(n not in (1, m) for n, m in zip(value._spec.shape[::-1], shape[::-1])):
+        return False
+    return fill(self, place, _fitted(value, shape, dtype))
 
 
 def _restriding(function: Callable[..., Any]) -> Callable[..., Any]:
