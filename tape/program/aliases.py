@@ -8,7 +8,6 @@ alive, then look at that.
 from __future__ import annotations
 
 import weakref
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +74,7 @@ class Memory:
                 trace.stopped.add(self.row)
             for base in self.living():
                 if base._look[1] == ():
-                    base._row = self.row
+                    base._settle(self.row)
         return self.row
 
     def write(self, place: Place, value: Traced) -> bool:
@@ -99,8 +98,7 @@ class Memory:
         for view in same:
             view._row = value._row
         for base in bases:
-            with suppress(AttributeError):
-                del base._row  # who asks for it calls `whole`
+            base._settle(None)
         return True
 
     def read(self, place: Place, base: Traced) -> Traced | None:

@@ -114,7 +114,7 @@ def adopt(value: Traced, target: Tensor) -> bool:
     So do all tensors that share its memory.
     """
     trace = value._trace
-    if type(target) in (Traced, Outside) or not trace.open:
+    if isinstance(target, (Traced, Outside)) or not trace.open:
         return False
     base = base_of(target)
     family = [base, *(view for view, _ in views_below(base))]

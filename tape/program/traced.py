@@ -49,7 +49,7 @@ class Traced(Tensor):
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         trace, narrow = None, False
         for x in operands:
-            if type(x) is Traced:
+            if isinstance(x, Traced):
                 narrow = narrow or x._spec.narrow
                 if not x._trace.open or (trace is not None and x._trace is not trace):
                     raise escaped()
@@ -62,7 +62,7 @@ class Traced(Tensor):
         assert trace is not None
         if op.name == "custom":
             raise Untraceable("a custom Function cannot be part of a recorded list")
-        numbers = tuple([x._row if type(x) is Traced else trace.operand(plain(x)) for x in operands])
+        numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
         if narrow and trace.tensors:
             return in_32_bits(trace, op, numbers, params)
         row = trace.apply(op, numbers, params)
@@ -108,10 +108,12 @@ class Traced(Tensor):
         """The tensor of another record."""
         return traced(self._trace, row)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_row" and (look := getattr(self, "_look", None)) is not None:
-            return look[0].whole(self)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _settle(self, row: int | None) -> None:
+        """Stand for a record; for none until somebody asks which, where cells are being written."""
+        if row is None:
+            self.__class__ = Filling
+        else:
+            self.__class__, self._row = Traced, row
 
     # What Python may ask for.
 
@@ -184,6 +186,16 @@ class Traced(Tensor):
             raise Untraceable("a hook was registered on something without history")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
+
+
+class Filling(Traced):
+    """A tensor some cells of which were written, which are put together when somebody asks for its record."""
+
+    __slots__ = ()
+
+    @property
+    def _row(self) -> int:  # type: ignore[override]
+        return self._look[0].whole(self)
 
 
 def traced(trace: Trace, row: int) -> Traced:
@@ -358,7 +370,7 @@ def _setitem(self: Traced, index: Any, value: Any) -> None:
 
 def _fill(self: Traced, place: Place, value: Any) -> bool:
     """Write a value into a cell, if it fits in there as it is."""
-    if self._spec.narrow or (isinstance(value, Tensor) and type(value) is not Traced):
+    if self._spec.narrow or (isinstance(value, Tensor) and not isinstance(value, Traced)):
         return False
     shape, dtype, value = place.inside(self._spec.shape), self._spec.dtype, _recorded(self, value)
     if not np.can_cast(value._spec.dtype, dtype, "same_kind") or len(value._spec.shape) > len(shape):
