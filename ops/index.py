@@ -22,6 +22,11 @@ def is_basic(index: Any) -> bool:
     )
 
 
+def is_plain(index: Any) -> bool:
+    """Whether an index is made of integers and slices, no more than one for each axis."""
+    return is_basic(index) and not any(p is None or p is Ellipsis for p in parts_of(index))
+
+
 def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     x = np.asarray(x)
     z = np.zeros(shape, dtype=x.dtype)

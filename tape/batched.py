@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.batching_index import parts_of
 from ops.core import shape_of
+from ops.index import is_plain
 
 from . import redraw, restriding
 from .batch import Batch, Batched, batched, check_redraw, form_of, hidden
 from .functions import FUNCTIONS
-from .history import components
+from .history import components, requires_grad
 from .hooks import register_hook
 from .indexing import LayeredIndex, plain_index
 from .level import Layer, innermost, live
@@ -201,6 +203,33 @@ def _set(self: Batched, index: Any, value: Any) -> Tensor:
     return ops.index_put(self, value, index=plain)
 
 
+def _set_lanes(self: Batched, index: Any, value: Any) -> bool:
+    """Write at a plain index into all lanes at once, if the value has lanes of this level or none.
+
+    So a loop that fills an array does not copy it in each iteration.
+    """
+    level = self._level
+    if not level.alive or not is_plain(index):
+        return False
+    value = value if isinstance(value, Tensor) else wrap(np.asarray(value)[()])
+    below, has_lanes = level.parts(value)
+    missing = self.ndim - sum(not isinstance(p, slice) for p in parts_of(index)) - value.ndim
+    if innermost((value,)) not in (None, level) or missing < 0:
+        return False
+    if not has_lanes and level.lifting and requires_grad(value):
+        return False
+    if has_lanes and missing:
+        n, *shape = below._spec.shape
+        below = ops.reshape(below, shape=(n, *(1,) * missing, *shape))
+    live(self._primal)[(slice(None), *parts_of(index))] = below
+    return True
+
+
+def _setitem(self: Batched, index: Any, value: Any) -> None:
+    if not _set_lanes(self, index, value):
+        _inplace(_set, "__setitem__")(self, index, value)
+
+
 def _with_values_at(x: Any, index: tuple[Any, ...], value: Any) -> Any:
     """A tensor with values put at an index that differs from lane to lane."""
     first = live(index[0])
@@ -246,10 +275,11 @@ Batched.__adopt__ = _adopt  # type: ignore[attr-defined]
 Batched.__assign__ = _put  # type: ignore[method-assign,assignment]
 Batched.__alter__ = _alter
 _ASSIGNING: dict[str, Callable[..., Any]] = {
-    "copy_": _copied, "fill_": _copied, "zero_": lambda self: _copied(self, 0.0), "__setitem__": _set,
+    "copy_": _copied, "fill_": _copied, "zero_": lambda self: _copied(self, 0.0),
 }  # fmt: skip
 for _name, _compute in _ASSIGNING.items():
     setattr(Batched, _name, _inplace(_compute, _name))
+setattr(Batched, "__setitem__", _setitem)  # noqa: B010  (it is declared nowhere)
 for _name in restriding.NAMES:
     setattr(Batched, f"{_name}_", _reshaped(FUNCTIONS[_name]))
 for _name in redraw.NAMES:

@@ -60,6 +60,10 @@ class Traced(Tensor):
                 level = innermost(operands)
                 return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
         assert trace is not None
+        if type(operands[0]) is Filling and op in READING:
+            found = read(operands[0], params["index"])
+            if found is not None:
+                return found
         if op.name == "custom":
             raise Untraceable("a custom Function cannot be part of a recorded list")
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
@@ -186,6 +190,9 @@ class Traced(Tensor):
             raise Untraceable("a hook was registered on something without history")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
+
+
+READING = ops.select, ops.getitem
 
 
 class Filling(Traced):

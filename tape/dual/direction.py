@@ -17,20 +17,15 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.batching import LanesDiffer
 from ops.core import in_dtype
 
-from . import restriding
-from .adopting import adopt as begin_to_move, worn
-from .functions import FUNCTIONS
-from .history import components, requires_grad
-from .indexing import plain_index
-from .level import Layer, Level, innermost, live
-from .location import user_frame
-from .rebase import last_of
-from .recorder import wrap
-from .tensor import Tensor
-from .wengert import current
+from ..adopting import worn
+from ..history import requires_grad
+from ..level import Layer, Level, live
+from ..location import user_frame
+from ..recorder import wrap
+from ..tensor import Tensor
+from ..wengert import current
 
 
 class Direction(Level):
@@ -45,7 +40,7 @@ class Direction(Level):
         moving = [t if op.rule(i) else None for i, t in enumerate(tangents)]
         if all(t is None for t in moving):
             return z
-        with _on_the_users_line(), np.errstate(all="ignore"):
+        with on_the_users_line(), np.errstate(all="ignore"):
             z_dot = op.jvp(primals, moving, z, params)
             if op.outputs == 1:
                 return dual(z, _apart(z_dot, moving), self)
@@ -89,24 +84,6 @@ class Dual(Layer):
 
     def below(self) -> tuple[Any, ...]:
         return self._primal, self._tangent
-
-    def __adopt__(self, target: Tensor) -> bool:
-        """Whether this can be written into an ordinary tensor, which moves from then on."""
-        level = innermost((self,))
-        if level is not None:
-            adopt(target, level, self)
-        return level is not None
-
-    def __assign__(self, result: Tensor, operation: str, last: int) -> Tensor:
-        return _put(self, dual_like(self, result), operation, last)
-
-    def changed(self, target: Tensor) -> Tensor:
-        """The target of a change in place below: it moves as this does, if it has not done so already."""
-        if innermost((target,)) is None:
-            adopt(target, self._level, self)
-            tangent = parts(target, self._level)[1]
-            _write(tangent, parts(self, self._level)[1], "mark_dirty()", last_of(current()))
-        return target if innermost((target,)) is self._level else self
 
     def detach(self) -> Tensor:
         """A tensor on the same memory, outside the history and without tangents."""
@@ -233,7 +210,7 @@ def zeros(x: Tensor) -> Tensor:
 
 
 @contextmanager
-def _on_the_users_line() -> Iterator[None]:
+def on_the_users_line() -> Iterator[None]:
     """What a rule records belongs to the user's line, not to the rule's own."""
     wengert = current()
     before = wengert.where
@@ -243,129 +220,3 @@ def _on_the_users_line() -> Iterator[None]:
         yield
     finally:
         wengert.where = before
-
-
-# In place: the primal and the tangent are both written, so what views of them see is right too.
-
-
-def _put(target: Dual, result: Tensor, operation: str, last: int) -> Dual:
-    """Write a result that was computed after record `last` into a dual's memory, and its tangent into the tangent's."""
-    level, held = innermost((result,)), live(target)
-    if isinstance(level, Direction) and not (isinstance(held, Dual) and held._level.depth >= level.depth):
-        adopt(held, level, result)
-        held = live(target)
-    if not isinstance(held, Dual):
-        _write(held, result, operation, last)
-        return target
-    primal, tangent = parts(result, held._level)
-    _write(parts(held, held._level)[0], primal, operation, last)
-    if held._tangent is None or (tangent is not None and _gains_layers(held._tangent, tangent)):
-        held._tangent = tangent if tangent is None else ops.clone(tangent)
-    else:
-        _write(held._tangent, zeros(primal) if tangent is None else tangent, operation, last)
-    return target
-
-
-def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
-    """Whether a tangent is batched where the one that it is written over is not.
-
-    Raises:
-        RuntimeError: if that one shares its memory with the tangents of views, which would not be batched.
-    """
-    level = innermost((tangent,))
-    if level is None or isinstance(level, Direction) or innermost((held,)) is level:
-        return False
-    for part in components(held):
-        if part.__is_shared__():
-            raise LanesDiffer(
-                "a value whose tangent differs from lane to lane of vmap is written into a tensor with views, whose "
-                "tangents are the same in all lanes.\nWrite into a tensor of its own: y = y.clone() before the views "
-                "are taken."
-            )
-    return True
-
-
-def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
-    level = innermost((value,))
-    if isinstance(level, Direction) and not isinstance(target, Layer):
-        adopt(target, level, value)
-    target = live(target)
-    if level is not None and not isinstance(target, Layer):
-        target.copy_(value)  # which refuses it
-    else:
-        target.__assign__(value, operation, last)
-
-
-def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
-    """Let a tensor move at a level that it does not move at yet, because something that does is written into it."""
-    x_dot = parts(source, level)[1]
-
-    def still(x: Tensor) -> Tensor:
-        return x_dot.__beside__(zeros(x)) if isinstance(x_dot, Layer) else zeros(x)
-
-    def dress(x: Tensor, below: Tensor, tangent: Tensor) -> None:
-        x.__class__ = Dual
-        x._primal, x._tangent, x._level = below, tangent, level
-
-    begin_to_move(target, still, dress)
-
-
-def _check_free(self: Dual, operation: str) -> None:
-    for part in components(self) if current().recording else ():
-        if part._node is not None:
-            part.__check_free__(operation)
-
-
-def _alter(
-    self: Dual, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> Tensor:
-    """Put what a function makes of a dual in its place, with its tangent."""
-    last = last_of(current())
-    _check_free(self, operation)
-    with _on_the_users_line():
-        return _put(self, dual_like(self, compute(self, *args, **named)), operation, last)
-
-
-def _inplace(compute: Callable[..., Any], operation: str) -> Callable[..., Tensor]:
-    return lambda self, *args, **named: _alter(self, operation, compute, args, named)
-
-
-def dual_like(target: Tensor, value: Any) -> Tensor:
-    """A value as it will be stored in a tensor: of its shape and dtype."""
-    value = value if isinstance(value, Tensor) else wrap(np.asarray(value)[()])
-    if value._spec.shape != target._spec.shape:
-        value = ops.broadcast_to(value, shape=target._spec.shape)
-    return value
-
-
-def _copy_(self: Dual, source: Any) -> Tensor:
-    source = dual_like(self, source)
-    source = source if source._spec.dtype == self._spec.dtype else ops.cast(source, dtype=self._spec.dtype)
-    return ops.copy_over(self, source)
-
-
-def _setitem(self: Dual, index: Any, value: Any) -> Tensor:
-    return ops.index_put(self, value, index=plain_index(index, own=True))
-
-
-def _restriding(name: str) -> Callable[..., Tensor]:
-    """The method that makes of a dual, itself, the view that a function gives of it."""
-
-    def change(self: Dual, *args: Any, **kwargs: Any) -> Tensor:
-        _check_free(self, f"{name}_()")
-        made = FUNCTIONS[name](self, *args, **kwargs)
-        self._primal = made._primal if isinstance(made, Dual) else made
-        self._tangent = made._tangent if isinstance(made, Dual) else None
-        return self
-
-    return change
-
-
-Dual.__alter__ = _alter
-_others: dict[str, Callable[..., Any]] = {
-    "copy_": _copy_, "__setitem__": _setitem, "fill_": _copy_, "zero_": lambda self: _copy_(self, 0.0),
-}  # fmt: skip
-for _name, _change in _others.items():
-    setattr(Dual, _name, _inplace(_change, _name.replace("__setitem__", "x[index] = value")))
-for _name in restriding.NAMES:
-    setattr(Dual, f"{_name}_", _restriding(_name))
