@@ -32,7 +32,8 @@ def adopt(target: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> 
         RuntimeError: if views of the memory cannot be found, or it is not known how they are made.
     """
     below = live(target)
-    below.__unrecorded__("a value with a tangent was written into a tensor without one")
+    for part in components(below):
+        part.__unrecorded__("a value with a tangent was written into a tensor without one")
     if isinstance(below, Layer):
         _check_alone(below)
         dress(below, _moved_out(below), tangent(below))

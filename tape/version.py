@@ -188,6 +188,11 @@ def _references(place: Callable[[], Any]) -> int:
     return sys.getrefcount(memory)
 
 
+def holders(place: Callable[[], Any]) -> int:
+    """How many references to an array there are."""
+    return _references(place) - _ALONE + 1
+
+
 def is_shared(tensor: Tensor) -> bool:
     """Whether something beside this tensor holds its memory: a view, an array, a record."""
     if is_related(tensor):

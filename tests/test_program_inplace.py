@@ -123,9 +123,40 @@ def rows(x):
     return (y**2).sum()
 
 
+def written_in_another_order(x):
+    y = x.reshape(2, 2) * 1.0
+    y.copy_((x * x).reshape(2, 2).T)
+    flat = y.reshape(-1)  # a look, however the list has what was copied
+    flat[1:] *= x[0]
+    return (y**2).sum()
+
+
+def indexed_by_a_tensor(x):
+    y = x * 1
+    y[tape.tensor(0)].add_(x[1])
+    row = y.reshape(2, 2)[tape.tensor(1)]
+    row.mul_(x[2])
+    return (y**2).sum()
+
+
+def elements_of_a_constant(x):
+    y = tape.ones(4)
+    y[[0, 2]] *= x[:2]
+    y[1] -= x[3]
+    return (y**2).sum()
+
+
+def one_number_as_a_vector(x):
+    y = x.sum()
+    flat = y.reshape(-1)
+    flat[0].fill_(y.sum())
+    return tape.sin(flat * 0.7).sum() + y
+
+
 FUNCTIONS = [
     buffer, recurrence, running_sum, arithmetic, view_changed, base_changed, both_changed, view_of_view, of_a_lost_base,
-    one_element, set_to_zero, transposed, diagonal, masked, rows,
+    one_element, set_to_zero, transposed, diagonal, masked, rows, written_in_another_order, indexed_by_a_tensor,
+    elements_of_a_constant, one_number_as_a_vector,
 ]  # fmt: skip
 TRANSFORMATIONS = {
     "itself": lambda f: f,
@@ -138,7 +169,7 @@ TRANSFORMATIONS = {
     "lanes": vmap,
     "grads": lambda f: vmap(grad(f)),
 }
-WITHOUT_LANES = {buffer, running_sum, rows, diagonal}
+WITHOUT_LANES = {buffer, running_sum, rows, diagonal, elements_of_a_constant}
 """`vmap` refuses to write what differs from lane to lane into a tensor that does not."""
 
 
@@ -232,16 +263,117 @@ def turned_and_flattened(x):
     return (y.sum() * flat).sum()
 
 
+def turned_buffer(x):
+    y = tape.from_numpy(np.ones((2, 2)).T)
+    y[0] = x[:2]
+    flat = y.reshape(-1)  # a copy
+    flat.mul_(3.0)
+    return (y * y).sum()
+
+
+def twin_of_a_buffer(x):
+    y = tape.zeros(4)
+    y.data.add_(x)
+    return (y * x).sum()
+
+
+def twin_of_a_part(x):
+    y = tape.zeros(4)
+    part = y[:2].data
+    part += x[:2]
+    return (y * x).sum()
+
+
+def seen_by_numpy(x):
+    y = tape.zeros(4)
+    array = y.numpy()
+    y[:2] = x[:2]
+    return x.sum() * float(array[0])
+
+
+def data_of_a_tensor_with_a_tangent(x):
+    return jvp(change_data, (x,), (x,))[1]
+
+
+def change_data(x):
+    y = x * 2
+    y.data.mul_(3.0)
+    return (y * y).sum()
+
+
 @pytest.mark.parametrize(
     "function",
-    [several_views, rows_of_a_view, detached, detached_before, without_recording, far_away, turned_and_flattened],
+    [several_views, rows_of_a_view, detached, detached_before, without_recording, far_away, turned_and_flattened,
+        turned_buffer, twin_of_a_buffer, twin_of_a_part, seen_by_numpy, data_of_a_tensor_with_a_tangent],
     ids=lambda f: f.__name__,
-)
+)  # fmt: skip
+@pytest.mark.parametrize("transformation", ["itself", "jvp"])
 @pytest.mark.filterwarnings("ignore:tape.compile runs")
-def test_what_cannot_be_followed_is_never_wrong(function):
-    fast = tape.compile(function)
+def test_what_cannot_be_followed_is_never_wrong(function, transformation):
+    made = TRANSFORMATIONS[transformation](function)
+    fast = tape.compile(made)
     for x in (X, X + 1):
-        assert_allclose(fast(x), function(tape.tensor(x)).numpy())
+        assert_allclose(fast(x), made(tape.tensor(x)).numpy())
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+def test_an_array_of_the_callers_is_written():
+    array = np.zeros(4)
+
+    def f(x):
+        y = tape.from_numpy(array)
+        y[1] = x.sum()
+        return y * 2
+
+    fast = tape.compile(f)
+    for x in (X, X + 1, X):
+        fast(x)
+        assert array[1] == x.sum()
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+def test_a_large_copy_is_not_taken_for_a_view():
+    def f(x):
+        flat = (x * 2).T.reshape(-1)
+        y = x * 2
+        own = y.T.reshape(-1)
+        own.mul_(3.0)
+        return y.sum() + flat.sum()
+
+    x = np.ones((300, 400))
+    assert tape.compile(f)(x) == f(tape.tensor(x)).item()
+
+
+def test_views_in_16_bits_are_followed():
+    def f(x):
+        y = x * 1
+        y[0:2].mul_(2)
+        v = y[1:]
+        y.add_(1)
+        return y * v.sum()
+
+    x = tape.tensor(X).to(tape.float16)
+    assert quietly(tape.compile(f), x).tolist() == f(x).tolist()
+
+
+def test_a_view_of_what_moves_is_not_left_behind():
+    """Eager execution refuses it: the view of a tensor that moves already would have to move in another direction."""
+
+    def inner(x):
+        y = x * 1
+        flat = y.reshape(-1)
+
+        def g(u):
+            flat.add_(u.sum())
+            return y.sum() * u
+
+        return jvp(g, (x * 1,), (x * 0.5,))[1]
+
+    with (
+        pytest.warns(RuntimeWarning, match="tape.compile runs"),
+        pytest.raises(RuntimeError, match="another direction"),
+    ):
+        tape.compile(lambda x: jvp(inner, (x,), (x * 2,)))(X)
 
 
 def change_leaf(x):
@@ -256,13 +388,32 @@ def change_expanded(x):
     return y.sum()
 
 
-@pytest.mark.parametrize("function", [change_leaf, change_expanded], ids=lambda f: f.__name__)
+def change_view_without_history(x):
+    y = x * 2
+    with tape.no_grad():
+        v = y[:2]
+    v.mul_(2.0)
+    return y.sum()
+
+
+def write_view_without_history(x):
+    y = tape.zeros(4)
+    with tape.no_grad():
+        v = y[:2]
+    v += x[0]
+    return y.sum()
+
+
+REFUSED = [change_leaf, change_expanded, change_view_without_history, write_view_without_history]
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore:tape.compile runs")
 def test_what_is_refused_stays_refused(function):
     fast = tape.compile(function)
     for _ in range(2):
         with pytest.raises(RuntimeError):
-            fast(X)
+            fast(tape.tensor(X, requires_grad=True))
 
 
 def test_arguments_are_changed_for_the_caller():

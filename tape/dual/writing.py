@@ -185,6 +185,7 @@ def _restriding(name: str) -> Callable[..., Tensor]:
 
 Dual.__adopt__ = _adopt  # type: ignore[attr-defined]
 Dual.__alter__ = _alter
+Dual.data = property(lambda self: self._primal.data, Tensor.data.fset, Tensor.data.fdel)  # type: ignore[attr-defined]
 _METHODS: dict[str, Callable[..., Any]] = {
     "__assign__": _assign, "__setitem__": _set, "changed": _changed, "copy_": _inplace(_copy_, "copy_"),
     "fill_": _inplace(_copy_, "fill_"), "zero_": _inplace(lambda self: _copy_(self, 0.0), "zero_"),

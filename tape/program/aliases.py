@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ops import REGISTRY, Op
+from ops.overwriting import look
 
 from .cells import EVERYTHING, Cells, Place, place_of
+from .later import value_of
 from .trace import Untraceable
 
 if TYPE_CHECKING:
@@ -36,18 +38,15 @@ class Memory:
     Attributes:
         row: the record of the base's value, before what was written into `cells`, if that is not None.
         sealed: whether nobody may change it.
-        plain: whether NumPy has it in one piece, in order; so it has it then when it was changed.
-        changed: whether it was.
+        first: the base's first value, None if it is not known yet: as that lies in memory, all later ones would.
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("_limit", "cells", "changed", "members", "plain", "row", "sealed")
+    __slots__ = ("_limit", "cells", "first", "members", "row", "sealed")
 
     def __init__(self, base: Traced):
-        value = base._trace.values[base._row]
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
-        self.plain = bool(value.flags.c_contiguous) if isinstance(value, np.ndarray) else not np.ndim(value)
-        self.changed = False
+        self.first = value_of(base._trace.values[base._row])
         self.cells: Cells | None = None
         self.members: list[weakref.ref[Traced]] = []
         self._limit = 16
@@ -94,7 +93,6 @@ class Memory:
             self.whole(value)
             self.cells = Cells(place.axes)
         self.cells.written[place.cell] = value._row
-        self.changed = True
         for view in same:
             view._row = value._row
         for base in bases:
@@ -130,17 +128,22 @@ def memory_of(tensor: Traced) -> tuple[Memory, Any]:
 def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
     """Note that an op has made a tensor that looks at another one's memory, if it has: ``reshape`` may have copied."""
     memory, steps = memory_of(parent)
-    values = view._trace.values
-    x, z = values[parent._row], values[view._row]
-    known = memory.plain or not memory.changed
-    if op is RESHAPE and isinstance(x, np.ndarray) and isinstance(z, np.ndarray) and known:
-        if not np.may_share_memory(x, z):
+    if op is RESHAPE and steps is not None and parent._spec.shape:
+        shares = _shares(memory, steps, view._spec.shape)
+        if shares is False:
             return
-    elif op is RESHAPE and np.ndim(x):
-        steps = None
+        steps = steps if shares else None
     if steps is not None:
         steps = (*steps, (op.name, tuple(params.items()), None)) if len(steps) < DEEPEST else None
     memory.show(view, steps)
+
+
+def _shares(memory: Memory, steps: Any, shape: tuple[int, ...]) -> bool | None:
+    """Whether ``reshape`` of a view makes another view, and not a copy; None if that is not known."""
+    if memory.first is None:
+        return None
+    x = look(memory.first, steps)
+    return bool(np.may_share_memory(x, np.reshape(x, shape)))
 
 
 def seal(view: Traced, parent: Traced) -> None:
@@ -161,11 +164,7 @@ def put(target: Traced, result: Traced) -> None:
         Untraceable: if it cannot be followed who sees what.
     """
     check_free(target)
-    look = getattr(target, "_look", None)
-    if look is None:
-        target._row = result._row
-        return
-    memory, steps = look
+    memory, steps = memory_of(target)
     place = seen_in(steps, target._at(memory.row)._spec.shape) if steps else None
     if place is not None and memory.write(place, result):
         return
@@ -175,7 +174,7 @@ def put(target: Traced, result: Traced) -> None:
     if any(name in OVERLAPPING for name, _, _ in steps):
         raise Untraceable("an expanded tensor was changed in place")
     base = PUT_VIEW(target._at(row), result, steps=steps) if steps else result
-    memory.row, memory.changed = base._row, True
+    memory.row = base._row
     for view in living:
         view._row = _seen(base, view._look[1])._row
 
@@ -240,5 +239,7 @@ def check_free(tensor: Traced) -> None:
         raise Untraceable("an argument, or a tensor from outside of the function, was changed in place")
     if row in trace.leaves:
         raise Untraceable("a leaf that requires grad was changed in place")
+    if trace.wengert.recording and look is not None and look[1] != () and tensor._row in trace.stopped:
+        raise Untraceable("a view that was made under no_grad was changed in place")
     if not trace.wengert.recording and row not in trace.stopped:
         raise Untraceable("a tensor was changed in place under no_grad, which leaves its history as it was")

@@ -50,6 +50,11 @@ def later(value: Any) -> Any:
     return Later(spec_of(value), value)
 
 
+def value_of(value: Any) -> Any:
+    """A value of a list; None if it is computed later and was not yet."""
+    return value.value if type(value) is Later else value
+
+
 def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
     """What an op gives of values of which some are computed later; None if that cannot be told, or is no such array.
 

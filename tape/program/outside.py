@@ -14,13 +14,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 import ops
 from ops import REGISTRY, Op
 
 from ..adopting import views_below
 from ..recorder import bind, lift
 from ..tensor import Tensor
-from ..views import Look, base_of, look_of
+from ..version import holders
+from ..views import Look, base_of, look_of, owner
+from .aliases import memory_of
+from .later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .unknown import UNKNOWN, told
@@ -71,6 +76,10 @@ class Outside(Tensor):
         trace = recorded_here()
         return None if trace is None or id(self) not in trace.own else trace.own[id(self)][1]
 
+    def __adopt__(self, target: Tensor) -> bool:
+        trace = recorded_here()
+        return trace is not None and adopt(stand_in(self, trace), target)
+
     def __unrecorded__(self, what: str) -> None:
         if recorded_here() is not None:
             raise Untraceable(what)
@@ -120,16 +129,43 @@ def adopt(value: Traced, target: Tensor) -> bool:
     family = [base, *(view for view, _ in views_below(base))]
     if any(type(t) is not Tensor or t._node is not None for t in family):
         raise Untraceable("a traced value is written into a tensor from outside")
+    look = look_of(target)
+    if look is not None and look.bar is not None:
+        raise Untraceable(f"a traced value is written into a view made {look.bar}")
+    if _held_by_others(base, family, trace):
+        raise Untraceable("a traced value is written into memory that others hold too")
     for t in family:
         above = look_of(t)
         if above is None:
-            twin = ops.cast(traced(trace, trace.operand(value_in(t).copy())), dtype=t.dtype)
+            held = value_in(t)
+            twin = ops.cast(traced(trace, trace.operand(held.copy())), dtype=t.dtype)
+            memory_of(twin)[0].first = held
         else:
             twin = _seen(trace.own[id(above.parent)][1], above)
         trace.own[id(t)] = t, twin
     for t in family:
         t.__class__ = Outside
     return True
+
+
+def _held_by_others(base: Tensor, family: list[Tensor], trace: Trace) -> bool:
+    """Whether something else than these tensors holds the memory, such as an array of the user's, or a twin."""
+    if not isinstance(value_in(base), np.ndarray):
+        return False
+    found, known = holders(lambda: owner(value_in(base))), [*map(value_in, family)]
+    # What the list itself holds is looked through only if that explains the rest.
+    return found > _references(base, known) and found > _references(base, [*known, *map(value_of, trace.values)])
+
+
+def _references(base: Tensor, values: Iterable[Any]) -> int:
+    """How many references to the memory of a tensor are those of some values, or of arrays that are looks at it."""
+    looks, held = set(), 0
+    for value in values:
+        if value is owner(value_in(base)):
+            held += 1
+        elif getattr(value, "base", None) is owner(value_in(base)):
+            looks.add(id(value))
+    return held + len(looks)
 
 
 def _seen(twin: Traced, above: Look) -> Traced:

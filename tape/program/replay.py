@@ -218,7 +218,7 @@ class OneByOne:
         for _, source in self.sources:
             if not isinstance(source, Source):
                 mine.append(source)
-            elif source.offset < 0 or np.size(values[source.row]) == 1:
+            elif source.offset < 0 or not np.ndim(values[source.row]):
                 mine.append(values[source.row])
             else:
                 mine.append(np.reshape(values[source.row], -1)[source.offset])

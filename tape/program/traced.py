@@ -68,17 +68,17 @@ class Traced(Tensor):
             raise Untraceable("a custom Function cannot be part of a recorded list")
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
         if narrow and trace.tensors:
-            return in_32_bits(trace, op, numbers, params)
-        row = trace.apply(op, numbers, params)
+            made = in_32_bits(trace, op, numbers, params)
+        else:
+            row = trace.apply(op, numbers, params)
+            made = traced(trace, row) if op.outputs == 1 else outputs_of(trace, row)
         if op.outputs == 1:
-            made = traced(trace, row)
             if op.view and op.is_view(params):
                 link(made, operands[0], op, params)
             return made
-        several = outputs_of(trace, row)
-        for z in several if op.view else ():
+        for z in made if op.view else ():
             seal(z, operands[0])
-        return several
+        return made
 
     # What the rest of the library reads of a tensor.
 
@@ -247,7 +247,7 @@ def known(index: Any) -> Any:
         parts = [known(i) for i in index]
         return tuple(parts) if isinstance(index, tuple) else parts
     if isinstance(index, Tensor):
-        index = index.numpy(force=True)
+        index = index.numpy(force=True)[()]  # a single number is a plain one, with which reading gives a view
     return index.copy() if isinstance(index, np.ndarray) else index
 
 

@@ -1,7 +1,7 @@
 """Writing a random program.
 
 Names say what they hold: ``s`` numbers without axes, ``v`` vectors of three, ``m`` matrices of three by three,
-all computed from the arguments; ``p`` floats and ``i`` integers that Python was told; ``w`` a tensor that is written.
+all computed from the arguments; ``p`` floats and ``i`` integers that Python was told; ``w`` a tensor that is written, ``u`` a view.
 Outside of the function are ``W`` (an array), ``T`` (a tensor with gradient), ``C`` (a float), ``L`` (a list of floats)
 and ``helper`` and ``inner`` (functions, the second compiled).
 """
@@ -101,10 +101,10 @@ class Grammar:
 
     def statement(self, depth: int) -> tuple[Statement, ...]:
         """One or more statements that belong together."""
-        simple = (self._assign, self._assign, self._assign, self._in_place, self._write, self._flow)
+        simple = (self._assign, self._assign, self._assign, self._in_place, self._view, self._write, self._flow)
         nested = (
-            self._branch, self._branch, self._loop, self._march, self._until, self._leave, self._mode, self._function,
-            self._fail,
+            self._branch, self._branch, self._loop, self._march, self._fill, self._until, self._leave, self._mode,
+            self._function, self._fail,
         )  # fmt: skip
         return self.random.choice(simple + nested if depth > 0 else simple)(depth)
 
@@ -119,6 +119,32 @@ class Grammar:
             "{n}.zero_()", "{n}[:2].mul_({s})",
         ))  # fmt: skip
         return Statement(f"{name} = {name}.clone()"), Statement(self.filled(text.replace("{n}", name), 1))
+
+    def _view(self, depth: int) -> tuple[Statement, ...]:
+        """Changes of a tensor and of a view of it that was taken before, between or after them."""
+        name = self.random.choice(("v0", "v1", "m0", "m1", "w0"))
+        look = self.random.choice((
+            "{n}[{k}]", "{n}[:2]", "{n}[1:]", "{n}[::-1]", "{n}.T", "{n}.T[{k}]", "{n}.reshape(-1)", "{n}[None, 1:]",
+            "{n}.unsqueeze(0)[..., :2]", "{n}.reshape(-1)[::2]", "{n}.T.reshape(-1)", "{n}.T[1:].T", "{n}.view_as({n})",
+        ))  # fmt: skip
+        changes = [
+            "{n} *= {s}", "{n}[{k}] += {s}", "{n}[:2] = {n}[1:]", "{n}.clamp_(-2, 2)", "u0.mul_({s})", "u0 += {s}",
+            "u0[...] = u0 * {p}", "u0.sin_()", "u0.copy_({n}.sum() * u0)", "{n}.T[{k}].add_({s})", "{n}[{n} > {s}] = {p}",
+        ]  # fmt: skip
+        lines = self.random.sample(changes, self.random.randint(1, 3))
+        lines.insert(self.random.randint(0, len(lines)), f"u0 = {look}")
+        lines = [f"{name} = {name} * 1", *lines, "s0 = s0 + u0.sum()"]
+        return tuple(Statement(self.filled(line.replace("{n}", name), 1)) for line in lines)
+
+    def _fill(self, depth: int) -> tuple[Statement, ...]:
+        """A buffer filled in a loop."""
+        line = self.random.choice((
+            "w0[j] = {s} * x[j]", "w0[j] += {s} * w0[j - 1] + 1", "w0[j:] += {v}[j]", "w0[j], s0 = s0, s0 * x[j]",
+            "w0[:j].mul_({s}); w0[j] = {v}[j]", "w0[j] = w0[:j].sum() + {s}",
+        ))  # fmt: skip
+        made = self.random.choice(("tape.zeros(3)", "tape.zeros_like(x)", "{v} * 1", "x.new_zeros(3)"))
+        loop = Statement("for j in range(3):", (Statement(self.filled(line, 1)), *self.block(0)[:1]))
+        return Statement(self.filled(f"w0 = {made}", 0)), loop, Statement("v0 = v0 * w0")
 
     def _write(self, depth: int) -> tuple[Statement, ...]:
         text = self.random.choice((

@@ -59,7 +59,7 @@ FIRST = (
     "m0, m1 = m * 1, m.T + m",
     "s0, s1, s2 = x.sum(), a * x[0], more['s'][0] * 1",
     "p0, p1, i0, i1 = 0.5, -1.25, 1, 2",
-    "w0 = tape.zeros(3)",
+    "w0, u0 = tape.zeros(3), v0[:2]",
 )
 """Every name of a program is bound before anything else, so that any statement may be taken out."""
 
