@@ -153,10 +153,17 @@ def one_number_as_a_vector(x):
     return tape.sin(flat * 0.7).sum() + y
 
 
+def brought_in_order(x):
+    y = x.reshape(2, 2) * 1.0
+    y.T.contiguous().mul_(3.0)  # a copy
+    y.contiguous().mul_(x[0])
+    return (y**2).sum()
+
+
 FUNCTIONS = [
     buffer, recurrence, running_sum, arithmetic, view_changed, base_changed, both_changed, view_of_view, of_a_lost_base,
     one_element, set_to_zero, transposed, diagonal, masked, rows, written_in_another_order, indexed_by_a_tensor,
-    elements_of_a_constant, one_number_as_a_vector,
+    elements_of_a_constant, one_number_as_a_vector, brought_in_order,
 ]  # fmt: skip
 TRANSFORMATIONS = {
     "itself": lambda f: f,

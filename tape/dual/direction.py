@@ -89,6 +89,13 @@ class Dual(Layer):
         """A tensor on the same memory, outside the history and without tangents."""
         return self._primal.detach()
 
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """The tensor itself if its memory is in row-major order, else a copy that is."""
+        primal = self._primal.contiguous(memory_format)
+        if primal is self._primal or self._tangent is None:
+            return self if primal is self._primal else primal
+        return make(primal, ops.clone(self._tangent), self._level)
+
     def detach_(self) -> Tensor:
         """Drop this tensor's own tangent and history."""
         self._primal.detach_()

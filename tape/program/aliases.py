@@ -146,6 +146,14 @@ def _shares(memory: Memory, steps: Any, shape: tuple[int, ...]) -> bool | None:
     return bool(np.may_share_memory(x, np.reshape(x, shape)))
 
 
+def in_order(tensor: Traced) -> bool | None:
+    """Whether eager execution has a tensor in row-major order; None if that is not known."""
+    memory, steps = memory_of(tensor)
+    if memory.first is None or steps is None:
+        return None
+    return bool(np.asarray(look(memory.first, steps)).flags.c_contiguous)
+
+
 def seal(view: Traced, parent: Traced) -> None:
     """Note that a tensor looks at another one's memory in a way in which a change of it cannot be followed."""
     memory_of(parent)[0].show(view, None)

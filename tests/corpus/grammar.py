@@ -1,7 +1,8 @@
 """Writing a random program.
 
 Names say what they hold: ``s`` numbers without axes, ``v`` vectors of three, ``m`` matrices of three by three,
-all computed from the arguments; ``p`` floats and ``i`` integers that Python was told; ``w`` a tensor that is written, ``u`` a view.
+all computed from the arguments; ``p`` floats and ``i`` integers that Python was told; ``w`` a tensor that is written,
+``u`` a view of one.
 Outside of the function are ``W`` (an array), ``T`` (a tensor with gradient), ``C`` (a float), ``L`` (a list of floats)
 and ``helper`` and ``inner`` (functions, the second compiled).
 """
@@ -129,7 +130,8 @@ class Grammar:
         ))  # fmt: skip
         changes = [
             "{n} *= {s}", "{n}[{k}] += {s}", "{n}[:2] = {n}[1:]", "{n}.clamp_(-2, 2)", "u0.mul_({s})", "u0 += {s}",
-            "u0[...] = u0 * {p}", "u0.sin_()", "u0.copy_({n}.sum() * u0)", "{n}.T[{k}].add_({s})", "{n}[{n} > {s}] = {p}",
+            "u0[...] = u0 * {p}", "u0.sin_()", "u0.copy_({n}.sum() * u0)", "{n}.T[{k}].add_({s})",
+            "{n}[{n} > {s}] = {p}",
         ]  # fmt: skip
         lines = self.random.sample(changes, self.random.randint(1, 3))
         lines.insert(self.random.randint(0, len(lines)), f"u0 = {look}")

@@ -26,12 +26,15 @@ def helper(t):
 inner = tape.compile(lambda t: t.sin() * 2 if t.sum() > 0 else t * 3)
 """
 
+STALE = ("was changed in place after it was recorded", "created in no_grad mode and is being modified inplace")
+
 
 @dataclass(frozen=True)
 class Outcome:
     """What a call gave: numbers by their place in the result and gradients, or the exception that it raised.
 
-    `stale` says that it was a value, needed for a gradient, that had been changed in place.
+    `stale` says that it was a value, needed for a gradient, that had been changed in place; or a view made under
+    no_grad that was changed outside of it, which is refused only where a gradient flows.
     """
 
     error: str | None
@@ -84,7 +87,7 @@ def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: boo
             if program.tensors:
                 values += gradients(results, [*leaves, *held])
         except Exception as error:
-            return Outcome(type(error).__name__, stale="was changed in place after it was recorded" in str(error))
+            return Outcome(type(error).__name__, stale=any(text in str(error) for text in STALE))
     return Outcome(None, tuple(values))
 
 
