@@ -160,10 +160,17 @@ def brought_in_order(x):
     return (y**2).sum()
 
 
+def itself_brought_in_order(x):
+    y = tape.zeros(4)
+    y.copy_(x)
+    y.contiguous().mul_(x[0])
+    return (y**2).sum()
+
+
 FUNCTIONS = [
     buffer, recurrence, running_sum, arithmetic, view_changed, base_changed, both_changed, view_of_view, of_a_lost_base,
     one_element, set_to_zero, transposed, diagonal, masked, rows, written_in_another_order, indexed_by_a_tensor,
-    elements_of_a_constant, one_number_as_a_vector, brought_in_order,
+    elements_of_a_constant, one_number_as_a_vector, brought_in_order, itself_brought_in_order,
 ]  # fmt: skip
 TRANSFORMATIONS = {
     "itself": lambda f: f,
@@ -176,7 +183,7 @@ TRANSFORMATIONS = {
     "lanes": vmap,
     "grads": lambda f: vmap(grad(f)),
 }
-WITHOUT_LANES = {buffer, running_sum, rows, diagonal, elements_of_a_constant}
+WITHOUT_LANES = {itself_brought_in_order, buffer, running_sum, rows, diagonal, elements_of_a_constant}
 """`vmap` refuses to write what differs from lane to lane into a tensor that does not."""
 
 

@@ -219,7 +219,9 @@ def _asked(name: str) -> Callable[..., Any]:
         trace = recorded_here()
         if trace is None:
             return plain(self, *args, **kwargs)
-        return getattr(stand_in(self, trace), name)(*args, **kwargs)
+        now = stand_in(self, trace)
+        found = getattr(now, name)(*args, **kwargs)
+        return self if found is now else found
 
     return ask
 
