@@ -108,6 +108,13 @@ def diagonal(x):
     return (y**2).sum()
 
 
+def changed_twice(x):
+    y = tape.ones(4)
+    y *= x[0]
+    y *= x[0]
+    return (y * y).sum()
+
+
 def masked(x):
     y = x.new_zeros(4)
     y[x > 1.5] = 1.0
@@ -168,9 +175,9 @@ def itself_brought_in_order(x):
 
 
 FUNCTIONS = [
-    buffer, recurrence, running_sum, arithmetic, view_changed, base_changed, both_changed, view_of_view, of_a_lost_base,
-    one_element, set_to_zero, transposed, diagonal, masked, rows, written_in_another_order, indexed_by_a_tensor,
-    elements_of_a_constant, one_number_as_a_vector, brought_in_order, itself_brought_in_order,
+    buffer, changed_twice, recurrence, running_sum, arithmetic, view_changed, base_changed, both_changed, view_of_view,
+    of_a_lost_base, one_element, set_to_zero, transposed, diagonal, masked, rows, written_in_another_order,
+    indexed_by_a_tensor, elements_of_a_constant, one_number_as_a_vector, brought_in_order, itself_brought_in_order,
 ]  # fmt: skip
 TRANSFORMATIONS = {
     "itself": lambda f: f,
@@ -183,7 +190,7 @@ TRANSFORMATIONS = {
     "lanes": vmap,
     "grads": lambda f: vmap(grad(f)),
 }
-WITHOUT_LANES = {itself_brought_in_order, buffer, running_sum, rows, diagonal, elements_of_a_constant}
+WITHOUT_LANES = {itself_brought_in_order, buffer, changed_twice, running_sum, rows, diagonal, elements_of_a_constant}
 """`vmap` refuses to write what differs from lane to lane into a tensor that does not."""
 
 
@@ -445,3 +452,36 @@ def test_a_saved_program_has_its_changes(tmp_path):
     program = tape.record(view_changed, X)
     program.save(tmp_path / "p")
     assert_allclose(tape.load(tmp_path / "p")(X + 1), view_changed(tape.tensor(X + 1)).numpy())
+
+
+def flattened(x):
+    y = x * 2
+    y.reshape(-1).mul_(3)
+    return y * 1
+
+
+def brought_in_order_and_changed(x):
+    v = (x * 1).T.contiguous()
+    v.mul_(3)
+    return v + x
+
+
+def argument_in_order(x):
+    v = x.T.contiguous()
+    v.mul_(3)
+    return v + x
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize(
+    "function", [flattened, brought_in_order_and_changed, argument_in_order], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("first", ["C", "F"])
+def test_arguments_may_lie_otherwise(function, first):
+    """Whether ``reshape`` and ``contiguous`` give a view is as the argument lies in memory."""
+    fast, other = tape.compile(function), "CF"[first == "C"]
+    for order in (first, first, other, first, other):
+        x, z = (np.array([[1.0, 2.0], [3.0, 4.0]], order=order) for _ in range(2))
+        found, expected = fast(tape.from_numpy(x)), function(tape.from_numpy(z))
+        assert found.tolist() == expected.tolist()
+        assert x.tolist() == z.tolist()

@@ -39,15 +39,17 @@ class Memory:
         row: the record of the base's value, before what was written into `cells`, if that is not None.
         sealed: whether nobody may change it.
         first: the base's first value, None if it is not known yet: as that lies in memory, all later ones would.
+        judged: whether it was asked how that lies, which is as the arguments of the call did.
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("_limit", "cells", "first", "members", "row", "sealed")
+    __slots__ = ("_limit", "cells", "first", "judged", "members", "row", "sealed")
 
     def __init__(self, base: Traced):
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
         self.first = value_of(base._trace.values[base._row])
         self.cells: Cells | None = None
+        self.judged = False
         self.members: list[weakref.ref[Traced]] = []
         self._limit = 16
 
@@ -130,7 +132,9 @@ def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
     memory, steps = memory_of(parent)
     if op is RESHAPE and steps is not None and parent._spec.shape:
         shares = _shares(memory, steps, view._spec.shape)
+        memory.judged = memory.judged or parent.ndim > 1
         if shares is False:
+            memory_of(view)[0].judged = True
             return
         steps = steps if shares else None
     if steps is not None:
@@ -146,12 +150,19 @@ def _shares(memory: Memory, steps: Any, shape: tuple[int, ...]) -> bool | None:
     return bool(np.may_share_memory(x, np.reshape(x, shape)))
 
 
-def in_order(tensor: Traced) -> bool | None:
-    """Whether eager execution has a tensor in row-major order; None if that is not known."""
+def contiguous(tensor: Traced) -> Traced:
+    """The tensor itself, if eager execution has it in row-major order, else a copy."""
     memory, steps = memory_of(tensor)
-    if memory.first is None or steps is None:
-        return None
-    return bool(np.asarray(look(memory.first, steps)).flags.c_contiguous)
+    memory.judged = memory.judged or tensor.ndim > 1
+    known = memory.first is not None and steps is not None
+    if known and np.asarray(look(memory.first, steps)).flags.c_contiguous:
+        return tensor
+    made: Traced = CLONE(tensor)
+    if known:
+        memory_of(made)[0].judged = True
+    else:
+        seal(made, tensor)
+    return made
 
 
 def seal(view: Traced, parent: Traced) -> None:
@@ -173,6 +184,7 @@ def put(target: Traced, result: Traced) -> None:
     """
     check_free(target)
     memory, steps = memory_of(target)
+    target._trace.ordered = target._trace.ordered or memory.judged
     place = seen_in(steps, target._at(memory.row)._spec.shape) if steps else None
     if place is not None and memory.write(place, result):
         return
@@ -223,6 +235,7 @@ def fill(target: Traced, place: Place, value: Traced) -> bool:
     """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
     check_free(target)
     memory, steps = memory_of(target)
+    target._trace.ordered = target._trace.ordered or memory.judged
     return steps == () and memory.write(place, value)
 
 

@@ -17,7 +17,7 @@ from .eager import run_eagerly
 from .listing import narrower
 from .outside import Outside
 from .program import GuardMissed, Program
-from .recording import Recorded, record_call
+from .recording import Recorded, in_order, record_call
 from .replay import Refitted
 from .required import require_count, require_function, require_options
 from .shortcut import Shortcut
@@ -35,7 +35,8 @@ MOST_SIGNATURES = 256
 class Paths:
     """The programs of one signature, one for each path that was taken through the function.
 
-    A guard that misses leads on to the program that was recorded for the value that it met.
+    A guard that misses leads on to the program that was recorded for the value that it met.  Some are for arguments in
+    row-major order alone (``ordered``).
     """
 
     def __init__(self, key: Hashable, fixed_floats: bool = False) -> None:
@@ -44,7 +45,7 @@ class Paths:
         self.count = 0
         self.missed = 0
         self.fixed_floats = fixed_floats
-        self.eager = False
+        self.eager = self.ordered = False
         self.around: Surroundings | None = None
 
     def forget(self) -> None:
@@ -152,6 +153,8 @@ class CompiledFunction:
             or (paths.tensors and any(isinstance(x, (Traced, Outside, Layer)) for x in call.given))
         ):
             return self._eager(args, kwargs, call)
+        if paths.ordered and not in_order(call.given):
+            return self._eager(args, kwargs, call)
         if paths.around is not None and not paths.around.unchanged():
             paths.forget()
             self._renewed += 1
@@ -221,6 +224,7 @@ class CompiledFunction:
             recorded.before.put_back()
             paths.fixed_floats = True
             return self(*args, **kwargs)
+        paths.ordered = paths.ordered or recorded.ordered
         path = Path(Program(recorded.listing, recorded.results, call.key, self.tier, self.threads))
         paths.count += 1
         if last is None:

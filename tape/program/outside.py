@@ -255,7 +255,7 @@ def _alter(self: Any, operation: str, compute: Callable[..., Any], args: tuple[A
 
 def _fact(name: str) -> property:
     """An attribute that a tensor which stands for a record cannot tell; a gradient from outside is another later."""
-    plain = inspect.getattr_static(Tensor, name)
+    plain = inspect.getattr_static(Outside, name)
 
     def lacks(self: Any) -> bool:
         trace = recorded_here()
@@ -266,7 +266,7 @@ def _fact(name: str) -> property:
             raise changed_outside(f"had its {name} set")
         plain.__set__(self, value)
 
-    return property(told(name, Tensor, lacks), put)
+    return property(told(name, Outside, lacks), put)
 
 
 HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}

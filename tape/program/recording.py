@@ -17,7 +17,7 @@ from .listing import Listing, listing_of
 from .outside import stand_in, standing
 from .signature import rebuilt
 from .surroundings import Surroundings
-from .trace import Trace, Untraceable
+from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .unreachable import settle_constants
 
@@ -38,12 +38,14 @@ class Recorded(NamedTuple):
         listing, results: what it did, and what it returned.
         before: what it may have changed.
         logs: lists around it that it appended to and did not read.
+        ordered: whether it is for arguments in row-major order alone.
     """
 
     listing: Listing
     results: Results
     before: Before
     logs: list[Any]
+    ordered: bool
 
 
 class Results:
@@ -119,14 +121,24 @@ def record_call(
             raise Untraceable("it registered a hook, which a backward through its results would call")
         if drawn:
             raise Untraceable("it drew random numbers, which every replay would repeat")
+        if trace.ordered and not in_order(given):
+            raise Untraceable(
+                "what it changes in place depends on how its arguments lie in memory, which is not in order"
+            )
         trace.check_captured()
         logs = allowed(before, trace)
         around.settle(trace.captured, logs)
         settle_constants(trace)
-        return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs)
+        return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
     except BaseException:
         before.put_back()
         raise
+
+
+def in_order(given: Iterable[Any]) -> bool:
+    """Whether all arrays, also those in tensors, are in row-major order."""
+    values = [value_in(x) for x in given]
+    return all(x.flags.c_contiguous for x in values if isinstance(x, np.ndarray))
 
 
 def places(leaves: list[Any]) -> dict[int, int]:

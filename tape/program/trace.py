@@ -98,6 +98,7 @@ class Trace:
         leaves: of those that no gradient flows through, the ones that it may flow to.
         released: of those that a backward has gone through without retaining the graph.
         hooks: by number, what is called with the adjoint of a record.
+        ordered: whether what it does in place would be something else if the arguments lay otherwise in memory.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
@@ -120,6 +121,7 @@ class Trace:
         self.hooks: dict[int, dict[int, Any]] = {}
         self.open = True
         self.tensors = True
+        self.ordered = False
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
         self._objects: dict[int, int] = {}

@@ -20,7 +20,7 @@ from ..operators import is_operand
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from ..writing import check_fits
-from .aliases import check_free, fill, in_order, is_shared, link, memory_of, put, read, seal
+from .aliases import check_free, contiguous, fill, is_shared, link, memory_of, put, read, seal
 from .cells import Place, place_of
 from .narrowing import apply_in_32_bits, rounded
 from .reach import has_history
@@ -174,13 +174,7 @@ class Traced(Tensor):
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
         check_layout(memory_format)
-        known = in_order(self)
-        if known:
-            return self
-        made = ops.clone(self)
-        if known is None:
-            seal(made, self)
-        return made
+        return contiguous(self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         if not requires_grad:

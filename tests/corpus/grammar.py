@@ -70,10 +70,15 @@ NAMES = {"s": ("s0", "s1", "s2"), "v": ("v0", "v1", "v2", "x"), "m": ("m0", "m1"
 
 
 class Grammar:
-    """Chooses at random, with a budget for depth."""
+    """Chooses at random, with a budget for depth.
+
+    Attributes:
+        loops: how many loops are around what is written now.
+    """
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
+        self.loops = 0
 
     def expression(self, kind: str, depth: int = 1) -> str:
         """Something of a kind, out of names and of other expressions."""
@@ -163,6 +168,8 @@ class Grammar:
             "s{k} = tape.autograd.grad({s} * {s}, {s}, create_graph=True, materialize_grads=True)[0]",
             "(v0,) = tape.autograd.grad(v{k}.exp().sum(), x, create_graph=True)",
         ))  # fmt: skip
+        if self.loops > 1:  # gradients of gradients of … double in each step
+            text = text.replace("v{k}.exp()", "(v{k}.detach() * x).exp()")
         return (Statement(self.filled(text, 1)),)
 
     def _branch(self, depth: int) -> tuple[Statement, ...]:
@@ -176,7 +183,14 @@ class Grammar:
     def _loop(self, depth: int) -> tuple[Statement, ...]:
         header = self.random.choice(("for j in range(3):", "for j in range(i0 % 3):", "for j, e in enumerate(x):"))
         last = Statement(self.random.choice(("s0 = s0 * 0.5 + v0[j]", "v1 = v1 * 0.5 + m0[j]", "s1 = s1 + x[j] * j")))
-        return (Statement(header, (*self.block(depth), last)),)
+        return (Statement(header, (*self._inside(depth), last)),)
+
+    def _inside(self, depth: int) -> tuple[Statement, ...]:
+        """A block that is run several times."""
+        self.loops += 1
+        block = self.block(depth)
+        self.loops -= 1
+        return block
 
     def _march(self, depth: int) -> tuple[Statement, ...]:
         """A loop, of many steps at times, some of which take another branch; the list finds it again."""
@@ -194,7 +208,7 @@ class Grammar:
         condition = self.random.choice(("abs(s0) > 0.5", "s0 > p0", "(v0.abs() > 1).any()", "float(s0) > 0.25"))
         steps = Statement("v0, s0 = v0 * 0.6, s0 * 0.55")
         header = f"while {condition} and (count := count + 1) < 7:"  # it ends whatever is taken out of its body
-        return Statement("count = 0"), Statement(header, (steps, *self.block(0)))
+        return Statement("count = 0"), Statement(header, (steps, *self._inside(0)))
 
     def _leave(self, depth: int) -> tuple[Statement, ...]:
         kind = self.random.choice("svm")
