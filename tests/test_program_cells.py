@@ -260,3 +260,27 @@ def test_a_result_and_its_cell():
 
     for found, expected in zip(quietly(tape.compile(f), X), f(tape.tensor(X))):
         assert_allclose(found, expected.numpy())
+
+
+class Box:
+    """What is in it is not watched."""
+
+    __slots__ = ("held",)
+
+
+def test_what_left_its_recording_is_not_written():
+    box = Box()
+
+    def keep(x):
+        box.held = x * 2
+        return x * 1
+
+    def write(x):
+        y = x * tape.ones(2, 1)
+        y[0] = element
+        return y
+
+    tape.record(keep, X)
+    element = box.held
+    with pytest.raises(RuntimeError, match="has left its function"):
+        tape.record(write, X)

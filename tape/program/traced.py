@@ -353,8 +353,11 @@ def _put(target: Traced, result: Any, operation: str = "", last: int = 0) -> Tra
 def _recorded(target: Traced, value: Any) -> Traced:
     """A value as a record of its own."""
     trace = target._trace
-    if isinstance(value, Traced) and trace.code(value._row) >= 0:
-        return value
+    if isinstance(value, Traced):
+        if value._trace is not trace or not trace.open:
+            raise escaped()
+        if trace.code(value._row) >= 0:
+            return value
     return ops.clone(value if isinstance(value, Traced) else traced(trace, trace.operand(plain(value))))
 
 
