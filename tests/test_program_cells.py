@@ -205,6 +205,17 @@ def test_gradients_flow_past_what_did_not_record():
     assert_allclose(quietly(fast, X), tape.func.grad(f)(tape.tensor(X)).numpy())
 
 
+def test_no_gradient_flows_through_what_was_written_without_recording():
+    def f(x):
+        with tape.no_grad():
+            y = x * 1.0
+            y[0] = x[1]
+        return (y[0] * x + y).sum()
+
+    fast = tape.compile(tape.func.grad(f))
+    assert_allclose(quietly(fast, X), tape.func.grad(f)(tape.tensor(X)).numpy())
+
+
 @pytest.mark.filterwarnings("ignore:tape.compile runs")
 @pytest.mark.parametrize("index", [4, -5, (0, 1), 2.5], ids=str)
 def test_what_is_no_cell(index):

@@ -24,6 +24,7 @@ from ..recorder import bind, lift
 from ..tensor import Tensor
 from ..version import holders
 from ..views import Look, base_of, look_of, owner
+from . import written  # noqa: F401  (it says how traced tensors are changed)
 from .aliases import memory_of
 from .later import value_of
 from .trace import Trace, Untraceable, value_in
