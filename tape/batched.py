@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .indexing import LayeredIndex, plain_index
 from .level import Layer, innermost, live
 from .rebase import last_of
 from .recorder import wrap
+from .storage import Lies
 from .tensor import Tensor
 from .wengert import current
 
@@ -114,6 +116,18 @@ def _stride(self: Batched, dim: int | None = None) -> Any:
     return steps if dim is None else steps[dim]
 
 
+def _lies(self: Batched, lanes: int = 0) -> Iterator[Lies]:
+    """How each lane lies in memory; where lanes do not lie apart and in order, as if in a copy that does."""
+    below, level = live(self._primal), self._level
+    if not level.alive:
+        yield from below.__lies__(lanes)
+        return
+    found = [lies._replace(origin=level.layer(lies.origin)) for lies in below.__lies__(lanes + 1)]
+    shape = self._spec.shape[lanes:]
+    in_order = tuple([math.prod(shape[k + 1 :]) for k in range(len(shape))])
+    yield from found or [Lies(self, 0, 0, in_order)]
+
+
 def _of_below(name: str) -> property:
     """What a batched tensor says of its memory is what the tensor below says."""
     return property(lambda self: getattr(self._primal, name))
@@ -128,7 +142,7 @@ for _name in ("_version", "_is_view", "is_inference", "data_ptr", "grad_fn"):
 for _name, _change in {
     "contiguous": _contiguous, "is_contiguous": _is_contiguous, "stride": _stride, "detach": _detach,
     "detach_": _detach_, "data": property(_data), "requires_grad_": _requires_grad_,
-    "backward": _backward, "register_hook": _register_hook,
+    "backward": _backward, "register_hook": _register_hook, "__lies__": _lies,
 }.items():  # fmt: skip
     setattr(Batched, _name, _change)
 

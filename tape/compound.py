@@ -10,11 +10,9 @@ import numpy as np
 import ops
 
 from .calls import adaptor, axis_of, function_only, sizes_of
-from .casting import is_contiguous
 from .creation import array_of, as_tensor
 from .functions import FUNCTIONS
 from .inplace import inplace
-from .level import Layer
 from .shaping import along
 from .tensor import Tensor, method
 
@@ -81,7 +79,7 @@ def _replaced(input: Tensor, src: Any, view: Callable[[Any], Any]) -> Tensor:
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` entries along one axis, one every ``step`` entries; they lie along a new last axis.
 
-    A view where the memory is in row-major order.
+    A view where its memory, or that of what it is a view of, is in row-major order.
 
     >>> import tape
     >>> tape.arange(5).unfold(0, 3, 2)
@@ -93,8 +91,9 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if not 0 <= size <= n or step < 1:
         raise RuntimeError(f"unfold() needs windows of at most the {n} entries there are, and a step of 1 or more")
     count = (n - size) // step + 1
-    if self._spec.shape and not isinstance(self, Layer) and is_contiguous(self):
-        strides = self.stride()
+    lies = next(self.__lies__(), None) if self._spec.shape else None
+    if lies is not None:
+        strides = lies.strides
         shape = (*self._spec.shape[:axis], count, *self._spec.shape[axis + 1 :], size)
         return self.as_strided(shape, (*strides[:axis], strides[axis] * step, *strides[axis + 1 :], strides[axis]))
     flat = self if self._spec.shape else ops.reshape(self, shape=(1,))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import ops
+from ops.strides import dense, spacing
 
 from .attributes import put_under
 from .calls import adaptor, sizes_of
 from .creation import construct
 from .inference import check_changeable
 from .leaf import leaf
-from .level import Layer
 from .rebase import check_free, is_tracked
 from .tensor import Tensor, method
 from .version import increment
@@ -24,12 +24,66 @@ from .views import base_of, is_related, materialise, owner, twin
 
 def storage_of(tensor: Tensor) -> tuple[np.ndarray, int]:
     """All numbers of the memory that a tensor looks at, in order, and where its first one is."""
-    array = materialise(tensor)
+    return memory_of(materialise(tensor))
+
+
+def memory_of(array: np.ndarray) -> tuple[np.ndarray, int]:
+    """All numbers of the memory that an array looks at, in order, and where its first one is."""
     memory = owner(array)
     whole = memory if memory.flags.c_contiguous else memory.T if memory.flags.f_contiguous else array.ravel()
     flat = whole.reshape(-1).view(array.dtype)
     start = (array.ctypes.data - flat.ctypes.data) // array.itemsize if np.may_share_memory(array, flat) else 0
     return flat, start
+
+
+class Lies(NamedTuple):
+    """How a tensor lies among the elements of another, or of itself, that lie in memory in row-major order.
+
+    Attributes:
+        origin: the tensor that these are the elements of.
+        begin, start: where in the memory the origin begins, and the tensor.
+        strides: the tensor's own.
+    """
+
+    origin: Tensor
+    begin: int
+    start: int
+    strides: tuple[int, ...]
+
+
+def _lies(self: Tensor, lanes: int = 0) -> Iterator[Lies]:
+    """How a tensor lies in itself and in its base, where these are in order.
+
+    With so many axes of `lanes` in front: how each lane does, counted from where the lane of the origin begins.
+    """
+    array = materialise(self)
+    for origin in (self, base_of(self)):
+        place = place_in(materialise(origin), array, lanes)
+        if place is not None:
+            yield Lies(origin, *place)
+
+
+def place_in(origin: np.ndarray, array: np.ndarray, lanes: int) -> tuple[int, int, tuple[int, ...]] | None:
+    """Where an array and its view begin, and the strides, as in `Lies`; None if the array does not lie in order."""
+    if origin.dtype != array.dtype:
+        return None
+    if not lanes:
+        strides = tuple([s // array.itemsize for s in array.strides])
+        return (memory_of(origin)[1], memory_of(array)[1], strides) if origin.flags.c_contiguous else None
+    apart = [(x.shape[:lanes], x.strides[:lanes]) for x in (origin, array)]
+    if apart[0] != apart[1] or not array.size or dense(origin) is None:
+        return None
+    first: Any = (*(0,) * lanes, ...)
+    whole, part = origin[first], array[first]
+    step = spacing(whole)
+    if step is None:
+        return None
+    start = part.ctypes.data - whole.ctypes.data
+    fits = 0 <= start < step * whole.size and not any(s % step for s in (start, *part.strides))
+    return (0, start // step, tuple([s // step for s in part.strides])) if fits else None
+
+
+Tensor.__lies__ = _lies
 
 
 class Storage:
@@ -110,30 +164,17 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"as_strided() needs a stride of 0 or more for each size; got sizes {shape} and strides {strides}"
         )
     reach = sum((n - 1) * s for n, s in zip(shape, strides))
-    for origin, begin, start in _origins(input, storage_offset):
+    for origin, begin, start, _ in input.__lies__():
         if 0 in shape:
             return ops.as_strided(origin, size=shape, stride=strides)
-        if begin <= start and start + reach < begin + origin._spec.size:
-            return ops.as_strided(origin, size=shape, stride=strides, offset=start - begin)
+        offset = (start if storage_offset is None else int(storage_offset)) - begin
+        if 0 <= offset < origin._spec.size - reach:
+            return ops.as_strided(origin, size=shape, stride=strides, offset=offset)
     raise RuntimeError(
         f"as_strided() of sizes {shape} with strides {strides} can access memory outside of `tensor`: counted from "
         f"where it begins it would read element {reach}; the tensor has {input._spec.size}, and its base is no larger "
         "or is not in order.\nUse smaller sizes, or call it on the tensor that holds them all, or on a clone()."
     )
-
-
-def _origins(tensor: Tensor, offset: int | None) -> Iterator[tuple[Tensor, int, int]]:
-    """Tensors whose elements lie in the memory in order, where they begin, and where a view begins there.
-
-    These are the tensor and its base; of tensors of transformations, which lie nowhere, the elements count as if so.
-    """
-    if isinstance(tensor, Layer):
-        yield tensor, 0, int(offset or 0)
-        return
-    start = storage_of(tensor)[1] if offset is None else int(offset)
-    for origin in (tensor, base_of(tensor)):
-        if materialise(origin).flags.c_contiguous:
-            yield origin, storage_of(origin)[1], start
 
 
 @method

@@ -77,6 +77,7 @@ class Tensor(Operators):
         __check_free__: Any
         __is_shared__: Any  # given by the room about versions
         __as_it_is__: Any  # given by the room about batches
+        __lies__: Any  # given by the room about storage
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...  # what the rooms add

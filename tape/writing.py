@@ -117,7 +117,8 @@ def check_writeable(tensor: Tensor, operation: str) -> None:
     if not unlocked(tensor).flags.writeable:
         raise RuntimeError(
             f"{operation} cannot write into this memory: it is read-only, as of a read-only array given to "
-            "from_numpy().\nUse .clone() for a copy."
+            "from_numpy(), or what as_strided() or unfold() reads of a lane or tangent that does not lie in order.\n"
+            "Use .clone() for a copy."
         )
     if GUARDS:
         before_change(array)

@@ -128,3 +128,18 @@ def test_nothing_beyond_an_array_is_read(dtype):
         assert_allclose(value, 3 * np.exp(3) * n, rtol=1e-5)
         (eager,) = tape.autograd.grad((tape.exp(leaf[-n:]) * leaf[-n:]).sum(), leaf)
         assert_allclose(eager[-n:], gradient, rtol=1e-5)
+
+
+def test_windows_on_recorded_tensors_are_recorded_for_all_values():
+    """They asked for the value, to know how it lies, so that each new value was recorded anew."""
+    for f in (
+        lambda x: (x.unfold(0, 2, 1) ** 2).sum() * x,
+        lambda x: ((x * 2.0)[1:].as_strided((2,), (1,), 0) ** 2).sum() * x,
+        lambda x: (tape.outer(x, x).T.unfold(0, 2, 2) * x[:2]).sum(),
+    ):
+        compiled = tape.compile(f)
+        for k in range(4):
+            x = tape.arange(3.0) + k
+            assert np.allclose(compiled(x).numpy(), f(x).numpy())
+        statistics = compiled.statistics()
+        assert (len(statistics.programs), statistics.eager, statistics.missed) == (1, 0, 0)

@@ -181,3 +181,60 @@ def test_whose_memory_a_tensor_looks_at():
     with tape.autograd.forward_ad.dual_level():
         dual = tape.autograd.forward_ad.make_dual(x, tape.ones(2, 3))
         assert dual.storage().data_ptr() == x.storage().data_ptr()
+
+
+WINDOWS = {
+    "as_strided": lambda t: t.as_strided((2,), (1,)),
+    "as_strided of a view": lambda t: t[1:].as_strided((2,), (1,), 0),
+    "as_strided of a view, from where it begins": lambda t: t[1:].as_strided((2,), (1,)),
+    "unfold": lambda t: t.unfold(0, 2, 1)[0],
+}
+
+
+def changed_through(look):
+    def f(x):
+        t = x * 1
+        look(t).mul_(x[0])
+        return (t**2).sum()
+
+    return f
+
+
+def changed_below(look):
+    """The tensor begins to move, in lanes that are made for it, before the view is taken."""
+
+    def f(x):
+        t = tape.full([3], 1.5, dtype=x.dtype)
+        t[0] = x.sum()
+        seen = look(t)
+        t.sin_()
+        return (seen * tape.arange(2.0)).sum() + t.prod()
+
+    return f
+
+
+@pytest.mark.parametrize("changed", [changed_through, changed_below])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_on_lanes_or_on_what_moves_is_a_view(name, changed):
+    f, x = changed(WINDOWS[name]), np.array([1.0, 2.0, 0.3])
+    value = lambda v: f(tape.tensor(v)).item()  # noqa: E731
+    expected = [(value(x + e) - value(x - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
+    assert np.allclose(tape.func.jacfwd(f)(tape.tensor(x)).numpy(), expected, atol=1e-7)
+    if changed is changed_through:
+        rows = np.stack([x, x + 0.1, x - 0.2])
+        assert np.allclose(tape.func.grad(f)(tape.tensor(x)).numpy(), expected, atol=1e-7)
+        assert np.allclose(tape.vmap(f)(tape.tensor(rows)).numpy(), [value(v) for v in rows])
+        assert np.allclose(tape.vmap(tape.func.grad(f))(tape.tensor(rows)).numpy()[0], expected, atol=1e-7)
+
+
+def test_a_window_on_lanes_that_do_not_lie_in_order_cannot_be_written():
+    turned = tape.tensor(np.arange(24.0).reshape(2, 3, 4))
+    lanes = tape.vmap(lambda x: x.as_strided((2, 2), (4, 1)) * 1, in_dims=2)(turned.transpose(0, 1))
+    assert lanes.shape == (4, 2, 2)
+
+    def write(x):
+        x.as_strided((2,), (1,)).mul_(2.0)
+        return x
+
+    with pytest.raises(RuntimeError, match=r"read-only, .* does not lie in order"):
+        tape.vmap(write, in_dims=2)(turned.transpose(0, 1))

@@ -24,6 +24,7 @@ from ..history import requires_grad
 from ..level import Layer, Level, live
 from ..location import user_frame
 from ..recorder import wrap
+from ..storage import Lies
 from ..tensor import Tensor
 from ..wengert import current
 
@@ -95,6 +96,17 @@ class Dual(Layer):
         if primal is self._primal or self._tangent is None:
             return self if primal is self._primal else primal
         return make(primal, ops.clone(self._tangent), self._level)
+
+    def __lies__(self, lanes: int = 0) -> Iterator[Lies]:
+        """How the primal lies in memory, and the tangent where it lies alike: else the tangent is read from a copy."""
+        primal, tangent = parts(self, self._level) if self._level.alive else (live(self), None)
+        still = list(primal.__lies__(lanes))
+        if tangent is None:
+            yield from still
+            return
+        pairs = [(p, d) for p in still for d in tangent.__lies__(lanes) if _alike(p, d)]
+        found = [p._replace(origin=make(p.origin, d.origin, self._level)) for p, d in pairs]
+        yield from found or [p._replace(origin=self) for p in still if p.origin is primal]
 
     def detach_(self) -> Tensor:
         """Drop this tensor's own tangent and history."""
@@ -188,6 +200,11 @@ def parts(x: Any, level: Direction) -> tuple[Any, Any]:
     while isinstance(primal, Dual) and primal._level is level:  # what moves of itself, does not beneath another tensor
         primal = live(primal._primal)
     return primal, tangent
+
+
+def _alike(x: Lies, y: Lies) -> bool:
+    """Whether two tensors lie alike in what they lie in."""
+    return (x.origin._spec.shape, x.start - x.begin, x.strides) == (y.origin._spec.shape, y.start - y.begin, y.strides)
 
 
 def _apart(tangent: Any, others: Sequence[Any]) -> Any:

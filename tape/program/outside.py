@@ -24,7 +24,10 @@ from ..recorder import bind, lift
 from ..tensor import Tensor
 from ..version import holders
 from ..views import Look, base_of, look_of, owner
-from . import written  # noqa: F401  (it says how traced tensors are changed)
+from . import (
+    lying,  # noqa: F401  (it says how traced tensors lie in memory)
+    written,  # noqa: F401  (it says how traced tensors are changed)
+)
 from .aliases import memory_of
 from .later import value_of
 from .trace import Trace, Untraceable, value_in
@@ -274,7 +277,7 @@ HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
 ASKED = {
     "__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__", "__check_free__", "__is_shared__",
-    "__as_it_is__",
+    "__as_it_is__", "__lies__",
 }  # fmt: skip
 
 
