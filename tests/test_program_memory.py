@@ -143,3 +143,18 @@ def test_windows_on_recorded_tensors_are_recorded_for_all_values():
             assert np.allclose(compiled(x).numpy(), f(x).numpy())
         statistics = compiled.statistics()
         assert (len(statistics.programs), statistics.eager, statistics.missed) == (1, 0, 0)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("make", [lambda: tape.zeros(3, requires_grad=True) * 1, lambda: tape.ones(3).requires_grad_()])
+def test_each_call_gives_its_own_tensor_where_that_has_a_history_of_its_own(make):
+    compiled = tape.compile(lambda x: (x * 2, make()))
+    expected = make()
+    for _ in range(3):
+        made = compiled(tape.ones(3))[1]
+        assert (made.tolist(), made.is_leaf) == (expected.tolist(), expected.is_leaf)
+        (made * made).sum().backward()
+        with tape.no_grad():
+            made.add_(1.0)
+        if made.is_leaf:
+            assert made.grad.tolist() == [2.0, 2.0, 2.0]

@@ -78,7 +78,7 @@ def copied(x: Any) -> Any:
     """Something that is returned by every call, safe from what the caller does with it."""
     if isinstance(x, np.ndarray):
         return x.copy()
-    return x.detach().clone() if isinstance(x, Tensor) and x._node is None else x
+    return x.detach().clone() if isinstance(x, Tensor) else x
 
 
 def record_call(
@@ -149,6 +149,8 @@ def places(leaves: list[Any]) -> dict[int, int]:
             leaves[i] = Place(rows.setdefault(x._row, len(rows)))
         elif computes_later(x):
             raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
+        elif isinstance(x, Tensor) and x._node is not None:
+            raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
     return rows
 
 
