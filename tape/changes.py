@@ -60,7 +60,7 @@ def _leads(wengert: WengertList, row: list[Any], rows: dict[int, Any], wanted: s
 def _suspects() -> bool:
     """Whether any record that was there before a change has saved what was changed."""
     latest: dict[int, int] = {}
-    for change in CHANGES.values():
+    for change in list(CHANGES.values()):  # some may go meanwhile, with garbage that is collected
         for number, handle in change.before.items():
             latest[number] = max(handle, latest.get(number, -1))
     return any(_holds_changed(list_of(handle), handle) for handle in latest.values() if handle >= 0)

@@ -77,7 +77,7 @@ class Guards:
 
     def release(self, array: np.ndarray) -> None:
         """Copy the guarded values that lie in the memory of an array."""
-        for reference in tuple(self._by_memory.pop(id(owner(array)), {}).values()):
+        for reference in list(self._by_memory.pop(id(owner(array)), {}).values()):
             guarded = reference()
             if guarded is not None:
                 guarded.value, guarded.copied = guarded.value.copy(), True

@@ -154,7 +154,7 @@ def _gone(k: int, memory: Any) -> None:
     """Drop the note of memory that is gone, unless other memory has taken its place."""
     change = CHANGES.get(k)
     if change is not None and change.memory[0] is memory:
-        del CHANGES[k]
+        CHANGES.pop(k, None)
 
 
 def _note(
@@ -215,8 +215,11 @@ _ALONE = untraced(lambda: _references(_places(_probe())[0]))
 
 def forget_released() -> None:
     """Drop the notes of memory that no record holds any more."""
-    for k, change in list(CHANGES.items()):
-        if not change.matters():
+    for k in list(
+        CHANGES
+    ):  # a list of pairs would make tuples meanwhile, so that garbage may be collected, and notes go
+        change = CHANGES.get(k)
+        if change is not None and not change.matters():
             CHANGES.pop(k, None)
 
 

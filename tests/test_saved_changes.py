@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import tape
+from tape import changes, version
 from tape.autograd.graph import allow_mutation_on_saved_tensors, saved_tensors_hooks
 
 
@@ -123,3 +125,41 @@ def test_what_an_in_place_operation_keeps_is_no_copy_of_theirs():
         assert not guards.cloned
         y.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.cos([1.0, 2.0]))
+
+
+class Collecting(dict):
+    """Collects garbage when somebody looks through it while there are many changes."""
+
+    def items(self):
+        if len(version.CHANGES) > 100:
+            gc.collect()
+        return super().items()
+
+
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_garbage_is_collected_while_changes_are_looked_through(monkeypatch, by_itself):
+    """With it go notes of changes: "dictionary changed size during iteration"."""
+    version.CHANGES.clear()
+    monkeypatch.setattr(version, "last_records", Collecting)
+    thresholds = gc.get_threshold()
+    gc.disable()
+    try:
+        circles = []
+        for _ in range(500):
+            x = tape.ones(3)
+            circles.append([x, x.numpy()])
+            circles[-1].append(circles[-1])
+            x.add_(1.0)
+        assert len(version.CHANGES) == 500
+        del circles, x
+        if by_itself:  # as it was in Python 3.11, where making tuples collects garbage
+            gc.set_threshold(gc.get_count()[0] + 200)
+            gc.enable()
+            version.forget_released()
+        else:
+            assert not changes._suspects()
+        gc.collect()
+        assert not version.CHANGES
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()

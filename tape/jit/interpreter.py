@@ -28,7 +28,7 @@ CODE, VALUES, HEADER = 0, 1, 2
 
 def interpreted_ops() -> list[Op]:
     """The ops that have an instruction, in the order of their numbers."""
-    return [op for op in REGISTRY.values() if has_lane(op) and not isinstance(op.lane, Same)]
+    return [op for op in list(REGISTRY.values()) if has_lane(op) and not isinstance(op.lane, Same)]
 
 
 @cache

@@ -99,7 +99,7 @@ class CompiledFunction:
     @property
     def programs(self) -> list[Program]:
         found = []
-        queue = [paths.first for paths in self._paths.values() if paths.first is not None]
+        queue = [paths.first for paths in list(self._paths.values()) if paths.first is not None]
         while queue:
             path = queue.pop(0)
             found.append(path.program)
