@@ -208,7 +208,7 @@ def changed_below(look):
         t[0] = x.sum()
         seen = look(t)
         t.sin_()
-        return (seen * tape.arange(2.0)).sum() + t.prod()
+        return (seen * (tape.arange(2.0) + 1.0)).sum() + t.prod()
 
     return f
 
