@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from test_program_inplace import quietly
+from transformed import quietly
 
 import tape
 from tape.func import grad_and_value, hessian
