@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 
-from ops import REGISTRY
+from ops.overwriting import look
 
 from .history import components
 from .level import Layer, live
@@ -55,7 +55,7 @@ def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress
         if id(above.parent) in tangents and view._spec.inexact:
             if not above.steps:
                 raise _unknown("a custom function has returned a view of it, and only the function knows which")
-            tangents[id(view)] = _replayed(tangents[id(above.parent)], above)
+            tangents[id(view)] = look(tangents[id(above.parent)], above.steps)
             found.append((view, tangents[id(view)]))
     tops = []
     for x, x_dot in found:
@@ -79,14 +79,6 @@ def views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:
             assert above is not None
             yield view, above
             stack.append(view)
-
-
-def _replayed(x: Tensor, above: Look) -> Tensor:
-    """A view of a tangent, made as another view is."""
-    for name, params, output in above.steps:
-        made = REGISTRY[name](x, **dict(params))
-        x = made if output is None else made[output]
-    return x
 
 
 def _moved_out(target: Tensor) -> Tensor:

@@ -215,9 +215,7 @@ _ALONE = untraced(lambda: _references(_places(_probe())[0]))
 
 def forget_released() -> None:
     """Drop the notes of memory that no record holds any more."""
-    for k in list(
-        CHANGES
-    ):  # a list of pairs would make tuples meanwhile, so that garbage may be collected, and notes go
+    for k in list(CHANGES):  # pairs would be new tuples: garbage may be collected when such are made, and notes go
         change = CHANGES.get(k)
         if change is not None and not change.matters():
             CHANGES.pop(k, None)

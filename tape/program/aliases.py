@@ -172,8 +172,8 @@ def seal(view: Traced, parent: Traced) -> None:
 
 def is_shared(tensor: Traced) -> bool:
     """Whether others look at a tensor's memory."""
-    look = getattr(tensor, "_look", None)
-    return look is not None and (look[0].sealed or any(v is not tensor for v in look[0].living()))
+    seen = getattr(tensor, "_look", None)
+    return seen is not None and (seen[0].sealed or any(v is not tensor for v in seen[0].living()))
 
 
 def put(target: Traced, result: Traced) -> None:
@@ -182,9 +182,7 @@ def put(target: Traced, result: Traced) -> None:
     Raises:
         Untraceable: if it cannot be followed who sees what.
     """
-    check_free(target)
-    memory, steps = memory_of(target)
-    target._trace.ordered = target._trace.ordered or memory.judged
+    memory, steps = _to_change(target)
     place = seen_in(steps, target._at(memory.row)._spec.shape) if steps else None
     if place is not None and memory.write(place, result):
         return
@@ -196,7 +194,7 @@ def put(target: Traced, result: Traced) -> None:
     base = PUT_VIEW(target._at(row), result, steps=steps) if steps else result
     memory.row = base._row
     for view in living:
-        view._row = _seen(base, view._look[1])._row
+        view._row = look(base, view._look[1])._row
 
 
 def read(tensor: Traced, index: Any) -> Traced | None:
@@ -233,9 +231,7 @@ def _getitem(index: Any) -> Any:
 
 def fill(target: Traced, place: Place, value: Traced) -> bool:
     """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
-    check_free(target)
-    memory, steps = memory_of(target)
-    target._trace.ordered = target._trace.ordered or memory.judged
+    memory, steps = _to_change(target)
     return steps == () and memory.write(place, value)
 
 
@@ -246,21 +242,23 @@ def seen_in(steps: Any, shape: tuple[int, ...]) -> Place | None:
     return place_of(dict(steps[0][1])["index"], shape)
 
 
-def _seen(base: Any, steps: Any) -> Any:
-    for name, params, _ in steps:
-        base = REGISTRY[name](base, **dict(params))
-    return base
+def _to_change(target: Traced) -> tuple[Memory, Any]:
+    """What a tensor looks at, which is about to be changed."""
+    check_free(target)
+    memory, steps = memory_of(target)
+    target._trace.ordered = target._trace.ordered or memory.judged
+    return memory, steps
 
 
 def check_free(tensor: Traced) -> None:
     """Raise unless a tensor may be changed in place, in a way that a recorded list can repeat."""
-    trace, look = tensor._trace, getattr(tensor, "_look", None)
-    row = tensor._row if look is None else look[0].row if trace.wengert.recording else look[0].whole(tensor)
+    trace, seen = tensor._trace, getattr(tensor, "_look", None)
+    row = tensor._row if seen is None else seen[0].row if trace.wengert.recording else seen[0].whole(tensor)
     if trace.code(row) < 0:
         raise Untraceable("an argument, or a tensor from outside of the function, was changed in place")
     if row in trace.leaves:
         raise Untraceable("a leaf that requires grad was changed in place")
-    if trace.wengert.recording and look is not None and look[1] != () and tensor._row in trace.stopped:
+    if trace.wengert.recording and seen is not None and seen[1] != () and tensor._row in trace.stopped:
         raise Untraceable("a view that was made under no_grad was changed in place")
     if not trace.wengert.recording and row not in trace.stopped:
         raise Untraceable("a tensor was changed in place under no_grad, which leaves its history as it was")

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops import REGISTRY, Op
+from ops import Op
+from ops.overwriting import look as shown
 
 from ..adopting import views_below
 from ..recorder import bind, lift
 from ..tensor import Tensor
 from ..version import holders
-from ..views import Look, base_of, look_of, owner
+from ..views import base_of, look_of, owner
 from . import (
     lying,  # noqa: F401  (it says how traced tensors lie in memory)
     written,  # noqa: F401  (it says how traced tensors are changed)
@@ -145,7 +146,9 @@ def adopt(value: Traced, target: Tensor) -> bool:
             twin = ops.cast(traced(trace, trace.operand(held.copy())), dtype=t.dtype)
             memory_of(twin)[0].first = held
         else:
-            twin = _seen(trace.own[id(above.parent)][1], above)
+            if not above.steps:
+                raise Untraceable("a traced value is written into a tensor of which a custom function returned a view")
+            twin = shown(trace.own[id(above.parent)][1], above.steps)
         trace.own[id(t)] = t, twin
     for t in family:
         t.__class__ = Outside
@@ -170,15 +173,6 @@ def _references(base: Tensor, values: Iterable[Any]) -> int:
         elif getattr(value, "base", None) is owner(value_in(base)):
             looks.add(id(value))
     return held + len(looks)
-
-
-def _seen(twin: Traced, above: Look) -> Traced:
-    if not above.steps:
-        raise Untraceable("a traced value is written into a tensor of which a custom function has returned a view")
-    for name, params, i in above.steps:
-        made = REGISTRY[name](twin, **dict(params))
-        twin = made if i is None else made[i]
-    return twin
 
 
 def changed_outside(what: str) -> Untraceable:
