@@ -234,11 +234,14 @@ class Op:
         """Apply the op: whoever traces one of the operands decides, else NumPy does."""
         if self.kind == "composite":
             return self.forward(*operands, **params)
+        found = None
         for operand in operands:
             bind = getattr(type(operand), "__bind__", None)
             if bind is not None:
-                return bind(self, operands, params)
-        return self.forward(*operands, **params)
+                if hasattr(bind, "is_face"):
+                    return bind(self, operands, params)
+                found = found or bind
+        return self.forward(*operands, **params) if found is None else found(self, operands, params)
 
     def environment(self, operands: Sequence[Any], z: Any, params: dict[str, Any]) -> dict[str, Any]:
         """The names a rule may ask for, bound to values (`vjp` and `jvp` add their own)."""

@@ -72,8 +72,12 @@ def _forget(op: Op) -> None:
 CHANGES.append(_forget)
 
 
-def _no_rule(name: str, why: str = "has no rule for tensors") -> TypeError:
-    return TypeError(
+class NoRule(TypeError):
+    """A function of NumPy's has no rule, at least not with such arguments."""
+
+
+def _no_rule(name: str, why: str = "has no rule for tensors") -> NoRule:
+    return NoRule(
         f"{name} {why}, and applying it to the bare numbers would drop the history.\n"
         "Write it with functions that have one, or take the numbers out with .detach().numpy() if it needs no gradient."
     )
@@ -264,11 +268,16 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         RuntimeError: on a tensor that requires grad, unless ``force``, where operations are recorded.
     """
     if self._node is not None and not force and current().recording:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
-            "The array would be bare numbers, without the history; NumPy's functions take the tensor itself."
-        )
+        raise numpy_error()
     return materialise(self)
+
+
+def numpy_error() -> RuntimeError:
+    """The error for numbers that would leave their history behind."""
+    return RuntimeError(
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
+        "The array would be bare numbers, without the history; NumPy's functions take the tensor itself."
+    )
 
 
 @method

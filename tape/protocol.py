@@ -39,19 +39,24 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> None:
     def conversion(self: Tensor) -> Any:
         value = convert(item(self))
         if self._node is not None:
-            warnings.warn(
-                f"{convert.__name__}() makes a plain number of a tensor that requires grad, so no gradient flows "
-                "through it.\nCompute with the tensor itself (tape.exp, not math.exp), and gather results in a tensor "
-                "(tape.zeros, np.zeros_like(x), tape.stack): an array, such as np.zeros gives, holds bare numbers.\nIf "
-                "it needs no gradient, say .item() or .detach().",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_left(convert.__name__)
         return value
 
     conversion.__name__ = name
     conversion.__doc__ = f"The only element as Python's {convert.__name__}; warns where a history is left behind."
     method(conversion)
+
+
+def warn_left(name: str) -> None:
+    """Warn that a plain number leaves a history behind."""
+    warnings.warn(
+        f"{name}() makes a plain number of a tensor that requires grad, so no gradient flows "
+        "through it.\nCompute with the tensor itself (tape.exp, not math.exp), and gather results in a tensor "
+        "(tape.zeros, np.zeros_like(x), tape.stack): an array, such as np.zeros gives, holds bare numbers.\nIf "
+        "it needs no gradient, say .item() or .detach().",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 _conversion("__float__", float)

@@ -21,7 +21,7 @@ from .evaluate import forward_of
 from .inference import mark, settle, stays_out
 from .location import user_frame
 from .spec import Spec, spec_of
-from .tensor import Narrow, Tensor
+from .tensor import Face, Narrow, Tensor
 from .views import attach, owner
 from .wengert import EVER_INFERRED, INFERRING, WengertList, current
 
@@ -96,7 +96,9 @@ def masked_error() -> TypeError:
 
 
 def as_tensor(z: Any) -> Any:
-    """The result of an op that no tensor went into, as a tensor."""
+    """The result of an op that no tensor went into, as a tensor; an array that is recorded stays one."""
+    if isinstance(z, Face):
+        return z
     if type(z) is np.ndarray or isinstance(z, np.generic):
         return wrap(z)
     return wrap(plain_array(z)) if isinstance(z, np.ndarray) else z

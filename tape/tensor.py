@@ -66,6 +66,13 @@ class Tensor(Operators):
     def __unrecorded__(self, what: str) -> None:
         """Something was done that a function which is being recorded must not do with its tensors."""
 
+    def __carries__(self) -> bool:
+        """Whether a gradient would be lost if the numbers left the recording."""
+        return self._node is not None
+
+    def __seek__(self, sought: bool) -> None:
+        """A gradient with respect to this tensor is taken of what a function computes from here on, or no more."""
+
     def __indexes__(self) -> Any:
         """How to read by an index that this is part of, where it cannot be by its numbers."""
         return None
@@ -111,6 +118,14 @@ class Narrow(Tensor):
     """
 
     __slots__ = ()
+
+
+class Face:
+    """Something with NumPy's names and semantics that holds a tensor: the arrays of `tape.numpy`."""
+
+    __slots__ = ("__weakref__", "_tensor")
+
+    _tensor: Tensor
 
 
 def method(function: F) -> F:

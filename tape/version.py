@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
@@ -11,12 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops.overwriting import look
+
 from .location import user_frame
 from .row import HANDLE, WIDTH
 from .spec import Spec
 from .tensor import Tensor
 from .untraced import untraced
-from .views import base_of, counted_with, is_related, owner
+from .views import base_of, counted_with, family, is_related, look_of, owner
 from .wengert import LISTS, current
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
@@ -203,6 +206,34 @@ def is_shared(tensor: Tensor) -> bool:
 Tensor.__is_shared__ = is_shared
 
 
+def renew(tensor: Tensor) -> None:
+    """Leave memory that a record may have saved to the record: the tensor, and all that look at it, get a copy.
+
+    A change in place is then one of numbers that nobody needs any more.
+    """
+    base = base_of(tensor)
+    if not isinstance(base._data, np.ndarray):
+        return
+    looks = [view for view in family(base) if isinstance(view._data, np.ndarray)] if is_related(base) else []
+    if _others(base, looks) <= _NOBODY:
+        return
+    base._data = base._data.copy()
+    for view in looks:
+        above = look_of(view)
+        assert above is not None
+        view._data = look(above.parent._data, above.steps)
+
+
+def _others(base: Tensor, looks: list[Tensor]) -> int:
+    """The most references to one of the arrays of these tensors that are not theirs; some are this function's."""
+    arrays = {id(t._data): t._data for t in (base, *looks)}
+    held = Counter([id(t._data) for t in (base, *looks)])
+    memory = id(owner(base._data))
+    held[memory] += len(arrays) - (memory in arrays)
+    arrays[memory] = owner(base._data)
+    return max([sys.getrefcount(arrays[k]) - held[k] for k in arrays])
+
+
 def _probe() -> Tensor:
     tensor: Tensor = object.__new__(Tensor)
     tensor._data = np.empty(1)
@@ -211,6 +242,10 @@ def _probe() -> Tensor:
 
 _ALONE = untraced(lambda: _references(_places(_probe())[0]))
 """What `_references` says of memory that one tensor alone holds."""
+
+
+_NOBODY = untraced(lambda: _others(_probe(), []))
+"""What `_others` says of memory that one tensor alone holds."""
 
 
 def forget_released() -> None:

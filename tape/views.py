@@ -294,6 +294,17 @@ def owner(array: Any) -> Any:
     return array
 
 
+def leave(view: Tensor) -> Tensor:
+    """Let an element that was just read be a value of its own, which no change of the memory reaches."""
+    among = getattr(view, "_among", None)
+    if among is not None:
+        among.known.pop(id(view), None)
+        del view._among
+    if hasattr(view, "_of"):
+        del view._of
+    return view
+
+
 def is_related(tensor: Tensor) -> bool:
     """Whether a tensor is a view, or has views."""
     return getattr(tensor, "_among", None) is not None or bool(children(tensor))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
-from .tree import Mismatch, Structure, leaves_like, leaves_of
+from ..tree import Mismatch, Structure, leaves_like, leaves_of
 
 Argnums = int | tuple[int, ...]
 

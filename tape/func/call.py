@@ -48,6 +48,7 @@ class Call:
             xs = [make(x, ones(x) if d is None else d, level) for x, d in zip(xs, x_dots)]
         with enable_grad():
             result = self.func(*xs)
+        self.inner.called()
         self.many_outputs, outputs = tuple_of(result, "outputs of the user-provided function", self.name)
         self.outputs = list(outputs)
         if self.strict:

@@ -25,7 +25,7 @@ from .arguments import (
 from .inner import Inner
 from .reverse import check_chunk_size, jacrev, recording
 from .seeds import blocks_along
-from .tree import build, structure_of, transform
+from ..tree import build, structure_of, transform
 
 
 def jvp(
@@ -135,6 +135,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     xs = tensors_in(primals, "the primals of linearize()")
     with recording():
         output = func(*build(structure, map(inner.argument, xs)))
+        inner.called()
         outputs = inexact(outputs_in(output, "linearize()"), "linearize()")
         gs = [inner.variable(zeros(z)._data) for z in outputs]
         us = inner.gradients(outputs, gs, retain=True, create=True)

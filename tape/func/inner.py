@@ -48,7 +48,15 @@ class Inner:
                     part.__unrecorded__("a derivative was taken within vmap and no_grad")
         target = self._new(live(x))
         self.targets.append(target)
+        for part in components(target):
+            part.__seek__(True)
         return _twin(target)
+
+    def called(self) -> None:
+        """The function has returned: its numbers may leave what is being recorded again."""
+        for target in self.targets:
+            for part in components(target):
+                part.__seek__(False)
 
     def _new(self, x: Tensor) -> Tensor:
         if isinstance(x, Layer):

@@ -14,7 +14,7 @@ from ..level import live
 from ..random import generator
 from ..tensor import Tensor
 from .arguments import named_after
-from .tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
+from ..tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
 
 Dims = Any
 """An axis, or None, or a nested structure of these."""

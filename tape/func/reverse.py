@@ -26,7 +26,7 @@ from .arguments import (
 )
 from .inner import Inner
 from .seeds import no_block, rows_of
-from .tree import build, structure_of, transform
+from ..tree import build, structure_of, transform
 
 
 class _Called:
@@ -41,6 +41,7 @@ class _Called:
         new = [self.inner.argument(x) for x in tensors_in(wrt, f"{name}: the arguments that are differentiated")]
         with recording():
             result = func(*replaced(argnums, args, build(self.structure, new)), **kwargs)
+        self.inner.called()
         self.output, rest = split_aux(result, aux, name)
         self.aux = transform(self.inner.outside, rest)
 

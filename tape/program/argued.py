@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..func.tree import Structure
+from ..tree import Structure
 from ..spec import spec
 from .listing import Listing, narrower
 from .signature import Call, Fixed, varying

@@ -13,7 +13,6 @@ from ..level import Layer
 from ..location import in_library
 from .conditions import Entry
 from .display import counted
-from .eager import run_eagerly
 from .listing import narrower
 from .outside import Outside
 from .program import GuardMissed, Program
@@ -138,7 +137,7 @@ class CompiledFunction:
         """A call that has to look for its program."""
         call = take_apart(args, kwargs)
         if self._renewed > self.most_paths:
-            return self._eager(args, kwargs, call)
+            return self._eager(args, kwargs)
         if self._surroundings is None or not self._surroundings.unchanged():
             self._surroundings, self._paths, self._entry = Surroundings(self.function), {}, None
             self._variety.forget()
@@ -152,9 +151,9 @@ class CompiledFunction:
             or paths.eager
             or (paths.tensors and any(isinstance(x, (Traced, Outside, Layer)) for x in call.given))
         ):
-            return self._eager(args, kwargs, call)
+            return self._eager(args, kwargs)
         if paths.ordered and not in_order(call.given):
-            return self._eager(args, kwargs, call)
+            return self._eager(args, kwargs)
         if paths.around is not None and not paths.around.unchanged():
             paths.forget()
             self._renewed += 1
@@ -172,7 +171,7 @@ class CompiledFunction:
                 paths.forget()
                 return self._record(args, kwargs, call, paths, None, None)
             except Exception:  # the function itself says what is wrong, if anything is
-                return self._eager(args, kwargs, call)
+                return self._eager(args, kwargs)
         return self._record(args, kwargs, call, paths, last, missed)
 
     def _paths_of(self, call: Call, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
@@ -207,17 +206,17 @@ class CompiledFunction:
                     paths,
                     f"{paths.count} paths were recorded, and {guard.what} at {guard.location} still gives new values",
                 )
-                return self._eager(args, kwargs, call)
+                return self._eager(args, kwargs)
         if self._renewed > self.most_paths:
             self._give_up(paths, "what it reads from around it is new in every call")
-            return self._eager(args, kwargs, call)
+            return self._eager(args, kwargs)
         try:
             recorded = self._recorded(args, kwargs, call, paths)
         except Untraceable as reason:
             self._give_up(paths, str(reason))
-            return self._eager(args, kwargs, call)
+            return self._eager(args, kwargs)
         except Exception as error:
-            results = self._eager(args, kwargs, call)  # which raises it again, unless recording is to blame
+            results = self._eager(args, kwargs)  # which raises it again, unless recording is to blame
             self._give_up(paths, f"it raised {type(error).__name__} when it was recorded: {error}")
             return results
         if not paths.fixed_floats and float in kinds_of(call) and narrower(recorded.listing):
@@ -236,7 +235,7 @@ class CompiledFunction:
             return path.program.run(call.given)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
-            return self._eager(args, kwargs, call)
+            return self._eager(args, kwargs)
 
     def _recorded(self, args: Any, kwargs: Any, call: Call, paths: Paths) -> Recorded:
         """Record the function; what it reads around it, and in the objects among its arguments, is watched."""
@@ -270,9 +269,9 @@ class CompiledFunction:
             f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=depth
         )
 
-    def _eager(self, args: Any, kwargs: Any, call: Call) -> Any:
-        """Call the function itself; arrays in give arrays out."""
-        return run_eagerly(self.function, args, kwargs, call.given, self._surroundings or Surroundings(self.function))
+    def _eager(self, args: Any, kwargs: Any) -> Any:
+        """Call the function itself, on the caller's own arrays or tensors."""
+        return self.function(*args, **kwargs)
 
 
 def kinds_of(call: Call) -> list[type]:

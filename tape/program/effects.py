@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..func.tree import leaves_of
+from ..tree import leaves_of
 from .fingerprint import fingerprint
 from .fresh import ATTRIBUTE, BETWEEN
 from .surroundings import MISSING, SETTLED, Surroundings, alike, enclosed, parts_of

@@ -24,7 +24,7 @@ import numpy as np
 
 from ops.batching_index import SLOT, Slot
 
-from ..func.tree import Structure
+from ..tree import Structure
 from ..size import Size
 from ..spec import Spec, spec
 from ..tensor import Tensor

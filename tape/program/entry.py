@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..func.tree import Structure, leaves_of, structure_of
+from ..tree import Structure, leaves_of, structure_of
 from ..native import jitted
 from ..recorder import wrap
 from ..spec import Spec, spec

@@ -33,7 +33,7 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ..func.tree import Structure
+from ..tree import Structure
 from ..location import Location, locate
 from ..spec import Spec
 from .check import check

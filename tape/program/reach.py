@@ -31,6 +31,16 @@ def has_history(trace: Trace) -> np.ndarray:
     return leading(listing_of(trace, ()), trace.sources())
 
 
+def reaches(trace: Trace, row: int, targets: Iterable[int]) -> bool:
+    """Whether a gradient flows from a record to one of the targets."""
+    targets = set(targets)
+    if row in targets:
+        return True
+    if row in trace.stopped or trace.code(row) < 0:
+        return False
+    return bool(leading(listing_of(trace, ()), targets)[row])
+
+
 def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.ndarray:
     """The records whose rules run in a sweep from the roots to what they lead to."""
     reached = marked(listing, roots)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..func.tree import Structure, build, leaves_of, structure_of
+from ..tree import Structure, build, leaves_of, structure_of
 from ..level import live
+from ..numpy.doors import opened
+from ..numpy.face import array, bare, face
 from ..tensor import Tensor
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
@@ -102,23 +105,28 @@ def record_call(
     trace = Trace()
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
+    trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
-    args, kwargs = rebuilt(args, kwargs, new, fixed_floats)
+    theirs = new if trace.tensors else [face(z) if type(x) is float else array(z) for x, z in zip(given, new)]
+    args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
     if around.fresh:
         raise Untraceable(f"it reads {around.fresh[0]}, which gives something else whenever it is asked")
     before, chance = Before(around, (args, kwargs)), Chance(around.generators)
     try:
         try:
             with trace.recording(), standing(around.tensors, trace):
-                tree = function(*args, **kwargs)
-                structure, leaves = structure_of(tree), [stand_in(live(x), trace) for x in leaves_of(tree)]
+                with nullcontext() if trace.tensors else opened(function):
+                    tree = function(*args, **kwargs)
+                structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
             rows = places(leaves)
         finally:
             trace.open = False
             drawn = chance.rewind()
         if trace.tensors and any(trace.hooks.values()):
             raise Untraceable("it registered a hook, which a backward through its results would call")
+        if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
+            raise Untraceable("it changed an array among its arguments in place, which every call has to do")
         if drawn:
             raise Untraceable("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):

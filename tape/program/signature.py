@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dtypes import kind_of
-from ..func.tree import Structure, build, leaves_like, leaves_of, structure_of
+from ..tree import Structure, build, leaves_like, leaves_of, structure_of
 from ..recorder import masked_error
 from ..spec import Spec, spec
 from ..tensor import Tensor

@@ -102,6 +102,8 @@ class Trace:
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
+        sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
+        tracked: which of the arguments require grad.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
     """
@@ -128,6 +130,8 @@ class Trace:
         self._prints: dict[int, Any] = {}
         self.own: dict[int, tuple[Tensor, Any]] = {}
         self.apart: dict[int, list[Any]] = {}
+        self.sought: dict[int, int] = {}
+        self.tracked: tuple[bool, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -200,6 +204,17 @@ class Trace:
         for row, print in self._prints.items():
             if fingerprint(value_in(self.constants[self.fields(row)[X]])) != print:
                 raise Untraceable("an array that is no argument was changed in place after it had been used")
+
+    def carries(self, row: int) -> bool:
+        """Whether a gradient would be lost if the numbers of a record left the recording."""
+        targets = [k for k, count in self.sought.items() if count > 0]
+        targets += [k for k, tracked in zip(self.inputs, self.tracked) if tracked]
+        targets += [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        if not targets or not self.wengert.recording:
+            return False
+        from .reach import reaches
+
+        return reaches(self, row, targets)
 
     def sources(self) -> list[int]:
         """The records that a gradient may flow to from others: what has a history depends on one of them."""

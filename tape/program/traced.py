@@ -14,7 +14,9 @@ from ..device import check_layout
 from ..hooks import RemovableHandle
 from ..inplace import NOT_AUGMENTED
 from ..level import Layer, innermost, live
+from ..numpy_bridge import numpy_error
 from ..operators import is_operand
+from ..protocol import warn_left
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .aliases import contiguous, link, read, seal
@@ -105,6 +107,13 @@ class Traced(Tensor):
         """The value, for the library's own eyes."""
         return self._trace.value(self._row)
 
+    def __carries__(self) -> bool:
+        return self._trace.carries(self._row)
+
+    def __seek__(self, sought: bool) -> None:
+        rows = self._trace.sought
+        rows[self._row] = rows.get(self._row, 0) + (1 if sought else -1)
+
     def _at(self, row: int) -> Traced:
         """The tensor of another record."""
         return traced(self._trace, row)
@@ -130,7 +139,10 @@ class Traced(Tensor):
         return np.asarray(self._trace.guard(self._row, "reading its number")).item()
 
     def __float__(self) -> float:
-        return float(self.item())
+        value = float(self.item())
+        if self._spec.inexact and self.__carries__():
+            warn_left("float")
+        return value
 
     def __int__(self) -> int:
         return int(self.item())
@@ -139,7 +151,9 @@ class Traced(Tensor):
         return complex(self.item())
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        value = np.array(self._trace.guard(self._row, "numpy()"))
+        if not force and self._spec.inexact and self.__carries__():
+            raise numpy_error()
+        value = np.array(self._trace.guard(self._row, "detach().numpy()" if force or not self._spec.inexact else LEFT))
         value.flags.writeable = False  # what is written there would not reach the tensor
         return value
 
@@ -194,6 +208,8 @@ class Traced(Tensor):
 
 
 READING = ops.select, ops.getitem
+LEFT = "numpy()"
+"""How floating-point numbers were asked for of which a gradient may be asked in another call."""
 
 
 class Filling(Traced):

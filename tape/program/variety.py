@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..func.tree import Structure, leaves_of
+from ..tree import Structure, leaves_of
 from .signature import Fixed
 
 ANY = object()

@@ -1,0 +1,196 @@
+"""Arrays that a function makes of its own: `np.zeros`, `np.array` and the like, able to take recorded values.
+
+Each is NumPy's own constructor, whose result becomes the memory of a new `Array`; `np.array([x[0], [1.0, y]])` stacks
+what is recorded.  What shares memory with a plain array stays plain, for who holds that would not see the history.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..dtypes import kind_of
+from ..recorder import wrap
+from ..tensor import Face, Tensor
+from ..views import owner
+from .face import Array, Number, array, face, plain, tensor_of
+from .leaving import carries, refusal
+
+NUMERIC = "biufc"
+
+FILLED = (
+    "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter",
+    "fromstring", "geomspace", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
+    "logspace", "ones", "tri", "zeros",
+)  # fmt: skip
+"""Constructors that read no array; counts may be recorded."""
+
+DERIVED = (
+    "empty_like", "full_like", "ones_like", "zeros_like", "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat",
+    "meshgrid", "pad", "repeat", "tile", "tril", "triu", "vander", "concatenate", "stack", "hstack", "vstack",
+    "dstack", "column_stack", "block", "broadcast_arrays",
+)  # fmt: skip
+"""Functions of arrays that programs take for constructors: of plain arrays too they give what can be recorded."""
+
+
+def recordable(result: Any, of: Any = ()) -> Any:
+    """A result with its plain arrays of numbers as arrays that can be recorded, but for those that share memory."""
+    if type(result) is list or type(result) is tuple:
+        return type(result)([recordable(part, of) for part in result])
+    if type(result) is not np.ndarray or kind_of(result.dtype) not in NUMERIC or not result.flags.writeable:
+        return result
+    memory = owner(result)
+    return result if any(owner(x) is memory for x in arrays_in(of)) else array(wrap(result))
+
+
+def arrays_in(x: Any) -> Iterator[np.ndarray]:
+    """The plain arrays among arguments."""
+    if isinstance(x, (tuple, list)):
+        for part in x:
+            yield from arrays_in(part)
+    elif isinstance(x, np.ndarray) and not isinstance(x, Face):
+        yield x
+
+
+def made(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A constructor of NumPy's, or a function of arrays, with results that can be recorded."""
+    counts = original.__name__ in FILLED
+
+    @functools.wraps(original)
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        if counts:
+            args, kwargs = plain(args), plain(kwargs)
+        return recordable(original(*args, **kwargs), args)
+
+    return construct
+
+
+@functools.wraps(np.full)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **named: Any) -> Any:
+    if not holds_face(fill_value):
+        return recordable(np.full(plain(shape), fill_value, dtype, order, **named))
+    value = gathered(fill_value)
+    filled = recordable(np.empty(plain(shape), dtype or value.dtype, order))
+    filled[...] = value
+    return filled
+
+
+@functools.wraps(np.linspace)
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, **named: Any,
+) -> Any:  # fmt: skip
+    num = int(num)
+    if not isinstance(start, Face) and not isinstance(stop, Face):
+        return recordable(np.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named))
+    steps = np.arange(num, dtype=float).reshape((-1,) + (1,) * max(np.ndim(start), np.ndim(stop)))
+    between = num - 1 if endpoint else num
+    step = (stop - start) / between if between > 0 else np.nan
+    along = start + steps * step if between > 0 else start + steps * (stop - start)
+    along = np.moveaxis(along, 0, axis)
+    along = along if dtype is None else along.astype(dtype)
+    return (along, step) if retstep else along
+
+
+def gathered(x: Any, dtype: Any = None) -> Any:
+    """Nested sequences with recorded values in them as one array; anything else as it is."""
+    if not isinstance(x, (list, tuple)) or not holds_face(x):
+        return x
+    if dtype is None:
+        dtype = np.result_type(*_types(x))
+    return array(_stacked(x, np.dtype(dtype)))
+
+
+def holds_face(x: Any) -> bool:
+    """Whether something is a recorded value, or there is one in nested sequences."""
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_face, x))
+    return type(x) is Array or type(x) is Number
+
+
+def _types(x: Any) -> list[np.dtype[Any]]:
+    if isinstance(x, (list, tuple)):
+        return [dtype for part in x for dtype in _types(part)]
+    return [x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype]
+
+
+def _stacked(x: Any, dtype: np.dtype[Any]) -> Tensor:
+    if not isinstance(x, (list, tuple)):
+        part = tensor_of(x)
+        return part if part._spec.dtype == dtype else ops.cast(part, dtype=dtype)
+    if not holds_face(x):
+        return tensor_of(np.array(x, dtype))
+    parts = [_stacked(part, dtype) for part in x]
+    shapes = {part._spec.shape for part in parts}
+    if len(shapes) > 1:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape: parts of it "
+            f"have the shapes {sorted(shapes)}."
+        )
+    return ops.stack(*parts, axis=0)
+
+
+@functools.wraps(np.array)
+def array_(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
+    **named: Any,
+) -> Any:  # fmt: skip
+    dtype = None if dtype is None else np.dtype(dtype)
+    found = gathered(object, dtype)
+    if not isinstance(found, Face):
+        return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
+    tensor = found._tensor
+    if dtype is not None and dtype != tensor._spec.dtype:
+        if kind_of(dtype) not in NUMERIC and carries(tensor):
+            raise refusal(f"an array of dtype {dtype}")
+        tensor = ops.cast(tensor, dtype=dtype)
+    elif copy and found is object:
+        tensor = ops.clone(tensor)
+    missing = ndmin - len(tensor._spec.shape)
+    if missing > 0:
+        tensor = ops.reshape(tensor, shape=(1,) * missing + tensor._spec.shape)
+    return found if tensor is found._tensor and type(found) is Array else array(tensor)
+
+
+def _converter(original: Callable[..., Any], ndmin: int = 0) -> Callable[..., Any]:
+    """`np.asarray` and its kin: the array itself where it is one of that dtype."""
+
+    @functools.wraps(original)
+    def convert(a: Any, dtype: Any = None, order: Any = None, **named: Any) -> Any:
+        if not holds_face(a):
+            return recordable(original(a, dtype, **({} if order is None else {"order": order}), **named), (a,))
+        return array_(a, dtype, copy=None, ndmin=ndmin)
+
+    return convert
+
+
+@functools.wraps(np.asarray_chkfinite)
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    found = array_(a, dtype, copy=None)
+    if found.dtype.kind in "fc" and not np.isfinite(found).all():
+        raise ValueError("array must not contain infs or NaNs")
+    return found
+
+
+@functools.wraps(np.copy)
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+    return array_(a, order=order, subok=subok)
+
+
+def clone(tensor: Tensor) -> Any:
+    """A copy of a recorded array, as `np.copy` gives it."""
+    return face(ops.clone(tensor))
+
+
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    **{name: made(getattr(np, name)) for name in (*FILLED, *DERIVED) if hasattr(np, name)},
+    "array": array_, "asarray": _converter(np.asarray), "asanyarray": _converter(np.asanyarray),
+    "ascontiguousarray": _converter(np.ascontiguousarray, 1), "asfortranarray": _converter(np.asfortranarray),
+    "asarray_chkfinite": asarray_chkfinite, "copy": copy, "full": full, "linspace": linspace,
+}  # fmt: skip
+"""NumPy's constructors by name, with results that can be recorded."""

@@ -1,0 +1,207 @@
+"""NumPy's constructors reach the recording: doors in its modules, open while a function of arrays is recorded.
+
+NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itself.  So while some thread records, the
+modules hold doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
+is the user's code, and to the originals otherwise.  Names that the user imported from there (``from numpy import
+zeros``) lie in the globals and closures of the functions that are reached from the recorded one, and are replaced as
+well.  Afterwards everything is as it was.
+
+The other way, to re-create the function over other globals, was tried on paper and rejected: it would have to re-create
+whatever it calls too, methods and closures and recursion included, under other identities.  A door that is not reached
+is no danger: what is written into a plain array is refused there (`tape.numpy.leaving`).
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import math
+import sys
+import threading
+import types
+import weakref
+from _thread import get_ident
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .leaving import is_foreign
+from .mathematics import FUNCTIONS as MATHEMATICS
+from .namespace import functions
+from .vectorised import vectorize
+
+_vectorize: Any = np.vectorize.__call__
+
+Place = tuple[Any, Any]
+"""A dict and a key in it, or a cell and None."""
+
+_recording: dict[int, int] = {}
+"""By thread, how many functions of arrays it is recording, one inside the other."""
+
+_lock = threading.RLock()
+_installed: list[int] = [0]
+
+
+@functools.cache
+def doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
+    """By identity of a function of NumPy's or Python's: itself, and the door that stands in its place."""
+    pairs = [(getattr(np, name), inside) for name, inside in functions("").items()]
+    for room in ("linalg", "fft"):
+        pairs += [(getattr(getattr(np, room), name), inside) for name, inside in functions(room).items()]
+    pairs += [(getattr(module, name), inside) for (module, name), inside in MATHEMATICS.items()]
+    return {id(original): (original, _door(original, inside)) for original, inside in pairs}
+
+
+def _door(original: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def door(*args: Any, **kwargs: Any) -> Any:
+        if get_ident() in _recording and not is_foreign(sys._getframe(1)):
+            return inside(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    return door
+
+
+@functools.cache
+def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """The names of each module, those with doors in their places, and what they are without."""
+    found = []
+    for module in (np, np.linalg, np.fft, math, cmath):
+        there = {name: value for name, value in vars(module).items() if id(value) in doors()}
+        found.append((vars(module), {name: doors()[id(value)][1] for name, value in there.items()}, there))
+    return found
+
+
+@contextmanager
+def opened(function: Callable[..., Any]) -> Iterator[None]:
+    """While this thread runs a function of arrays that is recorded."""
+    ident = get_ident()
+    places = places_in(function)
+    with _lock:
+        _recording[ident] = _recording.get(ident, 0) + 1
+        _installed[0] += 1
+        if _installed[0] == 1:
+            for names, put, _ in _modules():
+                names.update(put)
+            np.vectorize.__call__ = vectorize  # type: ignore[method-assign]
+        put_back = [(place, old) for place in places if (old := _replaced(place)) is not None]
+    try:
+        yield
+    finally:
+        with _lock:
+            for place, old in put_back:
+                _put(place, old)
+            _recording[ident] -= 1
+            if not _recording[ident]:
+                del _recording[ident]
+            _installed[0] -= 1
+            if not _installed[0]:
+                for names, _, there in _modules():
+                    names.update(there)
+                np.vectorize.__call__ = _vectorize  # type: ignore[method-assign]
+
+
+@contextmanager
+def closed() -> Iterator[None]:
+    """While this thread runs the library's own code for a function that is recorded."""
+    ident = get_ident()
+    count = _recording.pop(ident, 0)
+    try:
+        yield
+    finally:
+        if count:
+            _recording[ident] = count
+
+
+def _replaced(place: Place) -> Any:
+    """Put the door in a place; the original that was there, if it was one."""
+    there = _read(place)
+    found = doors().get(id(there))
+    if found is None:
+        return None
+    _put(place, found[1])
+    return there
+
+
+def _read(place: Place) -> Any:
+    space, name = place
+    if name is not None:
+        return space.get(name)
+    try:
+        return space.cell_contents
+    except ValueError:
+        return None
+
+
+def _put(place: Place, value: Any) -> None:
+    space, name = place
+    if name is not None:
+        space[name] = value
+    else:
+        space.cell_contents = value
+
+
+_known: weakref.WeakKeyDictionary[Any, list[Place]] = weakref.WeakKeyDictionary()
+
+
+def places_in(function: Any) -> list[Place]:
+    """The globals and cells that a function, or what it names, reads an original from; looked for once."""
+    try:
+        found = _known.get(function)
+        if found is None:
+            found = _known[function] = list(_search(function))
+        return found
+    except TypeError:
+        return list(_search(function))
+
+
+def _search(function: Any) -> Iterator[Place]:
+    seen: set[int] = set()
+    stack = [function]
+    while stack and len(seen) < 10_000:
+        thing = stack.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, functools.partial):
+            stack += [thing.func, *thing.args, *thing.keywords.values()]
+        elif isinstance(thing, types.MethodType):
+            stack += [thing.__func__, type(thing.__self__)]
+        elif isinstance(thing, type):
+            if not _is_library(thing.__module__):
+                stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
+        elif isinstance(thing, types.FunctionType):
+            if not _is_library(thing.__globals__.get("__name__")):
+                stack.append(getattr(thing, "__wrapped__", None))
+                for place in _places_of(thing):
+                    there = _read(place)
+                    if id(there) in doors():
+                        yield place
+                    else:
+                        stack.append(there if isinstance(there, _CALLED) else type(there))
+            elif hasattr(thing, "__wrapped__"):
+                stack.append(thing.__wrapped__)
+                stack += [v for p in _cells_of(thing) if isinstance(v := _read(p), _CALLED)]
+
+
+_CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
+
+
+def _is_library(name: Any) -> bool:
+    frame = types.SimpleNamespace(f_globals={"__name__": name}, f_code=types.SimpleNamespace(co_filename=""))
+    return is_foreign(frame)  # type: ignore[arg-type]
+
+
+def _places_of(function: types.FunctionType) -> Iterator[Place]:
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        yield from ((function.__globals__, name) for name in code.co_names if name in function.__globals__)
+    yield from _cells_of(function)
+
+
+def _cells_of(function: types.FunctionType) -> list[Place]:
+    return [(cell, None) for cell in function.__closure__ or ()]

@@ -1,0 +1,122 @@
+"""The rule: arrays in, arrays inside, arrays out; tensors in, tensors inside, tensors out.
+
+A transformation works on tensors.  Given arrays, it gets tensors of them and a function that hands arrays to the user's;
+what it gives becomes arrays again: plain ones, but for those that an outer recording still needs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..dtypes import kind_of
+from ..tree import leaves_of, transform
+from ..level import Layer, live
+from ..recorder import masked_error, wrap
+from ..tensor import Face, Tensor
+from ..views import materialise
+from .creation import NUMERIC
+from .doors import opened
+from .face import Number, array, face
+
+
+def counts_as_arrays(args: Any) -> bool:
+    """Whether arguments are arrays and numbers without a tensor among them."""
+    found = False
+    for x in leaves_of(args):
+        if isinstance(x, Tensor):
+            return False
+        found = found or is_array(x)
+    return found
+
+
+def is_array(x: Any) -> bool:
+    """Whether something counts as an array: arrays of numbers, their scalars, plain floats and complex numbers."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise masked_error()
+    if isinstance(x, (np.ndarray, np.generic)):
+        return kind_of(x.dtype) in NUMERIC
+    return isinstance(x, (float, complex))
+
+
+def as_tensor(x: Any) -> Any:
+    """A leaf of the arguments as a tensor, if it is an array."""
+    if isinstance(x, Face):
+        return x._tensor
+    if isinstance(x, (np.ndarray, np.generic, float, complex)) and is_array(x):
+        return wrap(np.asarray(x)[()])
+    return x
+
+
+def as_tensors(args: Any) -> Any:
+    """Arguments with tensors in the place of arrays."""
+    return transform(as_tensor, args)
+
+
+class Inside:
+    """A function of arrays, called with tensors."""
+
+    def __init__(self, function: Callable[..., Any], kinds: Any = None):
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        new_args, new_kwargs = transform(_own, args), transform(_own, kwargs)
+        with opened(self.function):
+            result = self.function(*new_args, **new_kwargs)
+        return as_tensors(result)
+
+
+def _own(x: Any) -> Any:
+    """An argument as the function gets it: with memory of its own, which it may write into."""
+    if not isinstance(x, Tensor):
+        return x
+    return array(ops.clone(x)) if x._spec.shape else face(x)
+
+
+def outside(result: Any, keep: bool) -> Any:
+    """Results as arrays: plain ones, but for those that are still recorded, and all if `keep`."""
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        x = live(x)
+        if keep or isinstance(x, Layer) or type(x)._node is not Tensor._node or x._node is not None:
+            return face(x)
+        value = materialise(x)
+        return value if value.ndim else value[()]
+
+    return transform(leaf, result)
+
+
+def holds_faces(args: Any) -> bool:
+    """Whether one of the arguments is recorded by something outside."""
+    return any(isinstance(x, Face) for x in leaves_of(args))
+
+
+def arrays_inside(transformation: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a transformation ``T(function, …)(*arguments)`` take arrays by the rule."""
+
+    @functools.wraps(transformation)
+    def transformed(func: Callable[..., Any], *how: Any, **named: Any) -> Callable[..., Any]:
+        of_tensors = transformation(func, *how, **named)
+
+        @functools.wraps(of_tensors, updated=())
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not counts_as_arrays((args, kwargs)):
+                return of_tensors(*args, **kwargs)
+            keep = holds_faces((args, kwargs))
+            of_arrays = transformation(Inside(func), *how, **named)
+            return outside(of_arrays(*as_tensors(args), **as_tensors(kwargs)), keep)
+
+        return call
+
+    return transformed
+
+
+_ = Number

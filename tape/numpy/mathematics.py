@@ -1,0 +1,139 @@
+"""`math` and `cmath` on recorded numbers, by the NumPy functions of the same meaning.
+
+Python's raise where NumPy's give nan: what they raise is raised here too, and a recorded list verifies that they do not.
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from .creation import gathered, holds_face
+from .face import Number, face, faces, bare
+
+OTHERWISE = {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+    "atanh": "arctanh", "pow": "power", "phase": "angle", "fma": None, "gamma": None, "hypot": None, "log": None,
+}  # fmt: skip
+"""What NumPy calls a function otherwise; None where it is written here."""
+
+ELEMENTARY = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "degrees", "exp",
+    "exp2", "expm1", "fabs", "fmod", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+
+
+def _from_numpy(module: Any, name: str) -> Callable[..., Any]:
+    return _checked(getattr(module, name), getattr(np, OTHERWISE.get(name) or name))
+
+
+def _checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of recorded numbers that raises what Python's raises of them."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any(map(holds_face, args)):
+            return original(*args, **kwargs)
+        if any(np.size(x) != 1 for x in args if holds_face(x)):
+            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        with np.errstate(all="ignore"):
+            z = compute(*[np.reshape(x, ()) if np.ndim(x) else x for x in args], **kwargs)
+        if not np.isfinite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
+            original(*[_settled(x) for x in args], **kwargs)
+        return z
+
+    return call
+
+
+def _settled(x: Any) -> Any:
+    """A recorded number as a plain one, to see what Python's function raises."""
+    return x._tensor.detach().item() if isinstance(x, Number) or holds_face(x) else x
+
+
+def _by_op(op: Any) -> Callable[..., Any]:
+    return lambda *xs: faces(op(*bare(xs)), face)
+
+
+def _log(x: Any, base: Any = None) -> Any:
+    return np.log(x) if base is None else np.log(x) / np.log(base)
+
+
+def _hypot(*xs: Any) -> Any:
+    return np.hypot(*xs) if len(xs) == 2 else np.linalg.norm(gathered(list(xs)))
+
+
+def _whole(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`math.floor` and the like, which give a Python integer: Python is told it, and no gradient flows."""
+
+    @functools.wraps(original)
+    def call(x: Any) -> Any:
+        return original(_settled(x)) if holds_face(x) else original(x)
+
+    return call
+
+
+def _summed(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
+    """`math.fsum` and the like, of any iterable."""
+
+    @functools.wraps(original)
+    def call(numbers: Any, *others: Any, **named: Any) -> Any:
+        numbers, others = list(numbers), tuple([list(x) if np.ndim(x) or isinstance(x, list) else x for x in others])
+        if not holds_face(numbers) and not holds_face(others) and not holds_face(list(named.values())):
+            return original(numbers, *others, **named)
+        return compute(gathered(numbers), *map(gathered, others), **named)
+
+    return call
+
+
+def _tested(module: Any, name: str) -> Callable[..., Any]:
+    original, test = getattr(module, name), getattr(np, name)
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> bool:
+        return bool(test(*args, **kwargs)) if any(map(holds_face, args)) else original(*args, **kwargs)
+
+    return call
+
+
+def _close(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
+        if not holds_face(a) and not holds_face(b):
+            return original(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+        near = abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+        return bool(a == b or (near and np.isfinite(a) and np.isfinite(b)))
+
+    return call
+
+
+COMPLEX = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log10", "sin", "sinh", "sqrt", "tan", "tanh")  # fmt: skip
+
+FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
+    **{(math, name): _from_numpy(math, name) for name in ELEMENTARY if hasattr(math, name)},
+    **{(math, name): _checked(getattr(math, name), _by_op(getattr(ops, by))) for name, by in
+       {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma"}.items()},
+    **{(math, name): _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc")},
+    **{(math, name): _tested(math, name) for name in ("isnan", "isinf", "isfinite")},
+    (math, "log"): _checked(math.log, _log), (math, "hypot"): _checked(math.hypot, _hypot),
+    (math, "isclose"): _close(math.isclose),
+    (math, "fsum"): _summed(math.fsum, lambda xs: np.sum(xs)),
+    (math, "prod"): _summed(math.prod, lambda xs, *, start=1: np.prod(xs) * start),
+    (math, "dist"): _summed(math.dist, lambda p, q: np.linalg.norm(np.asarray(p) - q)),
+    **{(cmath, name): _checked(getattr(cmath, name), (lambda f: lambda x: f(x + 0j))(getattr(np, OTHERWISE.get(name) or name)))
+       for name in COMPLEX},
+    (cmath, "log"): _checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
+    (cmath, "phase"): _checked(cmath.phase, np.angle),
+    (cmath, "polar"): _summed(cmath.polar, lambda z: (abs(z), np.angle(z))),
+    (cmath, "rect"): _checked(cmath.rect, lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi))),
+    **{(cmath, name): _tested(cmath, name) for name in ("isnan", "isinf", "isfinite")},
+}  # fmt: skip
+"""What stands for the functions of `math` and `cmath` while a function of arrays is recorded."""
+if hasattr(math, "sumprod"):
+    FUNCTIONS[math, "sumprod"] = _summed(math.sumprod, lambda p, q: np.dot(p, q))

@@ -1,0 +1,48 @@
+"""NumPy's functions as a function of arrays meets them: results can be recorded, and lists of recorded values are taken.
+
+The functions themselves are NumPy's, which ask an `Array` for its answer; there is no table of them here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .creation import CONSTRUCTORS, gathered
+
+SEQUENCES = frozenset({
+    "array_equal", "block", "broadcast_arrays", "choose", "column_stack", "concat", "concatenate", "dstack", "einsum",
+    "einsum_path", "hstack", "histogramdd", "ix_", "lexsort", "meshgrid", "multi_dot", "piecewise", "row_stack",
+    "select", "stack", "vstack", "unstack",
+})  # fmt: skip
+"""Functions that take sequences of arrays, which are not to become one array."""
+
+Dispatched = type(np.sum)
+"""The class of NumPy's functions that ask their arguments for an answer."""
+
+
+@functools.cache
+def functions(room: str) -> dict[str, Callable[..., Any]]:
+    """The functions of NumPy's namespace, or of a room in it such as ``"linalg"``, by name."""
+    module = getattr(np, room) if room else np
+    found = {
+        name: taking_lists(value)
+        for name in dir(module)
+        if not name.startswith("_") and type(value := getattr(module, name)) is Dispatched and name not in SEQUENCES
+    }
+    return {**found, **CONSTRUCTORS} if not room else found
+
+
+def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that takes nested sequences of recorded values for the array that they make."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(type(x) in (list, tuple) for x in args):
+            args = tuple([gathered(x) if type(x) in (list, tuple) else x for x in args])
+        return original(*args, **kwargs)
+
+    return call

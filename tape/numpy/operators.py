@@ -1,0 +1,89 @@
+"""Python's operators on arrays, derived from the declarations of the ops as those of tensors are.
+
+The short way of an elementwise op is that of a plain tensor, or of one that is being recorded, one frame further up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY, Op, methods
+from ops.operators import COMPARISONS, install
+
+from ..operators import binary, unary
+from ..tensor import Face, Tensor
+from .face import Array, Number, face
+from .writing import augmented
+
+new = object.__new__
+FLOATS = frozenset({float, int})
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    short: Any = unary(op, depth=2) if op.kind == "elementwise" else op
+
+    def apply(self: Face) -> Any:
+        x = self._tensor
+        z = short(x) if type(x) is Tensor else op(x)
+        made = new(type(self))
+        made._tensor = z
+        return made
+
+    return apply
+
+
+def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
+    short: Any = binary(op, reflected=is_reflected, depth=2) if op.kind == "elementwise" else None
+    name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
+    ufunc = ufunc_of(op)
+
+    def apply(self: Face, other: Any) -> Any:
+        x = self._tensor
+        kind = type(other)
+        if kind is Array or kind is Number:
+            y = other._tensor
+        elif kind in FLOATS:
+            y = other
+        else:
+            return general(self, other)
+        if type(x) is Tensor and short is not None and (type(y) is Tensor or kind in FLOATS):
+            z = short(x, y)
+        else:
+            z = getattr(x, f"__{name}__")(y)
+        made = new(Array if z._spec.shape else Number)
+        made._tensor = z
+        return made
+
+    def general(self: Face, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            return op(other, self._tensor) if is_reflected else op(self._tensor, other)
+        if getattr(type(other), "__array_ufunc__", True) is None:
+            return NotImplemented
+        if not isinstance(other, (np.ndarray, np.generic)) and is_stranger(other):
+            return NotImplemented
+        return ufunc(other, self) if is_reflected else ufunc(self, other)
+
+    return apply
+
+
+def is_stranger(other: Any) -> bool:
+    """Whether something has operators of its own for arrays, and a higher priority, as a sparse matrix has."""
+    return not isinstance(other, (bool, int, float, complex, list, tuple)) and (
+        getattr(other, "__array_priority__", -1.0) > 0.0 and not hasattr(other, "__array_ufunc__")
+    )
+
+
+def ufunc_of(op: Op) -> Any:
+    """The ufunc behind an operator."""
+    return op.forward if isinstance(op.forward, np.ufunc) else next(f for f in op.numpy if isinstance(f, np.ufunc))
+
+
+install(Face, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
+                      lambda op: _binary(op, is_reflected=True)))  # fmt: skip
+install(Array, {
+    f"__i{op.symbol}__": augmented(ufunc_of(op))
+    for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
+})  # fmt: skip

@@ -1,0 +1,76 @@
+"""Functions of NumPy's that call one of the user's for many elements, one after another."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .creation import gathered, holds_face
+from .leaving import refusal
+
+_vectorize = np.vectorize.__call__
+
+
+@functools.wraps(_vectorize)
+def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of an `np.vectorize` object on recorded arrays."""
+    if not holds_face(args) and not holds_face(list(kwargs.values())):
+        return _vectorize(self, *args, **kwargs)
+    if self.signature is not None:
+        raise refusal("np.vectorize with a signature")
+    excluded = set(self.excluded)
+    varying = [k for k in range(len(args)) if k not in excluded]
+    named = [k for k in kwargs if k not in excluded]
+    arrays = np.broadcast_arrays(*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named])
+    shape = arrays[0].shape
+    results = []
+    for place in np.ndindex(shape):
+        given, named_given = list(args), dict(kwargs)
+        for k, x in zip([*varying, *named], arrays):
+            (given if isinstance(k, int) else named_given)[k] = x[place]  # type: ignore[call-overload]
+        results.append(self.pyfunc(*given, **named_given))
+    if not results:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    if isinstance(results[0], tuple):
+        return tuple([_shaped([r[k] for r in results], shape, self.otypes, k) for k in range(len(results[0]))])
+    return _shaped(results, shape, self.otypes, 0)
+
+
+def _shaped(results: list[Any], shape: tuple[int, ...], types: str | None, k: int) -> Any:
+    """Results one after another as an array, of the dtype that was asked for or that of the first."""
+    dtype = np.dtype(types[k]) if types else np.asarray(results[0]).dtype if not holds_face(results[0]) else None
+    flat = gathered(results) if holds_face(results) else np.array(results, dtype)
+    dtype = dtype or results[0].dtype
+    return (flat if flat.dtype == dtype else flat.astype(dtype)).reshape(shape)
+
+
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """`np.apply_along_axis`."""
+    moved = np.moveaxis(arr, axis, -1)
+    outer = moved.shape[:-1]
+    if 0 in outer:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    results = [func1d(moved[place], *args, **kwargs) for place in np.ndindex(outer)]
+    made = gathered(results) if holds_face(results) else np.asarray(results)
+    inner = made.shape[1:]
+    made = made.reshape(outer + inner)
+    axis %= arr.ndim
+    for k in range(len(inner)):  # what each gave lies where the axis was
+        made = np.moveaxis(made, len(outer) + k, axis + k)
+    return made
+
+
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    """`np.apply_over_axes`."""
+    value = a
+    for axis in np.atleast_1d(axes).tolist():
+        axis %= a.ndim
+        found = func(value, axis)
+        value = found if found.ndim == value.ndim else np.expand_dims(found, axis)
+    return value
+
+
+CALLING = {np.apply_along_axis: apply_along_axis, np.apply_over_axes: apply_over_axes}
+"""NumPy's functions that call one of the user's."""
