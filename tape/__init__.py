@@ -46,6 +46,7 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from .calls import facing
 from .creation import (
     arange,
     as_tensor,
@@ -66,7 +67,7 @@ from .creation import (
 )  # fmt: skip
 from .device import contiguous_format, device, preserve_format, strided
 from .dtypes import get_default_dtype, set_default_dtype
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, SHORT
 from .legacy import CONSTRUCTORS
 from .limits import finfo, iinfo
 from .printing import printoptions, set_printoptions
@@ -80,8 +81,10 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
-    if name in ("fft", "func", "linalg", "special", "testing", "utils"):
+    if name in ("fft", "func", "linalg", "numpy", "special", "testing", "utils"):
         return import_module(f".{name}", __name__)
+    if name == "stop_gradient":
+        return import_module(".numpy.face", __name__).stop_gradient
     if name in ("Program", "compile", "load", "record", "save"):
         return getattr(import_module(".program", __name__), name)
     if name == "bfloat16":
@@ -96,7 +99,7 @@ def __getattr__(name: str) -> Any:
 newaxis = None
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():
-        globals().setdefault(_name, _value)
+        globals().setdefault(_name, facing(_value) if _names is FUNCTIONS and _name not in SHORT else _value)
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "contiguous_format", "device", "e", "empty",
     "empty_like", "enable_grad", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo",

@@ -17,7 +17,7 @@ from .location import user_frame
 from .rebase import afresh, append, check_free, is_tracked, last_of, rebase, reread
 from .recorder import operand
 from .repeated import assign, repeats
-from .tensor import Tensor, method
+from .tensor import Face, Tensor, method
 from .version import increment
 from .views import base_of
 from .wengert import current
@@ -42,6 +42,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     >>> x, w.grad
     (tensor([0., 4., 0.], grad_fn=<CopySlices>), tensor(4.))
     """
+    if isinstance(value, Face):
+        value = value._tensor
     if adopted(self, OPERATION, (value,)):
         self[index] = value
         return

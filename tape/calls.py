@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .functions import FUNCTIONS
-from .tensor import Tensor
+from .tensor import Face, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 derived = dict(FUNCTIONS)
 """The derived functions, also of those names that an irregular call has taken since."""
+
+
+def facing(function: F) -> F:
+    """A public function that takes arrays that are recorded as well as tensors, and then gives such arrays."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            if isinstance(x, Face) or (type(x) in (list, tuple) and any(isinstance(part, Face) for part in x)):
+                return _on_faces(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def _on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    face = importlib.import_module("tape.numpy.face")
+    result = function(*face.bare(args), **face.bare(kwargs))
+    return result if face.has_tensor(args) or face.has_tensor(kwargs) else face.faces(result)
 
 
 def adaptor(function: F) -> F:

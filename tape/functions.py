@@ -182,6 +182,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The derived functions by name; `methods` puts its own in place of the irregular ones."""
 
+SHORT = frozenset(name for name, f in FUNCTIONS.items() if f.__code__.co_filename != __file__)
+"""Those that are the closures of `tape.operators`, which leave what is no tensor to the op."""
+
 for _name, _function in FUNCTIONS.items():
     if is_method(REGISTRY[_name]):
         setattr(Tensor, _name, _function)

@@ -22,7 +22,7 @@ from .inference import check_changeable
 from .level import Layer
 from .rebase import assign, change, check_free, is_tracked, reread
 from .repeated import fill, repeats
-from .tensor import Tensor, method
+from .tensor import Face, Tensor, method
 from .wengert import current
 from .writing import write
 
@@ -81,6 +81,7 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
     operation = f"{name}_()"
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        args = tuple([x._tensor if isinstance(x, Face) else x for x in args])
         if adopted(self, operation, (*args, *kwargs.values())):
             return getattr(self, change.__name__)(*args, **kwargs)
         return self.__alter__(operation, compute, args, kwargs)

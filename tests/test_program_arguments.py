@@ -81,9 +81,9 @@ def test_what_a_function_does_to_containers_is_done_once_by_every_call(function,
             warnings.simplefilter("ignore")
             for _ in range(3):
                 assert_array_equal(np.asarray(fast(*found)), np.asarray(function(*expected)))
-        arrays = tape.func.tree.transform(lambda x: x.numpy() if isinstance(x, tape.Tensor) else x, expected)
-        np.testing.assert_equal(tape.func.tree.transform(np.asarray, found), arrays)
-        assert kind is tape.tensor or not any(isinstance(x, tape.Tensor) for x in tape.func.tree.leaves_of(found))
+        arrays = tape.tree.transform(lambda x: x.numpy() if isinstance(x, tape.Tensor) else x, expected)
+        np.testing.assert_equal(tape.tree.transform(np.asarray, found), arrays)
+        assert kind is tape.tensor or not any(isinstance(x, tape.Tensor) for x in tape.tree.leaves_of(found))
 
 
 def test_a_container_that_is_only_read_is_compiled():

@@ -15,6 +15,7 @@ from ..dual import Direction, parts
 from ..func.call import Call, Tensors, detached, ones, tuple_of
 from ..func.seeds import blocks_along, no_block, rows_of
 from ..history import requires_grad
+from ..numpy.inside import inputs_inside
 from ..tensor import Tensor
 from ..wengert import current
 from .grad_mode import set_grad_enabled
@@ -22,6 +23,7 @@ from .grad_mode import set_grad_enabled
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
+@inputs_inside
 def vjp(
     func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False,
     strict: bool = False,
@@ -50,6 +52,7 @@ def vjp(
     return call.give_outputs(), call.give(call.by_input(found), call.many_inputs)
 
 
+@inputs_inside
 def jvp(
     func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False,
     strict: bool = False,
@@ -72,6 +75,7 @@ def jvp(
     return call.give_outputs(), call.give(call.by_output(found), call.many_outputs)
 
 
+@inputs_inside
 def vhp(
     func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False,
     strict: bool = False,
@@ -92,6 +96,7 @@ def vhp(
     return call.give_outputs(), call.give(call.by_input(found, of_jacobian=True), call.many_inputs)
 
 
+@inputs_inside
 def hvp(
     func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False,
     strict: bool = False,
@@ -115,6 +120,7 @@ def hvp(
     return call.give_outputs(), call.give(call.by_input(found, of_jacobian=True), call.many_inputs)
 
 
+@inputs_inside
 def jacobian(
     func: Callable[..., Any], inputs: Tensors, create_graph: bool = False, strict: bool = False,
     vectorize: bool = False, strategy: str = "reverse-mode",
@@ -157,6 +163,7 @@ def jacobian(
     return results if call.many_outputs else results[0]
 
 
+@inputs_inside
 def hessian(
     func: Callable[..., Any], inputs: Tensors, create_graph: bool = False, strict: bool = False,
     vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode",

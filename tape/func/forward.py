@@ -8,6 +8,7 @@ from typing import Any
 from ..backward import grad
 from ..dual import Direction, make, parts, zeros
 from ..history import requires_grad
+from ..numpy.inside import arrays_inside, inputs_inside
 from ..tensor import Tensor
 from ..wengert import current
 from .arguments import (
@@ -28,6 +29,7 @@ from .seeds import blocks_along
 from ..tree import build, structure_of, transform
 
 
+@inputs_inside
 def jvp(
     func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False,
     has_aux: bool = False,
@@ -71,6 +73,7 @@ def jvp(
     return (*results, aux) if has_aux else results
 
 
+@arrays_inside
 def jacfwd(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None,
     randomness: str = "error",
@@ -108,6 +111,7 @@ def jacfwd(
     return named_after(func, jacobian, "jacfwd")
 
 
+@arrays_inside
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The function that computes the second derivatives of `func`: forward over reverse, jacfwd(jacrev(func)).
 
@@ -119,6 +123,7 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+@inputs_inside
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of a function, and its derivative there as a function: tangents ↦ J ẋ.
 

@@ -11,6 +11,7 @@ import ops
 from .. import batched as _methods  # noqa: F401  (what batched tensors answer)
 from ..batch import Batch, lanes_of
 from ..level import live
+from ..numpy.inside import arrays_inside
 from ..random import generator
 from ..tensor import Tensor
 from .arguments import named_after
@@ -20,6 +21,7 @@ Dims = Any
 """An axis, or None, or a nested structure of these."""
 
 
+@arrays_inside
 def vmap(
     func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
     chunk_size: int | None = None,

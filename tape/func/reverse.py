@@ -10,6 +10,7 @@ import numpy as np
 import ops
 
 from ..autograd.grad_mode import set_grad_enabled
+from ..numpy.inside import arrays_inside, inputs_inside
 from ..tensor import Tensor
 from ..wengert import current
 from .arguments import (
@@ -60,6 +61,7 @@ def recording() -> Any:
     return set_grad_enabled(True)
 
 
+@arrays_inside
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that computes the gradient of `func`, which returns a scalar.
 
@@ -99,6 +101,7 @@ def _remedy(output: Any) -> str:
     return "Return the one to be differentiated, with has_aux=True beside other things, or use vjp() or jacrev()."
 
 
+@arrays_inside
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Like `grad`, with the value beside: ``(gradient, value)``, or ``(gradient, (value, aux))``.
 
@@ -123,12 +126,14 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     return named_after(func, both, "grad_and_value")
 
 
+@arrays_inside
 def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """`grad_and_value` in JAX's order: ``(value, gradient)``, or ``((value, aux), gradient)``."""
     both = grad_and_value(func, argnums, has_aux)
     return named_after(func, lambda *args, **kwargs: both(*args, **kwargs)[::-1], "value_and_grad")
 
 
+@inputs_inside
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function, and the function g ↦ gᵀJ, a tuple with an entry for each of the primals.
 
@@ -158,6 +163,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (called.value, vjp_fn, called.aux) if has_aux else (called.value, vjp_fn)
 
 
+@arrays_inside
 def jacrev(
     func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable[..., Any]:

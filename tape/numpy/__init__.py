@@ -17,7 +17,6 @@ import numpy as _numpy
 
 from .face import Array, Number
 from . import dispatch, methods, operators
-from .inside import arrays_inside
 from .namespace import functions
 
 __all__ = [name for name in dir(_numpy) if not name.startswith("_")]

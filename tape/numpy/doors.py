@@ -23,11 +23,13 @@ import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from .leaving import is_foreign
+from .callee import callee
+from .leaving import is_foreign, is_library
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .namespace import functions
 from .vectorised import vectorize
@@ -57,11 +59,21 @@ def doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
 def _door(original: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
-        if get_ident() in _recording and not is_foreign(sys._getframe(1)):
+        if get_ident() in _recording and is_called_by(frame := sys._getframe(1), door) and not is_foreign(frame):
             return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
     return door
+
+
+def is_called_by(frame: FrameType, door: Any) -> bool:
+    """Whether the code of a frame itself calls a door, not compiled code (as of `numpy.random`) that it has called."""
+    kind, name = callee(frame.f_code, frame.f_lasti)
+    if kind == "attribute":
+        return name == door.__name__
+    if kind == "global":
+        return frame.f_globals.get(name) is door
+    return kind == "local" and frame.f_locals.get(name) is door
 
 
 @functools.cache
@@ -69,7 +81,7 @@ def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """The names of each module, those with doors in their places, and what they are without."""
     found = []
     for module in (np, np.linalg, np.fft, math, cmath):
-        there = {name: value for name, value in vars(module).items() if id(value) in doors()}
+        there = {name: value for name, value in list(vars(module).items()) if id(value) in doors()}
         found.append((vars(module), {name: doors()[id(value)][1] for name, value in there.items()}, there))
     return found
 
@@ -101,18 +113,6 @@ def opened(function: Callable[..., Any]) -> Iterator[None]:
                 for names, _, there in _modules():
                     names.update(there)
                 np.vectorize.__call__ = _vectorize  # type: ignore[method-assign]
-
-
-@contextmanager
-def closed() -> Iterator[None]:
-    """While this thread runs the library's own code for a function that is recorded."""
-    ident = get_ident()
-    count = _recording.pop(ident, 0)
-    try:
-        yield
-    finally:
-        if count:
-            _recording[ident] = count
 
 
 def _replaced(place: Place) -> Any:
@@ -170,10 +170,10 @@ def _search(function: Any) -> Iterator[Place]:
         elif isinstance(thing, types.MethodType):
             stack += [thing.__func__, type(thing.__self__)]
         elif isinstance(thing, type):
-            if not _is_library(thing.__module__):
+            if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
                 stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
         elif isinstance(thing, types.FunctionType):
-            if not _is_library(thing.__globals__.get("__name__")):
+            if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
                     there = _read(place)
@@ -187,11 +187,6 @@ def _search(function: Any) -> Iterator[Place]:
 
 
 _CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
-
-
-def _is_library(name: Any) -> bool:
-    frame = types.SimpleNamespace(f_globals={"__name__": name}, f_code=types.SimpleNamespace(co_filename=""))
-    return is_foreign(frame)  # type: ignore[arg-type]
 
 
 def _places_of(function: types.FunctionType) -> Iterator[Place]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..recorder import wrap
 from ..tensor import Face, Tensor
-from ..views import materialise
+from ..tree import transform
 from .leaving import value_of
 
 new = object.__new__
@@ -127,11 +127,15 @@ def plain(x: Any, what: str = "reading its numbers") -> Any:
     return {k: plain(v, what) for k, v in x.items()} if type(x) is dict else x
 
 
-def is_settled(tensor: Tensor) -> bool:
-    """Whether a tensor is a plain one without a history, whose memory is all there is to it."""
-    return type(tensor) is Tensor and tensor._node is None
+def stop_gradient(x: Any) -> Any:
+    """The same numbers, through which no gradient and no tangent flows: of an array, a tensor, or a tree of them.
+
+    >>> import numpy as np, tape
+    >>> tape.func.grad(lambda x: x * tape.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+    return transform(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else _stopped(leaf), x)
 
 
-def memory(tensor: Tensor) -> np.ndarray:
-    """The memory of a settled tensor."""
-    return materialise(tensor)
+def _stopped(x: Any) -> Any:
+    return type(x)._of(x._tensor.detach()) if isinstance(x, Face) else x

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,13 +16,16 @@ import ops
 
 from ..dtypes import kind_of
 from ..tree import leaves_of, transform
-from ..level import Layer, live
+from ..level import live
 from ..recorder import masked_error, wrap
-from ..tensor import Face, Tensor
+from ..tensor import Face, Narrow, Tensor
 from ..views import materialise
 from .creation import NUMERIC
 from .doors import opened
-from .face import Number, array, face
+from .leaving import told
+from .face import array, face
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def counts_as_arrays(args: Any) -> bool:
@@ -61,13 +64,13 @@ def as_tensors(args: Any) -> Any:
 class Inside:
     """A function of arrays, called with tensors."""
 
-    def __init__(self, function: Callable[..., Any], kinds: Any = None):
+    def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function, updated=())
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         new_args, new_kwargs = transform(_own, args), transform(_own, kwargs)
-        with opened(self.function):
+        with opened(self.function), told():
             result = self.function(*new_args, **new_kwargs)
         return as_tensors(result)
 
@@ -86,7 +89,7 @@ def outside(result: Any, keep: bool) -> Any:
         if not isinstance(x, Tensor):
             return x
         x = live(x)
-        if keep or isinstance(x, Layer) or type(x)._node is not Tensor._node or x._node is not None:
+        if keep or type(x) not in PLAIN or x._node is not None:
             return face(x)
         value = materialise(x)
         return value if value.ndim else value[()]
@@ -94,29 +97,56 @@ def outside(result: Any, keep: bool) -> Any:
     return transform(leaf, result)
 
 
+PLAIN = Tensor, Narrow
+
+
 def holds_faces(args: Any) -> bool:
     """Whether one of the arguments is recorded by something outside."""
     return any(isinstance(x, Face) for x in leaves_of(args))
 
 
-def arrays_inside(transformation: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a transformation ``T(function, …)(*arguments)`` take arrays by the rule."""
+def arrays_inside(transformation: F) -> F:
+    """Let a transformation ``T(function, …)(*arguments)`` go by the rule."""
 
     @functools.wraps(transformation)
     def transformed(func: Callable[..., Any], *how: Any, **named: Any) -> Callable[..., Any]:
         of_tensors = transformation(func, *how, **named)
 
-        @functools.wraps(of_tensors, updated=())
+        @functools.wraps(of_tensors)
         def call(*args: Any, **kwargs: Any) -> Any:
             if not counts_as_arrays((args, kwargs)):
                 return of_tensors(*args, **kwargs)
-            keep = holds_faces((args, kwargs))
-            of_arrays = transformation(Inside(func), *how, **named)
-            return outside(of_arrays(*as_tensors(args), **as_tensors(kwargs)), keep)
+            found = transformation(Inside(func), *how, **named)(*as_tensors(args), **as_tensors(kwargs))
+            return outside(found, holds_faces((args, kwargs)))
 
+        call.__wrapped__ = func  # type: ignore[attr-defined]
         return call
 
-    return transformed
+    return transformed  # type: ignore[return-value]
 
 
-_ = Number
+def inputs_inside(transformation: F) -> F:
+    """Let a transformation ``T(function, inputs, …)``, which calls the function at once, go by the rule.
+
+    A linear function among the results, such as `vjp` gives, takes and gives arrays too.
+    """
+
+    @functools.wraps(transformation)
+    def transformed(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not counts_as_arrays((args, kwargs)):
+            return transformation(func, *args, **kwargs)
+        keep = holds_faces((args, kwargs))
+        found = transformation(Inside(func), *as_tensors(args), **as_tensors(kwargs))
+        return transform(lambda x: _linear(x, keep) if callable(x) else x, outside(found, keep))
+
+    return transformed  # type: ignore[return-value]
+
+
+def _linear(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
+    """A linear function of tensors as one of arrays."""
+
+    @functools.wraps(function)
+    def call(*vectors: Any, **how: Any) -> Any:
+        return outside(function(*as_tensors(vectors), **how), keep or holds_faces(vectors))
+
+    return call

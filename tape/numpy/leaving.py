@@ -10,6 +10,8 @@ from __future__ import annotations
 import dis
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import CodeType, FrameType
 from typing import Any
@@ -17,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..level import Layer, live
-from ..location import LIBRARY, Location, in_library, locate
+from ..location import Location, in_library, locate
 from ..tensor import Face, Tensor
-from ..wengert import current
+from .callee import callee
 
 LIBRARIES = frozenset({"numpy", "scipy", "numba", "pandas", "tape", "ops"}) | sys.stdlib_module_names
 """The packages whose code is nobody's own program: a constructor called there gives a plain array."""
@@ -51,20 +53,32 @@ def number_of(x: Face, convert: type) -> Any:
     """The only element as a Python number; a float that was to be differentiated is warned of once per line.
 
     Raises:
-        TypeError: if there is not exactly one element.
+        TypeError: if there is not exactly one element; if it carries a gradient, and who asks is not the user's own
+            ``float(x)`` or a text that is put together, but C code, such as that of ``plain_array[i] = x``.
     """
     tensor = x._tensor
     if tensor._spec.size != 1:
         raise TypeError("only length-1 arrays can be converted to Python scalars")
     if convert is not int and carries(tensor):
-        if isinstance(live(tensor), Layer):
+        frame, depth = _user_frame()
+        how = asks(frame.f_code, frame.f_lasti)
+        if isinstance(live(tensor), Layer) or how not in (convert.__name__, TEXT):
             raise refusal(f"{convert.__name__}()")
-        _warn(convert.__name__)
+        if how != TEXT:
+            _warn(convert.__name__, frame, depth)
     return convert(tensor.detach().item() if type(tensor) is Tensor else tensor.item())
 
 
-def _warn(name: str) -> None:
-    frame, depth = _user_frame()
+TEXT = "%"
+
+
+def asks(code: CodeType, lasti: int) -> str:
+    """What an instruction asks for a number by: the name of what it calls, ``%`` for a text, or nothing known."""
+    kind, name = callee(code, lasti)
+    return TEXT if kind == "operator" else name if kind == "global" else ""
+
+
+def _warn(name: str, frame: FrameType, depth: int) -> None:
     place = frame.f_code, frame.f_lasti
     if place in _told or is_compared(*place):
         return
@@ -89,10 +103,25 @@ def is_compared(code: CodeType, lasti: int) -> bool:
     return False
 
 
-def refusal(what: str) -> TypeError:
+class Left(TypeError):
+    """A recorded value was about to become a plain array or number, and its gradient to be lost."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Let the user see a refusal itself, not what NumPy made of it (setting an array element with a sequence)."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if isinstance(error.__cause__, Left):
+            raise error.__cause__ from None
+        raise
+
+
+def refusal(what: str) -> Left:
     """The error for a value that would lose its gradient, with the user's line and who asked."""
     where, asked = _asked()
-    return TypeError(
+    return Left(
         f"{asked or 'this'} needs plain numbers ({what}), and got a value that carries a gradient, which would be "
         f"lost.\n  at {where}\n"
         "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
@@ -121,15 +150,15 @@ def _user_frame() -> tuple[FrameType, int]:
 
 def is_foreign(frame: FrameType) -> bool:
     """Whether a frame runs code of a library, not of the user's program."""
-    name = frame.f_globals.get("__name__")
-    if type(name) is not str:
+    return is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename)
+
+
+def is_library(module: Any, file: str) -> bool:
+    """Whether a module, in a file, is a library's; the user may have modules of his own that are named like ours."""
+    if type(module) is not str:
         return False
-    if name.partition(".")[0] in LIBRARIES:
-        return name != "__main__" and not _is_own_test(frame)
-    return False
+    package = module.partition(".")[0]
+    return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
 
 
-def _is_own_test(frame: FrameType) -> bool:
-    """Whether a module that is named like a library's is none of it, such as the user's own ``ops.py``."""
-    name: str = frame.f_globals["__name__"]
-    return name.partition(".")[0] in ("tape", "ops") and not frame.f_code.co_filename.startswith(LIBRARY)
+OURS = "tape", "ops"

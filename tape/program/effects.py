@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor import Face
 from ..tree import leaves_of
 from .fingerprint import fingerprint
 from .fresh import ATTRIBUTE, BETWEEN
@@ -122,11 +123,14 @@ def fill(container: Any, copy: Any) -> None:
 def holds_traced(thing: Any, trace: Trace) -> bool:
     """Whether something is, or has inside, a tensor that stands for a record."""
     return any(
-        isinstance(x, Traced)
-        or id(x) in trace.own
-        or any(isinstance(v, Traced) or id(v) in trace.own for v in getattr(x, "__dict__", {}).values())
+        is_recorded(x, trace) or any(is_recorded(v, trace) for v in getattr(x, "__dict__", {}).values())
         for x in leaves_of(thing)
     )
+
+
+def is_recorded(x: Any, trace: Trace) -> bool:
+    """Whether something is a tensor, or an array, that stands for a record."""
+    return isinstance(x, (Traced, Face)) or id(x) in trace.own
 
 
 def is_log(thing: Any, added: Any, around: Surroundings) -> bool:

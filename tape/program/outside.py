@@ -22,7 +22,7 @@ from ops.overwriting import look as shown
 
 from ..adopting import views_below
 from ..recorder import bind, lift
-from ..tensor import Tensor
+from ..tensor import Face, Tensor
 from ..version import holders
 from ..views import base_of, look_of, owner
 from . import (
@@ -234,6 +234,7 @@ def _changing(name: str) -> Callable[..., Any]:
             return plain(self, *args, **kwargs)
         if id(self) not in trace.own:
             raise changed_outside(f"had its {name}() called")
+        args = tuple([x._tensor if isinstance(x, Face) else x for x in args])
         now = stand_in(self, trace)
         found = getattr(now, name)(*args, **kwargs)
         return self if found is now else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,8 @@ from ..tree import Structure, build, leaves_of, structure_of
 from ..level import live
 from ..numpy.doors import opened
 from ..numpy.face import array, bare, face
-from ..tensor import Tensor
+from ..numpy.leaving import told
+from ..tensor import Face, Tensor
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
 from .effects import Before, holds_traced, is_log
@@ -116,9 +117,14 @@ def record_call(
     try:
         try:
             with trace.recording(), standing(around.tensors, trace):
-                with nullcontext() if trace.tensors else opened(function):
+                with ExitStack() as doors:
+                    if not trace.tensors:
+                        doors.enter_context(told())
+                        doors.enter_context(opened(function))
                     tree = function(*args, **kwargs)
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
+                if not trace.tensors:
+                    leaves = [settled(x) if isinstance(z, Face) else x for x, z in zip(leaves, leaves_of(tree))]
             rows = places(leaves)
         finally:
             trace.open = False
@@ -141,6 +147,11 @@ def record_call(
     except BaseException:
         before.put_back()
         raise
+
+
+def settled(x: Any) -> Any:
+    """A result of a function of arrays: where it depends on nothing that is recorded, a plain array or number."""
+    return x if isinstance(x, Traced) else np.array(value_in(x))[()]
 
 
 def in_order(given: Iterable[Any]) -> bool:

@@ -12,7 +12,7 @@ import ops
 from .. import restriding
 from ..functions import FUNCTIONS
 from ..inplace import adopted
-from ..tensor import Tensor
+from ..tensor import Face, Tensor
 from ..writing import check_fits
 from .aliases import check_free, fill, is_shared, memory_of, put
 from .cells import Place, place_of
@@ -51,6 +51,7 @@ def _alter(
 
 def _setitem(self: Traced, index: Any, value: Any) -> None:
     operation = "x[index] = value"
+    value = value._tensor if isinstance(value, Face) else value
     if adopted(self, operation, (value,)):
         self[index] = value
         return

@@ -77,12 +77,12 @@ def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: boo
     `held` are the tensors from outside, whose gradients are looked at too.
     """
     as_tensors = program.tensors or eager
-    given = tape.func.tree.transform(lambda x: given_as(x) if as_tensors else x, arguments)
-    leaves = [x for x in tape.func.tree.leaves_of(given) if isinstance(x, tape.Tensor) and x.requires_grad]
+    given = tape.tree.transform(lambda x: given_as(x) if as_tensors else x, arguments)
+    leaves = [x for x in tape.tree.leaves_of(given) if isinstance(x, tape.Tensor) and x.requires_grad]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            results = tape.func.tree.leaves_of(function(*given))
+            results = tape.tree.leaves_of(function(*given))
             values = [numbers(z) for z in results]
             if program.tensors:
                 values += gradients(results, [*leaves, *held])
