@@ -180,20 +180,27 @@ def arange(
     return leaf(value.astype(check_dtype(dtype) or default_for(value.dtype), copy=False), requires_grad, device)
 
 
+def _spaced(z: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """Numbers between two ends, of which one may have a history, that then goes on."""
+    dtype = check_dtype(dtype) or default_for(z.dtype if z.dtype.kind == "c" else np.dtype(float))
+    if isinstance(z, Tensor):
+        return z if z.dtype == dtype else z.to(dtype)
+    return leaf(z.astype(dtype), requires_grad, device)
+
+
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
-    return leaf(np.linspace(start, end, steps, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad, device)
+    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included, which may be tensors with a history."""
+    return _spaced(np.linspace(start, end, steps), dtype, device, requires_grad)
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    start: Any, end: Any, steps: int, base: Any = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """``base`` to the powers that `linspace` gives."""
-    value = np.logspace(start, end, steps, base=base, dtype=check_dtype(dtype) or get_default_dtype())
-    return leaf(value, requires_grad, device)
+    return _spaced(np.logspace(start, end, steps, base=base), dtype, device, requires_grad)
 
 
 def _new(name: str, make: Callable[..., Tensor]) -> None:
