@@ -86,6 +86,11 @@ def in_dtype(bar: Any, dtype: Any) -> Any:
     return bar if bar.dtype == dtype else REGISTRY["cast"](bar, dtype=dtype)
 
 
+def _at_rest(z: Any) -> Any:
+    """The tangent of a result that operands without elements cannot move."""
+    return REGISTRY["zeros_like"](z) if z.dtype.kind in "fc" else None
+
+
 class Rule:
     """One derivative rule with respect to one operand, and the names of the values it reads.
 
@@ -279,6 +284,8 @@ class Op:
         rule = self.rule(i)
         if rule is None:
             return None
+        if 0 in shape and self.kind == "general":
+            return self._of_nothing(g, shape)
         name = "x" if self.variadic else self.operands[i]
         env["g"], env[name + "_shape"], env[name + "_dtype"] = g, shape, dtype
         if self.variadic:
@@ -292,6 +299,12 @@ class Op:
         elif rule.is_partial:
             bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)
         return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+
+    @staticmethod
+    def _of_nothing(g: Any, shape: tuple[int, ...]) -> Any:
+        """The adjoint of an operand without elements, which no rule has to think of."""
+        part = next(p for p in g.parts.values() if p is not None) if hasattr(g, "parts") else g
+        return REGISTRY["broadcast_to"](REGISTRY["sum"](part) * 0.0, shape=shape)
 
     @staticmethod
     def _turned(rule: Rule, env: dict[str, Any]) -> Any:
@@ -315,6 +328,8 @@ class Op:
             return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
         if self.kind == "elementwise":
             operands = self.promoted(operands, z.dtype)
+        if self.kind == "general" and all(t is None or 0 in t.shape for t in tangents):
+            return tuple(map(_at_rest, z)) if isinstance(z, tuple) else _at_rest(z)
         env = self.environment(operands, z, params)
         if self.jvp_rule is not None:
             names = inspect.signature(self.jvp_rule).parameters

@@ -165,9 +165,9 @@ def inverse(input: Tensor) -> Tensor:
 
 @adaptor
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; nan where that is negative."""
+    """The logarithm of the determinant; nan where that is negative, and complex for complex matrices."""
     sign, log = ops.slogdet(input)
-    return ops.where(sign < 0, np.nan, log)
+    return log + ops.angle(sign) * 1j if input._spec.complex else ops.where(sign < 0, np.nan, log)
 
 
 @adaptor

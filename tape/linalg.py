@@ -169,8 +169,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of A as a map from its last axes to its first ``ind``."""
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
-    size = int(np.prod(rows, dtype=int))
-    return inv(A.reshape(size, -1)).reshape(*columns, *rows)
+    size = tuple(int(np.prod(lengths, dtype=int)) for lengths in (rows, columns))
+    return inv(A.reshape(size)).reshape(*columns, *rows)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
