@@ -19,6 +19,7 @@ from ops import REGISTRY, Op
 from .operators import binary, is_operand, reflected, store, unary
 from .recorder import as_tensor
 from .tensor import Tensor, method
+from .wengert import current
 
 SPELLINGS = {
     "dim": ("axis", "axes"),
@@ -151,8 +152,17 @@ def _as_number(z: Any) -> Any:
 
 
 def plain_value(value: Any) -> Any:
-    """A parameter as NumPy wants it: lists as tuples, tensors as their values."""
+    """A parameter as NumPy wants it: lists as tuples, tensors as their values.
+
+    Raises:
+        RuntimeError: for a tensor that requires grad, which would silently get none.
+    """
     if isinstance(value, Tensor):
+        if value._node is not None and current().recording:
+            raise RuntimeError(
+                "a parameter of a function, such as an order or a correction, has no derivative, and here it is a "
+                "tensor that requires grad.\nPass a number, or the tensor's detach()."
+            )
         return value._data
     return tuple(map(plain_value, value)) if isinstance(value, list) else value
 

@@ -118,7 +118,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     x = matmul(pinv(A, rtol=rcond), B)
     tall = A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all())
     residuals = (matmul(A, x) - B).abs().square().sum(dim=-2) if tall else wrap(np.empty(0, A.dtype))
-    return Lstsq(x, residuals, rank, wrap(np.linalg.svdvals(array_of(A))))
+    return Lstsq(x, residuals, rank, svdvals(A))
 
 
 def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
