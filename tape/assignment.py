@@ -10,7 +10,7 @@ import numpy as np
 import ops
 from ops import REGISTRY
 
-from .creation import value_of
+from .creation import array_of, value_of
 from .indexing import parts_of_list, plain_index
 from .inplace import adopted
 from .location import user_frame
@@ -42,12 +42,14 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     >>> x, w.grad
     (tensor([0., 4., 0.], grad_fn=<CopySlices>), tensor(4.))
     """
+    if isinstance(value, (list, tuple)):
+        value = value_of(value)
     if adopted(self, OPERATION, (value,)):
         self[index] = value
         return
     index = plain_index(parts_of_list(index) if type(index) is list else index, own=True)
     if repeats(self):
-        assign(self, index, value_of(value), OPERATION)
+        assign(self, index, value if isinstance(value, Tensor) else array_of(value, exact=True), OPERATION)
         return
     tracked = is_tracked(self, (value,))
     if tracked:
@@ -70,7 +72,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def _fitted(tensor: Tensor, index: Any, value: Any) -> Any:
     """A value without leading axes of length 1 that the place does not have."""
-    value = value_of(value)
+    value = value if isinstance(value, Tensor) else array_of(value, exact=True)
     if value.dtype.kind == "c" and tensor.dtype.kind != "c":
         raise RuntimeError(f"complex numbers do not fit into a tensor of {tensor.dtype}; take their .real")
     if value.ndim and value.shape[0] == 1 and (extra := value.ndim - np.ndim(tensor._data[index])) > 0:

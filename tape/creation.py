@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,10 +28,19 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         ValueError: if nested sequences have unequal lengths.
         RuntimeError: if gradients are asked of an integer or boolean tensor.
 
+    Warns:
+        UserWarning: of tensors in lists that would lose their history, which `as_tensor` keeps.
+
     >>> tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     tensor([[1., 2.],
             [3., 4.]], requires_grad=True)
     """
+    if isinstance(data, (list, tuple)) and carries(data):
+        warnings.warn(
+            "tensor() makes plain numbers of tensors in a list that require grad, or belong to a transformation, so no "
+            "gradient flows through them.\nGather them with tape.as_tensor() or tape.stack(), or say .detach().",
+            stacklevel=2,
+        )
     value = array_of(data, dtype)
     if value is data or np.may_share_memory(value, np.asarray(_strip(data))):
         value = value.copy()

@@ -16,7 +16,7 @@ from ops import REGISTRY, Op
 from ops.core import is_complex
 
 from . import choosing  # noqa: F401  (its functions take the places of derived ones)
-from .creation import value_of
+from .creation import array_of, value_of
 from .functions import FUNCTIONS, is_method
 from .inference import check_changeable
 from .level import Layer
@@ -124,7 +124,7 @@ def _over(op: Op) -> Compute:
     """A function that puts another value in the place of a tensor's, cast to its dtype whatever that loses."""
 
     def over(tensor: Tensor, source: Any) -> Tensor:
-        value = value_of(source)
+        value = source if isinstance(source, Tensor) else array_of(source, exact=True)
         if value.dtype.kind == "c" and tensor.dtype.kind != "c":
             value = ops.real(value)
         if not np.can_cast(value.dtype, tensor.dtype, "same_kind"):
@@ -140,6 +140,7 @@ _copy, _fill = _over(REGISTRY["copy_over"]), _over(REGISTRY["fill"])
 @method
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
+    src = value_of(src)
     if adopted(self, "copy_()", (src,)):
         return self.copy_(src)
     return self.__alter__("copy_()", _copy, (src,), {})

@@ -156,7 +156,8 @@ def test_a_ctx_is_the_same_after_a_collection():
     kept["node"] = out.grad_fn
     gc.collect()
     out.sum().backward(retain_graph=True)
-    assert kept["seen"] and out.grad_fn.kept is kept
+    assert kept["seen"]
+    assert out.grad_fn.kept is kept
 
 
 def test_a_finalizer_may_differentiate_what_is_alive():
