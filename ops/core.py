@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from .domain import Truth
+from .rule import Rule
 
 __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
@@ -87,30 +88,10 @@ def in_dtype(bar: Any, dtype: Any) -> Any:
 
 
 def _at_rest(z: Any) -> Any:
-    """The tangent of a result that operands without elements cannot move."""
+    """The tangent of a result, or of several, that operands without elements cannot move."""
+    if isinstance(z, tuple):
+        return tuple(map(_at_rest, z))
     return REGISTRY["zeros_like"](z) if z.dtype.kind in "fc" else None
-
-
-class Rule:
-    """One derivative rule with respect to one operand, and the names of the values it reads.
-
-    A partial that is 0 whatever the operands are `is_zero`: its product with an adjoint depends on nothing.
-    """
-
-    __slots__ = ("_pick", "call", "is_partial", "is_zero", "names")
-
-    def __init__(self, call: Callable[..., Any], is_partial: bool):
-        self.call = call
-        self.names = tuple(inspect.signature(call).parameters)
-        self.is_partial = is_partial and "g" not in self.names
-        self.is_zero = self.is_partial and not self.names and call() == 0.0
-        self._pick = operator.itemgetter(*self.names) if self.names else None
-
-    def __call__(self, env: dict[str, Any]) -> Any:
-        if self._pick is None:
-            return self.call()
-        picked = self._pick(env)
-        return self.call(*picked) if len(self.names) > 1 else self.call(picked)
 
 
 class Op:
@@ -302,8 +283,8 @@ class Op:
 
     @staticmethod
     def _of_nothing(g: Any, shape: tuple[int, ...]) -> Any:
-        """The adjoint of an operand without elements, which no rule has to think of."""
-        part = next(p for p in g.parts.values() if p is not None) if hasattr(g, "parts") else g
+        """The adjoint of an operand without elements, which no rule has to think of; g may be a `Bundle`."""
+        part = next(iter(g.parts.values())) if hasattr(g, "parts") else g
         return REGISTRY["broadcast_to"](REGISTRY["sum"](part) * 0.0, shape=shape)
 
     @staticmethod
@@ -329,7 +310,7 @@ class Op:
         if self.kind == "elementwise":
             operands = self.promoted(operands, z.dtype)
         if self.kind == "general" and all(t is None or 0 in t.shape for t in tangents):
-            return tuple(map(_at_rest, z)) if isinstance(z, tuple) else _at_rest(z)
+            return _at_rest(z)
         env = self.environment(operands, z, params)
         if self.jvp_rule is not None:
             names = inspect.signature(self.jvp_rule).parameters
