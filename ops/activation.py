@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .comparison import gt
+from .comparison import gt, lt
 from .core import composite, ready
 from .elementary import expm1, sigmoid, tanh
 from .products import matmul
@@ -23,9 +23,9 @@ def _gelu(x: Any, approximate: str = "none") -> Any:
 
 
 def _elu(x: Any, alpha: float = 1.0) -> Any:
-    """x where it is positive, else alpha (eˣ − 1)."""
+    """x where it is positive, else alpha (eˣ − 1); the slope at 0 is alpha, and the curvature there 0."""
     x = ready(x)
-    return where(gt(x, 0.0), x, alpha * expm1(minimum(x, 0.0)))
+    return where(gt(x, 0.0), x, alpha * where(lt(x, 0.0), expm1(minimum(x, 0.0)), x))
 
 
 def _leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from .domain import Truth
+from .rule import Rule
 
 __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
@@ -86,26 +87,11 @@ def in_dtype(bar: Any, dtype: Any) -> Any:
     return bar if bar.dtype == dtype else REGISTRY["cast"](bar, dtype=dtype)
 
 
-class Rule:
-    """One derivative rule with respect to one operand, and the names of the values it reads.
-
-    A partial that is 0 whatever the operands are `is_zero`: its product with an adjoint depends on nothing.
-    """
-
-    __slots__ = ("_pick", "call", "is_partial", "is_zero", "names")
-
-    def __init__(self, call: Callable[..., Any], is_partial: bool):
-        self.call = call
-        self.names = tuple(inspect.signature(call).parameters)
-        self.is_partial = is_partial and "g" not in self.names
-        self.is_zero = self.is_partial and not self.names and call() == 0.0
-        self._pick = operator.itemgetter(*self.names) if self.names else None
-
-    def __call__(self, env: dict[str, Any]) -> Any:
-        if self._pick is None:
-            return self.call()
-        picked = self._pick(env)
-        return self.call(*picked) if len(self.names) > 1 else self.call(picked)
+def _at_rest(z: Any) -> Any:
+    """The tangent of a result, or of several, that operands without elements cannot move."""
+    if isinstance(z, tuple):
+        return tuple(map(_at_rest, z))
+    return REGISTRY["zeros_like"](z) if z.dtype.kind in "fc" else None
 
 
 class Op:
@@ -279,6 +265,8 @@ class Op:
         rule = self.rule(i)
         if rule is None:
             return None
+        if 0 in shape and self.kind == "general":
+            return self._of_nothing(g, shape)
         name = "x" if self.variadic else self.operands[i]
         env["g"], env[name + "_shape"], env[name + "_dtype"] = g, shape, dtype
         if self.variadic:
@@ -292,6 +280,12 @@ class Op:
         elif rule.is_partial:
             bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)
         return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+
+    @staticmethod
+    def _of_nothing(g: Any, shape: tuple[int, ...]) -> Any:
+        """The adjoint of an operand without elements, which no rule has to think of; g may be a `Bundle`."""
+        part = next(iter(g.parts.values())) if hasattr(g, "parts") else g
+        return REGISTRY["broadcast_to"](REGISTRY["sum"](part) * 0.0, shape=shape)
 
     @staticmethod
     def _turned(rule: Rule, env: dict[str, Any]) -> Any:
@@ -315,6 +309,8 @@ class Op:
             return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
         if self.kind == "elementwise":
             operands = self.promoted(operands, z.dtype)
+        if self.kind == "general" and all(t is None or 0 in t.shape for t in tangents):
+            return _at_rest(z)
         env = self.environment(operands, z, params)
         if self.jvp_rule is not None:
             names = inspect.signature(self.jvp_rule).parameters

@@ -78,6 +78,8 @@ def _of_matrices(x: Any, ord: Any) -> Any:
     if ord == "nuc":
         return sum(svdvals(x), axis=-1)
     pick = amax if ord in (1, 2, float("inf")) else amin
+    if pick is amax and 0 in x.shape[-2:]:
+        return sum(abs(x), axis=(-2, -1))
     if ord in (2, -2):
         return pick(svdvals(x), axis=-1)
     if ord in (1, -1):

@@ -12,11 +12,12 @@ import numpy as np
 
 from .arithmetic import mul, pow
 from .comparison import isnan
-from .core import composite, ready, shape_of
+from .core import composite, is_complex, ready, shape_of
 from .extremes import amax, amin, sort
 from .index import getitem, index_put, take
 from .joining import along, cat, split, stack
 from .overwriting import fill
+from .parts import mH
 from .products import matmul, tensordot
 from .queries import empty_like
 from .reduction import mean, sum
@@ -51,8 +52,10 @@ full_like = composite("full_like", _full_like, numpy=(np.full_like,))
 
 
 def _float_power(x1: Any, x2: Any) -> Any:
-    """Power in double precision, whatever the dtypes."""
-    return pow(*(x if x.dtype == np.float64 else cast(x, dtype=np.dtype(np.float64)) for x in map(ready, (x1, x2))))
+    """Power in double precision, real or complex, whatever the dtypes."""
+    x, y = ready(x1), ready(x2)
+    dtype = np.dtype(np.complex128 if is_complex(x) or is_complex(y) else np.float64)
+    return pow(*(v if v.dtype == dtype else cast(v, dtype=dtype) for v in (x, y)))
 
 
 float_power = composite("float_power", _float_power, numpy=(np.float_power,))
@@ -216,7 +219,7 @@ def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = Non
     m = m if rowvar or m.shape[0] == 1 else transpose(m)
     freedom = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     deviation = m - mean(m, axis=1, keepdims=True)
-    z = matmul(deviation, transpose(deviation)) / float(freedom)
+    z = matmul(deviation, mH(deviation)) / float(freedom)
     return reshape(z, shape=()) if z.shape == (1, 1) else z
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from .arithmetic import pow, remainder
 from .comparison import eq, gt, logical_and, lt
-from .core import composite, conjugate, ready
+from .core import composite, conjugate, is_complex, ready
 from .cumulative import cumsum
 from .diagonals import diag
 from .elementary import exp, log, sqrt
 from .index import getitem, take
 from .joining import along, cat
 from .numpy_functions import cov, diff
+from .parts import real
 from .products import matmul
 from .queries import argsort, searchsorted
 from .selection import abs, where
@@ -206,7 +207,7 @@ def _corrcoef(x: Any, *, rowvar: bool = True) -> Any:
     c = cov(x, rowvar=rowvar)
     if not c.ndim:
         return c / c
-    deviation = sqrt(diag(c))
+    deviation = sqrt(real(diag(c)) if is_complex(c) else diag(c))
     return c / reshape(deviation, shape=(-1, 1)) / deviation
 
 

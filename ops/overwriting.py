@@ -51,19 +51,66 @@ def look(x: Any, steps: Steps) -> Any:
     return x
 
 
+WRITING = "writing y into a view of x"
+
+
+def crosses(steps: Steps) -> bool:
+    """Whether steps look at complex numbers as real ones, or the other way round."""
+    return any(name in OF_COMPLEX for name, _, _ in steps)
+
+
+def cells(x: Any, steps: Steps) -> np.ndarray:
+    """Which elements of x a view of it shows, by their numbers in row-major order.
+
+    Where the steps cross between real and complex numbers it is the real numbers of x that are counted, as
+    `parts` has them; those of a complex element then lie along a last axis of length 2, as in `view_as_real`.
+    """
+    if not crosses(steps):
+        return np.asarray(look(np.arange(x.size).reshape(x.shape), steps))
+    # Floating point numbers can be looked at in every way, and are exact far beyond the size of any memory.
+    pairs = x.dtype.kind == "c"
+    numbers = np.arange(x.size << pairs, dtype=np.float64).view(np.complex128 if pairs else np.float64)
+    seen = np.asarray(look(numbers.reshape(x.shape), steps))
+    if seen.dtype.kind == "c":
+        seen = np.stack([seen.real, seen.imag], axis=-1)
+    return seen.astype(np.intp)
+
+
+def parts(x: np.ndarray) -> np.ndarray:
+    """All real numbers of an array that lies in row-major order, in the same memory; of a complex element both."""
+    return x.reshape(-1).view(x.real.dtype)
+
+
 def _put(x: Any, y: Any, *, steps: Steps) -> Any:
     z = np.array(x)
-    check_kinds(z, y, "writing y into a view of x")
     whole = look(z, steps[:-1])
     place = look(whole, steps[-1:])
-    if isinstance(place, np.ndarray) and place.flags.writeable and np.may_share_memory(place, z):
+    if _shows(place, z):
+        check_kinds(place, y, WRITING)
         place[...] = y
         return z
     # An element, or a copy because z lies in memory otherwise than the base did: by the numbers of its cells.
-    looks = np.may_share_memory(whole, z) and whole.flags.writeable
-    whole, steps = (whole, steps[-1:]) if looks else (z, steps)
-    cells = look(np.arange(whole.size).reshape(whole.shape), steps)
-    whole[np.unravel_index(cells, whole.shape)] = y
+    whole, steps = (whole, steps[-1:]) if _shows(whole, z) and not crosses(steps[-1:]) else (z, steps)
+    if crosses(steps):
+        return _put_parts(z, y, steps)
+    check_kinds(whole, y, WRITING)
+    whole[np.unravel_index(cells(whole, steps), whole.shape)] = y
+    return z
+
+
+def _shows(view: Any, z: np.ndarray) -> bool:
+    """Whether a view looks at the memory of z, and may be written."""
+    return isinstance(view, np.ndarray) and view.flags.writeable and np.may_share_memory(view, z)
+
+
+def _put_parts(z: np.ndarray, y: Any, steps: Steps) -> Any:
+    """z with y in the place of a view that crosses between real and complex numbers."""
+    z, y = np.ascontiguousarray(z).reshape(z.shape), np.asarray(y)
+    places, seen = cells(z, steps), look(np.broadcast_to(z.dtype.type(), z.shape), steps)
+    if seen.dtype.kind == "c":
+        y = np.stack([y.real, y.imag], axis=-1)
+    check_kinds(seen, y, WRITING)
+    parts(z)[places] = y
     return z
 
 
@@ -77,13 +124,13 @@ def _cases(rng: np.random.Generator) -> Iterator[Case]:
 def _in_lanes(a: Application) -> Any:
     """The batching rule of `put_view`: by the numbers of the cells, the same in every lane."""
     shape, steps = a.shape(0), a.params["steps"]
-    if any(name in OF_COMPLEX for name, _, _ in steps):
+    if crosses(steps):
         return NotImplemented
-    cells = np.asarray(look(np.arange(math.prod(shape)).reshape(shape), steps))
-    if a.ndim(1) > cells.ndim:
+    places = cells(np.broadcast_to(0.0, shape), steps)
+    if a.ndim(1) > places.ndim:
         return NotImplemented
     flat = apply("reshape", a.full(0), shape=(a.n, math.prod(shape)))
-    z = apply("index_put", flat, a.raised(1, cells.ndim), index=(slice(None), cells))
+    z = apply("index_put", flat, a.raised(1, places.ndim), index=(slice(None), places))
     return apply("reshape", z, shape=(a.n, *shape))
 
 

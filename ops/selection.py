@@ -123,7 +123,9 @@ copysign = elementwise(
 
 nan_to_num = elementwise(
     "nan_to_num",
-    lambda x, *, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(x, True, nan, posinf, neginf),
+    lambda x, *, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
+        x, True, 0.0 if nan is None else nan, posinf, neginf
+    ),
     lambda g, x: where(isfinite(x), g, 0.0),
     numpy=(np.nan_to_num,), domain=(REAL,),
     doc="nan and infinities replaced by numbers, which are constants.  The result is always a copy.",

@@ -71,6 +71,8 @@ def _apart_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 def _turning(v: Any) -> Any:
     """i v / |v|² at the largest component of each column, else 0: what tells how fast its phase turns."""
+    if not v.shape[-1]:
+        return v
     rows = np.arange(v.shape[-2])[:, None]
     largest = eq(as_row(argmax(abs(v), axis=-2)), rows)
     return where(largest, v * 1j / where(largest, abs(v) * abs(v), 1.0), 0.0)

@@ -142,7 +142,8 @@ def _order(x: Any) -> Any:
 
     x = np.asarray(x)
     rows = np.empty(x.shape[:-1], dtype=int)
-    for k in np.ndindex(x.shape[:-2]):
+    rows[...] = np.arange(x.shape[-2])
+    for k in np.ndindex(x.shape[:-2] if x.size else (0,)):
         rows[k] = np.argsort(factors(x[k], p_indices=True)[0])
     return rows
 

@@ -44,7 +44,10 @@ def _apart(same: Any) -> Any:
 
 
 def _largest(x: Any, axes: tuple[int, ...]) -> Any:
-    return amax(abs(x), axis=axes, keepdims=True) if 0 not in x.shape else 0.0
+    size = abs(x)
+    if all(x.shape[k] for k in axes):
+        return amax(size, axis=axes, keepdims=True)
+    return np.zeros([1 if k - len(x.shape) in axes else n for k, n in enumerate(x.shape)], size.dtype)
 
 
 def size_of_zero(*matrices: Any) -> Any:

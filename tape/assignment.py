@@ -10,7 +10,7 @@ import numpy as np
 import ops
 from ops import REGISTRY
 
-from .creation import array_of
+from .creation import array_of, value_of
 from .indexing import parts_of_list, plain_index
 from .inplace import adopted
 from .location import user_frame
@@ -44,6 +44,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """
     if isinstance(value, Face):
         value = value._tensor
+    elif isinstance(value, (list, tuple)):
+        value = value_of(value)
     if adopted(self, OPERATION, (value,)):
         self[index] = value
         return

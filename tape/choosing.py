@@ -37,9 +37,10 @@ def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
             return getattr(ops, elementwise)(input, dim)
         if dim is None:
             return getattr(ops, f"a{name}")(input, axis=axis, keepdims=keepdim or keepdims)
+        dim = axis_of(input, dim)
         if not input.ndim:
             return pair(input, wrap(np.int64(0)))
-        return pair(*getattr(ops, f"{name}_along")(input, axis=axis_of(input, dim), keepdims=keepdim))
+        return pair(*getattr(ops, f"{name}_along")(input, axis=dim, keepdims=keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name
     extreme.__doc__ = f"""``{name}(x)``: the {name}imum of all elements; a tie splits the gradient evenly.
@@ -67,18 +68,34 @@ def _named(name: str, *fields: str) -> None:
     adaptor(function)
 
 
-for _name in ("sort", "topk", "kthvalue", "median", "nanmedian", "cummax", "cummin"):
+for _name in ("topk", "kthvalue", "median", "nanmedian", "cummax", "cummin"):
     _named(_name, "values", "indices")
 _named("aminmax", "min", "max")
 
 
+Sorted = _pair("sort")
+
+
 @adaptor
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, **named: Any) -> Tensor:
-    """Indices that sort along one axis; equal elements keep their order where it is ``descending``."""
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: int | None = None
+) -> Any:  # fmt: skip
+    """The elements in order along one axis, and the indices that they had; equal ones keep their order in any case.
+
+    >>> import tape
+    >>> tape.sort(tape.tensor([2.0, 1.0]), stable=True)
+    sort(values=tensor([1., 2.]), indices=tensor([1, 0]))
+    """
+    return Sorted(*derived["sort"](input, axis=dim if axis is None else axis, descending=descending))
+
+
+@adaptor
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, **named: Any) -> Tensor:
+    """Indices that sort along one axis; with ``stable``, or ``descending``, equal elements keep their order."""
     named.setdefault("axis", dim)
     if not descending:
-        return derived["argsort"](input, **named)
-    return ops.sort(input.detach(), axis=axis_of(input, named["axis"]), descending=True)[1]
+        return derived["argsort"](input, **named, **({"stable": True} if stable else {}))
+    return sort(input.detach(), named["axis"], True).indices
 
 
 @adaptor
@@ -115,7 +132,14 @@ def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 
 
 @adaptor
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
-    """`gather` with indices that broadcast against the input."""
+    """`gather` with indices that broadcast against the input; without ``dim``, from all elements in one row.
+
+    >>> import tape
+    >>> tape.take_along_dim(tape.tensor([[1.0, 2.0], [3.0, 4.0]]), tape.tensor([[3, 0]]))
+    tensor([4., 1.])
+    """
+    if dim is None:
+        return gather(ops.reshape(input, shape=(-1,)), 0, ops.reshape(as_tensor(indices), shape=(-1,)))
     return ops.take_along_axis(input, indices, axis=dim)
 
 

@@ -1,8 +1,8 @@
 """Records at Python's own collections: after ``gc.collect()`` what no tensor can reach is gone.
 
 A list lets go of dead records now and then, while others are appended.  Whoever collects garbage
-expects it to happen then, and circles through a list, of a hook that holds its own tensor, are
-seen by the collector only when what hangs on the record has been lent out.
+expects it to happen then, and circles through a list, of a hook that holds its own tensor or of a ctx that reaches
+its own output, are seen by the collector only when what hangs on the record has been lent out.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from _thread import get_ident
 from types import FrameType
 from typing import Any
 
+from .circles import Lent, lend
 from .lending import lend_hooks
 from .location import in_library
 from .wengert import LISTS
 
 FULL = 2
 """The oldest generation: collections of the younger ones come too often to look through a list."""
+LENT: list[Lent] = []
+"""What belongs to tensors in place of a list while a collection is under way."""
 FEW = 64
 """Up to so many records with hooks on, asking the collector who holds them takes as long as the collection itself."""
 
@@ -43,12 +46,16 @@ def collect(phase: str, info: dict[str, Any]) -> None:
     """
     if info["generation"] < FULL:
         return
+    while LENT:
+        LENT.pop().give_back()
     wengert = LISTS.get(get_ident())
     if wengert is None or not wengert.rows or at_work(sys._getframe(1)):
         return
     wengert.scan()
     if phase == "start" and 0 < len(wengert.hooks) <= FEW and not wengert.busy:
         lend_hooks(wengert)
+    if phase == "start" and wengert.entangled and not wengert.busy and (lent := lend(wengert)) is not None:
+        LENT.append(lent)
 
 
 gc.callbacks.append(collect)

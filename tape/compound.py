@@ -141,10 +141,19 @@ def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
 
 @adaptor
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The entries along one axis, each scaled so that its p-norm is ``maxnorm`` at most."""
+    """The entries along one axis, each scaled so that its p-norm is ``maxnorm`` at most; p may be ∞.
+
+    Raises:
+        RuntimeError: for a p that is not positive, a negative ``maxnorm``, or less than 2 dimensions.
+    """
+    if not p > 0 or maxnorm < 0 or input.ndim < 2:
+        raise RuntimeError(
+            "renorm() needs p > 0, maxnorm ≥ 0 and at least 2 dimensions; "
+            f"got p={p}, maxnorm={maxnorm}, shape {input._spec.shape}"
+        )
     axis = axis_of(input, dim)
     others = tuple(k for k in range(input.ndim) if k != axis)
-    norms = ops.sum(abs(input) ** p, axis=others, keepdims=True) ** (1.0 / p)
+    norms = ops.vector_norm(input, ord=p, axis=others, keepdims=True)
     return input * ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
 
 
@@ -156,15 +165,21 @@ def inverse(input: Tensor) -> Tensor:
 
 @adaptor
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; nan where that is negative."""
+    """The logarithm of the determinant; nan where that is negative, and complex for complex matrices."""
     sign, log = ops.slogdet(input)
-    return ops.where(sign < 0, np.nan, log)
+    return log + ops.angle(sign) * 1j if input._spec.complex else ops.where(sign < 0, np.nan, log)
 
 
 @adaptor
 def ldexp(input: Any, other: Any) -> Tensor:
     """input × 2 to the power of ``other``."""
     return input * ops.exp2(as_tensor(other) * 1.0)
+
+
+@adaptor
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 − x)), of x limited to eps ≤ x ≤ 1 − eps where ``eps`` is given."""
+    return ops.logit(input if eps is None else ops.clamp(input, eps, 1.0 - eps))
 
 
 @adaptor
@@ -211,7 +226,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return ops.clone(input.narrow(dim, start, length))
 
 
-for _name in ("renorm", "ldexp", "heaviside"):
+for _name in ("renorm", "ldexp", "logit", "heaviside"):
     method(inplace(_name, FUNCTIONS[_name]))
 for _name in ("lerp", "float_power"):
     setattr(Tensor, _name, FUNCTIONS[_name])

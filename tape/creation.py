@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+import ops
 
 from .device import check_device, check_layout
 from .dtypes import check_dtype, default_for, get_default_dtype, kind_of
@@ -25,10 +28,19 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         ValueError: if nested sequences have unequal lengths.
         RuntimeError: if gradients are asked of an integer or boolean tensor.
 
+    Warns:
+        UserWarning: of tensors in lists that would lose their history, which `as_tensor` keeps.
+
     >>> tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     tensor([[1., 2.],
             [3., 4.]], requires_grad=True)
     """
+    if isinstance(data, (list, tuple)) and carries(data):
+        warnings.warn(
+            "tensor() makes plain numbers of tensors in a list that require grad, or belong to a transformation, so no "
+            "gradient flows through them.\nGather them with tape.as_tensor() or tape.stack(), or say .detach().",
+            stacklevel=2,
+        )
     value = array_of(data, dtype)
     if value is data or np.may_share_memory(value, np.asarray(_strip(data))):
         value = value.copy()
@@ -62,14 +74,38 @@ def _strip(data: Any) -> Any:
     return data
 
 
+def carries(data: Any) -> bool:
+    """Whether more than numbers would be lost of a tensor, or of one in nested sequences, by reading its numbers."""
+    if isinstance(data, Tensor):
+        return type(data) is not Tensor or data._node is not None
+    return isinstance(data, (list, tuple)) and any(map(carries, data))
+
+
+def gathered(data: Any) -> Any:
+    """Nested sequences of tensors and numbers as one tensor, in which the history of each goes on."""
+    return ops.stack(*map(gathered, data)) if isinstance(data, (list, tuple)) else data
+
+
+def value_of(data: Any) -> Any:
+    """What is written into a tensor: another one, or an array of numbers in their own dtype."""
+    if isinstance(data, Tensor):
+        return data
+    return gathered(data) if carries(data) else array_of(data, exact=True)
+
+
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor, shared rather than copied where that is possible.
+    """The data as a tensor, shared rather than copied where that is possible; what tensors in lists carry goes on.
 
     >>> x = tensor([1.0])
     >>> as_tensor(x) is x
     True
+    >>> w = tensor(2.0, requires_grad=True)
+    >>> as_tensor([w, w * w]).sum()
+    tensor(6., grad_fn=<SumBackward0>)
     """
     dtype = check_dtype(dtype)
+    if not isinstance(data, Tensor) and carries(data):
+        data = gathered(data)
     if isinstance(data, Tensor):
         check_device(device)
         return data if dtype in (None, data.dtype) else data.to(dtype)
@@ -142,20 +178,23 @@ empty, empty_like = factories("empty", np.empty, "of whatever was in memory")
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A leaf of that shape, all elements equal to ``fill_value``.
+    """A tensor of that shape, all elements equal to ``fill_value``, whose history, if it has one, goes on.
 
     >>> full((2,), 7)
     tensor([7, 7])
     """
-    value = array_of(fill_value, dtype)
     shape = _sizes(size if isinstance(size, tuple) else (size,))
+    if carries(fill_value):
+        z = ops.clone(ops.broadcast_to(as_tensor(fill_value, dtype), shape=shape))
+        return z.requires_grad_() if requires_grad and z._node is None else z
+    value = array_of(fill_value, dtype)
     return leaf(np.full(shape, value, dtype=value.dtype) if shape else value[()], requires_grad, device)
 
 
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A leaf of the shape and dtype of ``input``, all elements equal to ``fill_value``."""
+    """`full` of the shape and dtype of ``input``."""
     made = full(input._spec.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
     return beside(input, made)
 
@@ -175,25 +214,36 @@ def arange(
     """
     if end is None:
         start, end = 0, start
+    first, by = start, step
     start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
     value = np.arange(start, end, step)
+    if carries(first) or carries(by):
+        z = as_tensor(first + by * np.arange(len(value)))
+        return z if dtype is None else z.to(check_dtype(dtype))
     return leaf(value.astype(check_dtype(dtype) or default_for(value.dtype), copy=False), requires_grad, device)
 
 
+def _spaced(z: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """Numbers between two ends, of which one may have a history, that then goes on."""
+    dtype = check_dtype(dtype) or default_for(z.dtype if z.dtype.kind == "c" else np.dtype(float))
+    if isinstance(z, Tensor):
+        return z if z.dtype == dtype else z.to(dtype)
+    return leaf(z.astype(dtype), requires_grad, device)
+
+
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
-    return leaf(np.linspace(start, end, steps, dtype=check_dtype(dtype) or get_default_dtype()), requires_grad, device)
+    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included, which may be tensors with a history."""
+    return _spaced(np.linspace(start, end, steps), dtype, device, requires_grad)
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    start: Any, end: Any, steps: int, base: Any = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """``base`` to the powers that `linspace` gives."""
-    value = np.logspace(start, end, steps, base=base, dtype=check_dtype(dtype) or get_default_dtype())
-    return leaf(value, requires_grad, device)
+    return _spaced(np.logspace(start, end, steps, base=base), dtype, device, requires_grad)
 
 
 def _new(name: str, make: Callable[..., Tensor]) -> None:

@@ -16,9 +16,10 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
-from .operators import binary, is_operand, store, unary
+from .operators import binary, is_operand, reflected, store, unary
 from .recorder import as_tensor
 from .tensor import Tensor, method
+from .wengert import current
 
 SPELLINGS = {
     "dim": ("axis", "axes"),
@@ -51,10 +52,29 @@ TRANSFORMS = "fft_"
 """How the names of ops begin that are public in the room `tape.fft` alone."""
 
 
-class Signature:
-    """The arguments of an op: names in order, how many are operands, whether a sequence is taken."""
+ALONG = frozenset({
+    "argsort", "center", "cummax", "cummin", "flip", "log_softmax", "nancumprod", "nancumsum", "numpy_sort", "roll",
+    "shift", "softmax", "sort", "topk",
+})  # fmt: skip
+"""Functions along an axis, beside those that reduce or accumulate, whose results have as many axes as their operand."""
 
-    __slots__ = ("names", "op", "operands", "takes_sequence")
+
+def default_axis(op: Op) -> Any:
+    """The axis that an op works along unless one is named."""
+    if op.kind != "composite":
+        return op.params.get("axis")
+    axis = inspect.signature(op.forward).parameters.get("axis")
+    return None if axis is None or axis.default is axis.empty else axis.default
+
+
+class Signature:
+    """The arguments of an op: names in order, how many are operands, whether a sequence is taken.
+
+    Attributes:
+        axis: for a function to which a number is a vector of one element, the place of its axis; else None.
+    """
+
+    __slots__ = ("axis", "names", "op", "operands", "takes_sequence")
 
     def __init__(self, op: Op):
         self.op = op
@@ -67,6 +87,8 @@ class Signature:
             self.operands = op.operands
             self.names = (*op.operands, *op.params)
             self.takes_sequence = op.variadic
+        along = "axis" in self.names and ("keepdims" in self.names or op.accumulates or op.name in ALONG)
+        self.axis = self.names.index("axis") if along else None
 
     def rename(self, name: str) -> str:
         """The op's own word for an argument."""
@@ -83,6 +105,25 @@ class Signature:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Apply the op to arguments in anybody's spelling."""
         named = {self.rename(k): v for k, v in kwargs.items()}
+        first = args[0] if args else named.get(self.names[0])
+        if self.axis is not None and isinstance(first, Tensor) and not first._spec.shape:
+            axis = args[self.axis] if len(args) > self.axis else named.get("axis", default_axis(self.op))
+            if axis is not None and axis not in ((), []):
+                return self._of_number(first, axis, args, named)
+        return self._apply(args, named)
+
+    def _of_number(self, x: Tensor, axis: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Apply the op along an axis of a number, which counts as a vector of one element."""
+        if any(k not in (0, -1) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))):
+            raise IndexError(f"{self.op.name}(): a number has no axis {axis}; it counts as a vector, whose axis is 0")
+        vector = ops.reshape(x, shape=(1,))
+        if args:
+            z = self._apply((vector, *args[1:]), named)
+        else:
+            z = self._apply((), {**named, self.names[0]: vector})
+        return tuple(map(_as_number, z)) if isinstance(z, tuple) else _as_number(z)
+
+    def _apply(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if self.op.kind == "composite":
             return self.op.forward(*args, **named)
         if self.takes_sequence:
@@ -106,9 +147,22 @@ class Signature:
         return self.op(*operands, **{k: v if k == "index" else plain_value(v) for k, v in params.items()})
 
 
+def _as_number(z: Any) -> Any:
+    return ops.reshape(z, shape=()) if z.shape == (1,) else z
+
+
 def plain_value(value: Any) -> Any:
-    """A parameter as NumPy wants it: lists as tuples, tensors as their values."""
+    """A parameter as NumPy wants it: lists as tuples, tensors as their values.
+
+    Raises:
+        RuntimeError: for a tensor that requires grad, which would silently get none.
+    """
     if isinstance(value, Tensor):
+        if value._node is not None and current().recording:
+            raise RuntimeError(
+                "a parameter of a function, such as an order or a correction, has no derivative, and here it is a "
+                "tensor that requires grad.\nPass a number, or the tensor's detach()."
+            )
         return value._data
     return tuple(map(plain_value, value)) if isinstance(value, list) else value
 
@@ -127,9 +181,10 @@ def public(op: Op) -> Callable[..., Any]:
         function = unary(op) if op.arity == 1 else binary(op)
     else:
         signature: list[Signature] = []
+        of_all = default_axis(op) is None
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
+            if of_all and not kwargs and len(args) == 1 and type(args[0]) is Tensor:
                 return op(args[0])
             if not signature:
                 signature.append(Signature(op))
@@ -161,7 +216,7 @@ def _forward(op: Op) -> Callable[..., Any]:
 
 def _reflected(op: Op) -> Callable[..., Any]:
     if op.kind == "elementwise":
-        return binary(op, reflected=True)
+        return reflected(op)
     return lambda self, other: op(other, self) if is_operand(other) else NotImplemented
 
 

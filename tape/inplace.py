@@ -16,7 +16,7 @@ from ops import REGISTRY, Op
 from ops.core import is_complex
 
 from . import choosing  # noqa: F401  (its functions take the places of derived ones)
-from .creation import array_of
+from .creation import array_of, value_of
 from .functions import FUNCTIONS, is_method
 from .inference import check_changeable
 from .level import Layer
@@ -141,6 +141,7 @@ _copy, _fill = _over(REGISTRY["copy_over"]), _over(REGISTRY["fill"])
 @method
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
+    src = value_of(src)
     if adopted(self, "copy_()", (src,)):
         return self.copy_(src)
     return self.__alter__("copy_()", _copy, (src,), {})

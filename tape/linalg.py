@@ -23,6 +23,7 @@ import ops
 from .choosing import numpy_names
 from .creation import array_of
 from .dtypes import check_dtype
+from .factors import Qr, slogdet
 from .functions import FUNCTIONS, tensors
 from .recorder import as_tensor, wrap
 from .tensor import Tensor
@@ -38,17 +39,10 @@ det, eigvals, eigvalsh, inv = (FUNCTIONS[name] for name in ("det", "eigvals", "e
 cross, matmul, matrix_exp, multi_dot = (FUNCTIONS[name] for name in ("cross", "matmul", "matrix_exp", "multi_dot"))
 svdvals, solve_triangular, vecdot = (FUNCTIONS[name] for name in ("svdvals", "solve_triangular", "vecdot"))
 
-Slogdet = namedtuple("Slogdet", ("sign", "logabsdet"))
 Eig = namedtuple("Eig", ("eigenvalues", "eigenvectors"))
 Svd = namedtuple("Svd", ("U", "S", "Vh"))
-Qr = namedtuple("Qr", ("Q", "R"))
 Lu = namedtuple("Lu", ("P", "L", "U"))
 Lstsq = namedtuple("Lstsq", ("solution", "residuals", "rank", "singular_values"))
-
-
-def slogdet(A: Tensor) -> Slogdet:
-    """Sign of the determinant, and logarithm of its absolute value."""
-    return Slogdet(*tensors(ops.slogdet(A)))
 
 
 def eig(A: Tensor) -> Eig:
@@ -124,7 +118,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     x = matmul(pinv(A, rtol=rcond), B)
     tall = A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all())
     residuals = (matmul(A, x) - B).abs().square().sum(dim=-2) if tall else wrap(np.empty(0, A.dtype))
-    return Lstsq(x, residuals, rank, wrap(np.linalg.svdvals(array_of(A))))
+    return Lstsq(x, residuals, rank, svdvals(A))
 
 
 def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
@@ -155,8 +149,8 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """(Σ |x|^ord)^(1/ord) over some dimensions, or over all elements."""
     x = x if dtype is None else x.to(check_dtype(dtype))
-    axis = tuple(dim) if isinstance(dim, list) else dim
-    return as_tensor(ops.vector_norm(x, ord=ord, axis=axis, keepdims=keepdim))
+    z: Tensor = FUNCTIONS["vector_norm"](x, ord, dim, keepdim)
+    return z
 
 
 def matrix_norm(
@@ -175,8 +169,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of A as a map from its last axes to its first ``ind``."""
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
-    size = int(np.prod(rows, dtype=int))
-    return inv(A.reshape(size, -1)).reshape(*columns, *rows)
+    size = tuple(int(np.prod(lengths, dtype=int)) for lengths in (rows, columns))
+    return inv(A.reshape(size)).reshape(*columns, *rows)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:

@@ -73,13 +73,13 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     return apply
 
 
-def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any, Any], Tensor]:
+def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
     """``bind`` for an elementwise op of two operands, called `depth` frames below the user's."""
     forward, code = forward_of(op), op.code
     needs_x, needs_y = op.needs((0,)), op.needs((1,))
     x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
     x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))
-    number = with_number(op, reflected=reflected, depth=depth + 1)
+    number = with_number(op, reflected=False, depth=depth + 1)
     real_only = op.complex is not HOLOMORPHIC
 
     def apply(self: Any, other: Any, *, out: Any = None) -> Any:
@@ -139,13 +139,29 @@ def binary(op: Op, *, reflected: bool = False, depth: int = 1) -> Callable[[Any,
         return result
 
     def general(self: Any, other: Any) -> Any:
-        if not is_operand(other):
-            if isinstance(other, (str, bytes)):
-                raise TypeError(f"{op.name} needs a tensor, an array or a number beside a tensor; got {other!r}")
-            return NotImplemented
-        return as_tensor(op(other, self) if reflected else op(self, other))
+        check_operand(op, other)
+        return as_tensor(op(self, other)) if is_operand(other) else NotImplemented
 
     SHORT.append((apply, op))
+    return apply
+
+
+def reflected(op: Op, *, depth: int = 1) -> Callable[[Tensor, Any], Tensor]:
+    """`binary` for a tensor that stands on the right, as in ``2 - x``."""
+    number, ahead = with_number(op, reflected=True, depth=depth + 1), binary(op, depth=depth + 1)
+
+    def apply(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if (kind is float or kind is int) and type(self) is Tensor:
+            try:
+                return number(self, other)
+            except OverflowError:
+                raise huge(op, other) from None
+        if kind is Tensor and type(self) is Tensor:
+            return ahead(other, self)
+        check_operand(op, other)
+        return as_tensor(op(other, self)) if is_operand(other) else NotImplemented
+
     return apply
 
 
@@ -223,6 +239,12 @@ def check_still(result: Any, out: Any, name: str) -> None:
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
             "a tensor that carries a tangent is involved.\nUse the returned value instead of out=, or out.copy_(value)."
         )
+
+
+def check_operand(op: Op, x: Any) -> None:
+    """Raise for text, which Python would else go on with as its own."""
+    if isinstance(x, (str, bytes)):
+        raise TypeError(f"{op.name} needs a tensor, an array or a number beside a tensor; got {x!r}")
 
 
 def is_operand(x: Any) -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops import overwriting
 from ops.index import is_basic
 
 from .bars import change_error
 from .rebase import is_tracked
 from .tensor import Tensor
-from .views import look_of, path_to
+from .views import look_of, path_to, shell
 from .writing import overlaps, repeated_error
 
 
@@ -27,8 +28,8 @@ def repeats(tensor: Tensor) -> bool:
 def fill(tensor: Tensor, value: Any, operation: str) -> Tensor:
     """Set all elements of a tensor that repeats numbers to one value."""
     _check(tensor, (value,), operation)
-    base, cells = _cells(tensor)
-    _assign(base, np.unique(cells), value)
+    memory, cells = _cells(tensor)
+    _assign(memory, [np.unique(numbers) for numbers in cells], value)
     return tensor
 
 
@@ -39,15 +40,16 @@ def assign(tensor: Tensor, index: Any, value: Any, operation: str) -> None:
         RuntimeError: if the index is made of slices, and the place itself repeats numbers.
     """
     _check(tensor, (value,), operation)
-    base, cells = _cells(tensor)
-    places = np.asarray(cells[index])
-    once, last = np.unique(places.ravel()[::-1], return_index=True)
-    if is_basic(index) and len(once) < places.size:
+    memory, cells = _cells(tensor)
+    places = [np.asarray(numbers[index]) for numbers in cells]
+    shape, backwards = places[0].shape, places[0].ravel()[::-1]
+    once, last = np.unique(backwards, return_index=True)
+    if is_basic(index) and len(once) < backwards.size:
         raise repeated_error(operation)
     if value.ndim:
-        value = ops.reshape(ops.broadcast_to(value, shape=places.shape), shape=(-1,))
-        value = ops.getitem(value, index=places.size - 1 - last)
-    _assign(base, once, value)
+        value = ops.reshape(ops.broadcast_to(value, shape=shape), shape=(-1,))
+        value = ops.getitem(value, index=backwards.size - 1 - last)
+    _assign(memory, [numbers.ravel()[::-1][last] for numbers in places], value)
 
 
 def _check(tensor: Tensor, operands: tuple[Any, ...], operation: str) -> None:
@@ -56,14 +58,23 @@ def _check(tensor: Tensor, operands: tuple[Any, ...], operation: str) -> None:
         raise change_error(tensor, above, operation)
 
 
-def _cells(tensor: Tensor) -> tuple[Tensor, Any]:
-    """The base of a view, and which element of that each of the view's is."""
+def _cells(tensor: Tensor) -> tuple[Tensor, list[np.ndarray]]:
+    """The base of a view, and which element of that each of the view's is.
+
+    Where the view shows real numbers of a complex base, that base as pairs of them; where it shows the complex
+    numbers that pairs of a real base make, which element each real part is, and which each imaginary part.
+    """
     base, steps = path_to(tensor)
-    return base, ops.overwriting.look(np.arange(base._spec.size).reshape(base._spec.shape), steps)
+    cells = overwriting.cells(shell(base), steps)
+    if base._spec.complex and overwriting.crosses(steps):
+        base = ops.view_as_real(base)
+    return base, [cells] if cells.shape == tensor._spec.shape else [cells[..., 0], cells[..., 1]]
 
 
-def _assign(base: Tensor, cells: np.ndarray, value: Any) -> None:
-    if base._spec.shape:
-        base[np.unravel_index(cells, base._spec.shape)] = value
-    elif len(cells):
-        base[()] = ops.reshape(value, shape=()) if getattr(value, "ndim", 0) else value
+def _assign(memory: Tensor, cells: list[np.ndarray], value: Any) -> None:
+    values = [value] if len(cells) == 1 else [ops.real(value), ops.imag(value)]
+    for numbers, part in zip(cells, values):
+        if memory._spec.shape:
+            memory[np.unravel_index(numbers, memory._spec.shape)] = part
+        elif len(numbers):
+            memory[()] = ops.reshape(part, shape=()) if getattr(part, "ndim", 0) else part

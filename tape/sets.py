@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+
+import ops
 
 from .calls import adaptor, axis_of, function_only
 from .creation import array_of
@@ -20,16 +23,16 @@ def unique(
     """The different elements, or the different entries along one dimension, in ascending order.
 
     With ``return_inverse`` also the place of each element among them, with ``return_counts`` how often each
-    is there.  They are sorted whatever ``sorted`` says, and have no gradient.
+    is there.  They are sorted whatever ``sorted`` says.  The gradient goes to the first of equals, as that of `sort`
+    does along a dimension (PyTorch: it is not implemented).
 
     >>> import tape
     >>> tape.tensor([2, 1, 2]).unique(return_counts=True)
     (tensor([1, 2]), tensor([1, 2]))
     """
     axis = None if dim is None else axis_of(input, dim)
-    values, inverse, counts = np.unique(input._data, return_inverse=True, return_counts=True, axis=axis)
-    shape = input._spec.shape if dim is None else (-1,)
-    return _chosen(values, inverse.reshape(shape), counts, return_inverse, return_counts)
+    _, first, inverse, counts = np.unique(input._data, True, True, True, axis=axis)
+    return _chosen(input, axis, first, inverse, counts, return_inverse, return_counts)
 
 
 @adaptor
@@ -42,21 +45,25 @@ def unique_consecutive(
     >>> tape.unique_consecutive(tape.tensor([2, 2, 1, 2]))
     tensor([2, 1, 2])
     """
-    array = np.ravel(input._data) if dim is None else np.moveaxis(np.asarray(input._data), axis_of(input, dim), 0)
-    rows = array.reshape(len(array), -1)
+    axis = None if dim is None else axis_of(input, dim)
+    array = np.ravel(input._data) if axis is None else np.moveaxis(np.asarray(input._data), axis, 0)
+    rows = array.reshape(len(array), math.prod(array.shape[1:]))
     new = np.ones(len(array), np.bool_)
     new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
     inverse = np.cumsum(new) - 1
-    values = array[new] if dim is None else np.moveaxis(array[new], 0, axis_of(input, dim))
-    shape = input._spec.shape if dim is None else (-1,)
-    return _chosen(values, inverse.reshape(shape), np.bincount(inverse), return_inverse, return_counts)
+    return _chosen(
+        input, axis, np.flatnonzero(new), inverse, np.bincount(inverse), return_inverse, return_counts
+    )  # fmt: skip
 
 
-def _chosen(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
-    """What was asked for, alone or in a tuple."""
-    found = [values, *([inverse] if with_inverse else []), *([counts] if with_counts else [])]
-    made = tuple(wrap(np.ascontiguousarray(x)) for x in found)
-    return made if len(made) > 1 else made[0]
+def _chosen(
+    input: Tensor, axis: int | None, first: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool
+) -> Any:
+    """The entries at the first place of each, and what else was asked for, alone or in a tuple."""
+    values = ops.take(ops.reshape(input, shape=(-1,)) if axis is None else input, first, axis=axis or 0)
+    inverse = inverse.reshape(input._spec.shape if axis is None else (-1,))
+    found = [*([inverse] if with_inverse else []), *([counts] if with_counts else [])]
+    return (values, *(wrap(np.ascontiguousarray(x)) for x in found)) if found else values
 
 
 @function_only

@@ -268,13 +268,6 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @function_only
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of tensors in the shape that they have together."""
-    shape = broadcast_shapes(*(t._spec.shape for t in tensors))
-    return tuple(expand(t, shape) for t in tensors)
-
-
-@function_only
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that shapes have together.
 

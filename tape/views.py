@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import ops
-from ops import REGISTRY, Op
+from ops import REGISTRY, Op, overwriting
 from ops.overwriting import Steps
 
 from .row import PARAMS
@@ -181,7 +180,18 @@ def look_of(view: Tensor) -> Look | None:
     step = op.name, tuple(params.items()), output
     bar = (None if output is None else SEVERAL) if recording else INFERRED if recording is None else UNTRACKED
     made = view._of = _look(parent, (step,), bar)
+    if made.parent is not parent:
+        _move(view, made.parent)
     return made
+
+
+def _move(view: Tensor, parent: Tensor) -> None:
+    """Let a view be found with those of another parent: the one that it was made of may go from now on."""
+    if (among := getattr(view, "_among", None)) is not None:
+        among.known.pop(id(view), None)
+        view._among = views_of(parent)
+        if WATCH.on:
+            view._among.note(view)
 
 
 def infer(view: Tensor) -> None:
@@ -203,9 +213,19 @@ def _look(parent: Tensor, steps: Steps, bar: str | None) -> Look:
 def _shortened(parent: Tensor, steps: Steps, bar: str | None) -> Look:
     """A look that leads from the base to a view at once, so that chains of views do not grow for ever."""
     base, path = path_to(parent)
-    cells = ops.overwriting.look(np.arange(base._spec.size).reshape(base._spec.shape), (*path, *steps))
-    flat = ("reshape", (("shape", (-1,)),), None), ("getitem", (("index", np.asarray(cells)),), None)
+    steps = (*path, *steps)
+    cells = overwriting.cells(shell(base), steps)
+    flat: Steps = ("reshape", (("shape", (-1,)),), None), ("getitem", (("index", cells),), None)
+    if overwriting.crosses(steps):
+        first = (("view_as_real", (), None),) if base._spec.complex else ()
+        last = (("view_as_complex", (), None),) if overwriting.look(shell(base), steps).dtype.kind == "c" else ()
+        flat = (*first, *flat, *last)
     return Look(base, flat, bar, 1)
+
+
+def shell(tensor: Tensor) -> np.ndarray:
+    """An array of a tensor's shape and dtype that takes no memory."""
+    return np.broadcast_to(np.zeros((), tensor._spec.dtype), tensor._spec.shape)
 
 
 def path_to(view: Tensor) -> tuple[Tensor, Steps]:
@@ -327,8 +347,22 @@ def _element(memory: np.ndarray, steps: Steps) -> np.ndarray:
     if len(steps) == 1 and name in ("select", "getitem"):
         index: Any = dict(params)["index"]
         return memory[(*index, ...) if isinstance(index, tuple) else (index, ...)]
-    cell = ops.overwriting.look(np.arange(memory.size).reshape(memory.shape), steps)
-    place: Any = np.unravel_index(int(cell), memory.shape)
+    numbers = overwriting.cells(memory, steps)
+    if not overwriting.crosses(steps):
+        return _cell(memory, int(numbers))
+    if memory.dtype.kind == "c":
+        pair = _cell(memory, int(numbers.flat[0]) // 2)
+        return pair if numbers.ndim else pair.imag if numbers % 2 else pair.real
+    first = _cell(memory, int(numbers.flat[0]))
+    if not numbers.ndim:
+        return first
+    pair = np.lib.stride_tricks.as_strided(first, (2,), (first.itemsize,))
+    return pair.view(np.result_type(first.dtype, np.complex64))[0, ...]
+
+
+def _cell(memory: np.ndarray, number: int) -> np.ndarray:
+    """One element of an array, counted in row-major order, as an array without axes on its memory."""
+    place: Any = np.unravel_index(number, memory.shape) if memory.ndim else ()
     return memory[(*place, ...)]
 
 
@@ -341,7 +375,7 @@ def refresh(element: Tensor) -> None:
     """Read an element again."""
     above = look_of(element)
     assert above is not None
-    element._data = ops.overwriting.look(above.parent._data, above.steps)[()]
+    element._data = overwriting.look(above.parent._data, above.steps)[()]
 
 
 def sever(tensor: Tensor) -> Tensor:

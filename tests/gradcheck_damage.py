@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from ops.core import Rule
+from ops.rule import Rule
 from tape.jit.kernels import KERNELS
 
 

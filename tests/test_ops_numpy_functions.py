@@ -43,10 +43,45 @@ def test_value_is_numpys(name, i):
             assert_allclose(z, w, rtol=1e-10, atol=1e-12)
 
 
+def of_complex(args):
+    """Arguments with complex numbers in the place of real ones."""
+    return map_arrays(lambda x: x * (1 + 0.3j) + 0.2j * x * x, args)
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_value_of_complex_numbers_is_numpys_or_refused(name, i):
+    args, kwargs = CALLS[name][i]
+    args = of_complex(args)
+    for f in REGISTRY[name].numpy:
+        try:
+            expected = parts(f(*args, **kwargs))
+            found = parts(REGISTRY[name](*args, **kwargs))
+        except (TypeError, ValueError, RuntimeError, np.linalg.LinAlgError, np.exceptions.ComplexWarning):
+            continue
+        for z, w in zip(found, expected, strict=True):
+            assert np.shape(z) == np.shape(w)
+            assert_allclose(z, w, rtol=1e-10, atol=1e-12)
+
+
+STATISTICS = (
+    "average", "corrcoef", "cov", "diff", "float_power", "nanmean", "nanprod", "nanstd", "nansum", "nanvar",
+    "numpy_mean", "numpy_prod", "numpy_std", "numpy_sum", "numpy_var", "trapezoid",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "i"), [case for case in CASES if case[0] in STATISTICS])
+def test_gradient_of_complex_numbers_agrees_with_differences(name, i):
+    check_gradient(name, of_complex(CALLS[name][i][0]), CALLS[name][i][1])
+
+
 @pytest.mark.parametrize(("name", "i"), CASES)
 def test_gradient_agrees_with_differences(name, i):
-    args, kwargs = CALLS[name][i]
-    generator = np.random.default_rng(i)
+    check_gradient(name, *CALLS[name][i], seed=i)
+
+
+def check_gradient(name, args, kwargs, seed=0):
+    """Compare a gradient with a difference along a random direction."""
+    generator = np.random.default_rng(seed)
     leaves = []
 
     def leaf(x):

@@ -25,10 +25,11 @@ def test_as_in_torch(name, dim, counts, inverse):
         same(getattr(tape, name)(tape.tensor(values), **kwargs), getattr(torch, name)(torch.tensor(values), **kwargs))
 
 
-def test_no_gradient():
-    x = tape.tensor([1.0, 1.0], requires_grad=True)
-    assert not x.unique().requires_grad
-    assert not x.unique_consecutive().requires_grad
+def test_the_gradient_goes_to_the_first_of_equals():
+    for name in ("unique", "unique_consecutive"):
+        x = tape.tensor([1.0, 1.0], requires_grad=True)
+        getattr(x, name)().sum().backward()
+        assert x.grad.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -41,7 +41,8 @@ def test_tensor_copies_and_from_numpy_shares():
 
 def test_tensor_of_tensors():
     rows = [tape.tensor(1.0, requires_grad=True), tape.tensor(2.0)]
-    made = tape.tensor([rows, rows])
+    with pytest.warns(UserWarning, match="as_tensor"):
+        made = tape.tensor([rows, rows])
     assert made.tolist() == [[1.0, 2.0], [1.0, 2.0]]
     assert not made.requires_grad
 

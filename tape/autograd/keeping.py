@@ -170,6 +170,8 @@ def _in_place_of(tensor: Tensor, value: Any) -> Tensor:
 
 
 def _is_plain(x: Any) -> bool:
+    if type(x) is tuple:
+        return all(map(_is_plain, x))
     return isinstance(x, PLAIN) or (isinstance(x, Tensor) and x.is_leaf)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ops import REGISTRY, Op, methods
 from ops.operators import COMPARISONS, install
 
-from ..operators import binary, unary
+from ..operators import binary, reflected, unary
 from ..tensor import Face, Tensor
 from .face import Array, Number, face
 from .writing import augmented
@@ -36,7 +36,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 
 
 def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
-    short: Any = binary(op, reflected=is_reflected, depth=2) if op.kind == "elementwise" else None
+    short: Any = (reflected if is_reflected else binary)(op, depth=2) if op.kind == "elementwise" else None
     name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
     ufunc = ufunc_of(op)
 

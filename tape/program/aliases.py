@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 RESHAPE, PUT_VIEW, SELECT, GETITEM, CLONE = (
     REGISTRY[name] for name in ("reshape", "put_view", "select", "getitem", "clone")
 )
+MAY_COPY = {RESHAPE, REGISTRY["view_as_complex"]}
+"""Views that are copies where the memory does not lie as they need it."""
 OVERLAPPING = {"broadcast_to", "as_strided"}
 """Views in which one element of the base may be several."""
 NOTHING: tuple[Memory | None, Any] = None, None
@@ -128,11 +130,11 @@ def memory_of(tensor: Traced) -> tuple[Memory, Any]:
 
 
 def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
-    """Note that an op has made a tensor that looks at another one's memory, if it has: ``reshape`` may have copied."""
+    """Note that an op has made a tensor that looks at another one's memory, if it has: some may have copied."""
     memory, steps = memory_of(parent)
-    if op is RESHAPE and steps is not None and parent._spec.shape:
-        shares = _shares(memory, steps, view._spec.shape)
-        memory.judged = memory.judged or parent.ndim > 1
+    if op in MAY_COPY and steps is not None and parent._spec.shape:
+        shares = _shares(memory, steps, op, params)
+        memory.judged = memory.judged or parent.ndim > 1 or op is not RESHAPE
         if shares is False:
             memory_of(view)[0].judged = True
             return
@@ -142,12 +144,12 @@ def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
     memory.show(view, steps)
 
 
-def _shares(memory: Memory, steps: Any, shape: tuple[int, ...]) -> bool | None:
-    """Whether ``reshape`` of a view makes another view, and not a copy; None if that is not known."""
+def _shares(memory: Memory, steps: Any, op: Op, params: dict[str, Any]) -> bool | None:
+    """Whether an op makes another view of a view, and not a copy; None if that is not known."""
     if memory.first is None:
         return None
     x = look(memory.first, steps)
-    return bool(np.may_share_memory(x, np.reshape(x, shape)))
+    return bool(np.may_share_memory(x, op.forward(x, **params)))
 
 
 def contiguous(tensor: Traced) -> Traced:

@@ -231,6 +231,7 @@ class OneByOne:
     def _result(self, mine: list[Any], target: Target, spec: Spec) -> Any:
         found = [mine[v] for v in target.values]
         if target.how == "pack":
-            return np.array(found, dtype=spec.dtype).reshape(spec.shape)
+            numbers = [np.reshape(v, ()) for v in found]  # one number may come as a vector of one element
+            return np.array(numbers, dtype=spec.dtype).reshape(spec.shape)
         z = found[0] if target.how == "each" else np.sum(found[0]) if target.how == "sum" else np.mean(found[0])
         return np.asarray(z, dtype=spec.dtype).reshape(spec.shape)[()]
