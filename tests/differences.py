@@ -25,7 +25,7 @@ def jacobians(f: Callable[..., Any], xs: Sequence[np.ndarray], h: float = STEP) 
             v = [np.zeros(y.shape) for y in xs]
             v[i].flat[k] = 1.0
             columns.append(along(f, xs, v, h))
-        found.append(np.stack(columns, axis=-1).reshape(*columns[0].shape, *x.shape))
+        found.append(np.stack(columns, axis=-1).reshape((*columns[0].shape, *x.shape)))
     return found
 
 

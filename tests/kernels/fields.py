@@ -85,7 +85,7 @@ def shallow_water(height, flow):
     return height, flow
 
 
-@drawn(lambda rng: (rng.uniform(0.5, 1.5, (3, 4)),))
+@drawn(lambda rng: (rng.uniform(0.5, 1.5, (3, 4)),), curved=False)
 def blown_sand(height):
     """Where it is too steep, the excess slides into the next column; the mask is looked at."""
     moved = np.zeros(height.shape)

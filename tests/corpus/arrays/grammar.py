@@ -40,7 +40,7 @@ VECTORS = (
     "np.apply_along_axis(np.sum, 0, {m})", "np.convolve({v}, [0.5, 0.5], 'same')", "{m}.ravel()[::4]",
     "{m}.flatten()[3:6]", "np.cross({v}, {v} + C)", "np.select([{v} > 0, {v} > -1], [{v}, {v} * 2], 0.0)",
     "np.minimum.accumulate({v})", "np.add.reduce({m})", "np.nan_to_num({v})", "{v}.round(1) + {v}",
-    "np.delete({m}[0], 0).sum() * {v}", "{m}.mean(1)", "np.cumprod(np.tanh({v}))", "np.empty(3) * 0 + {v}",
+    "np.delete({m}[0], 0).sum() * {v}", "{m}.mean(1)", "np.cumprod(np.tanh({v}))",
     "np.zeros_like({v}) + {s}", "u0.sum() * {v}", "np.fft.rfft({v}).real[:1] + {v}", "np.abs({v} + 1j * {v}[::-1])",
     "np.array(sorted({v}))", "np.array(l0 + [{s}])[:3][::-1].sum() * {v}",
     "np.interp([0.5, 1.0, 1.5], [0, 1, 2], {v})", "np.gradient({v})",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,16 +50,21 @@ class Program:
     def with_body(self, body: tuple[Statement, ...]) -> Program:
         return replace(self, body=body)
 
-    def function(self) -> Callable[..., Any]:
-        """The function; what it sees around it are NumPy, `math` and two functions."""
-        file = f"<array program {self.seed}>"
-        text = SURROUNDINGS + self.source
+    def function(self, poison: float | None = None) -> Callable[..., Any]:
+        """The function; what it sees around it are NumPy, `math` and two functions.
+
+        With a poison, this is what `np.empty` and its like give, so that whoever reads it is found.
+        """
+        file = f"<array program {self.seed}, {poison}>"
+        text = SURROUNDINGS + (self.source if poison is None else EMPTY.sub("poisoned(", self.source))
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names: dict[str, Any] = {"__name__": f"array_program_{self.seed}", "np": np, "math": math}
+        names["poisoned"] = lambda like, dtype=None: np.full(getattr(like, "shape", like), poison)
         exec(compile(text, file, "exec"), names)
         return names["f"]
 
 
+EMPTY = re.compile(r"np\.(empty|empty_like|ndarray)\(")
 SURROUNDINGS = """
 C = np.array([0.5, -1.5, 2.0])
 def helper(t):
