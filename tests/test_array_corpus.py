@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from functools import cache
 
 import numpy as np
@@ -101,6 +102,16 @@ def test_changed_arguments_and_values_without_an_exception_are_wrong():
     assert one(lambda x: x[5], (x,), None).kind == "raised"
     assert one(lambda x: x[5], (x,), x).kind == "refused"
     assert one(lambda x: x[:1], (np.ones(2),), np.ones(2)).why.startswith("shape")
+
+
+def test_other_numbers_with_a_warning_are_told_from_other_numbers():
+    def losing(x):
+        warnings.warn("so no gradient flows through it", stacklevel=1)
+        return x * 2
+
+    assert one(losing, (np.ones(2),), np.full(2, 2.0)).kind == "right"
+    assert one(losing, (np.ones(2),), np.ones(2)).kind == "warned"
+    assert one(lambda x: x * 2, (np.ones(2),), np.ones(2)).kind == "wrong"
 
 
 def test_kinks_and_jumps_at_the_inputs_are_left_out():

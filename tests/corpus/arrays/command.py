@@ -20,7 +20,7 @@ class Tally:
         verdicts: how often each transform came to each verdict.
         reasons: the first lines of what refused, without the numbers in them.
         wrong: seeds of programs with a wrong transform.
-        whole: programs all of whose transforms were right.
+        whole: programs all of whose transforms were right, or raised what NumPy raises.
     """
 
     verdicts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in NAMES})
@@ -32,10 +32,10 @@ class Tally:
         found = compare(program, names)
         for name, verdict in found.items():
             self.verdicts[name][verdict.kind] += 1
-            if verdict.kind == "refused":
-                self.reasons[verdict.why[:160]] += 1
+            if verdict.kind in ("refused", "warned"):
+                self.reasons[verdict.why.splitlines()[0][:160]] += 1
         kinds = {verdict.kind for verdict in found.values()}
-        self.whole += not kinds & {"wrong", "refused"}
+        self.whole += kinds <= {"right", "aside", "raised"}
         if "wrong" in kinds:
             self.wrong.append(program.seed)
 
@@ -68,7 +68,7 @@ def main(programs: int, first: int, show: int, converting: bool = True) -> int:
     for reason, count in tally.reasons.most_common(20):
         print(f"{count:6} × {reason}")
     print(
-        f"{run} array programs from seed {first}: {tally.whole} neither wrong nor refused anywhere, "
+        f"{run} array programs from seed {first}: {tally.whole} right everywhere, "
         f"{len(tally.wrong)} wrong somewhere, {time.perf_counter() - began:.0f} s"
     )
     if tally.wrong:

@@ -16,7 +16,7 @@ from .program import Program, inputs
 ORDER = (0, 0, 1, 2, 0)
 """Which inputs a compiled function is called with, one after another."""
 ALL = (0, 1, 2)
-KINDS = ("right", "aside", "raised", "refused", "wrong")
+KINDS = ("right", "aside", "raised", "refused", "warned", "wrong")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Verdict:
     """What came of one transform, and why.
 
     ``right``; ``aside``: right, but not replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does not;
-    ``wrong``.
+    ``warned``: other numbers, but it was said that a gradient is lost; ``wrong``.
     """
 
     kind: str
@@ -38,12 +38,21 @@ class Flat:
         self.plain = program.function(poison)
 
     def __call__(self, *xs: Any) -> Any:
-        return np.concatenate([np.ravel(z) for z in tape.func.tree.leaves_of(self.plain(*xs))])
+        return np.concatenate([np.ravel(z) for z in leaves(self.plain(*xs))])
 
     def total(self, *xs: Any) -> Any:
         """A weighted sum of the results."""
         row = self(*xs)
         return (row * weights(row.size)).sum()
+
+
+def leaves(result: Any) -> list[Any]:
+    """The arrays in tuples, lists and dicts."""
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (tuple, list)):
+        return [leaf for inner in result for leaf in leaves(inner)]
+    return [result]
 
 
 def weights(n: int) -> np.ndarray:
@@ -64,15 +73,24 @@ class Expected:
     error: str = ""
 
 
+def listened(f: Callable[..., Any], *xs: Any) -> tuple[Any, str]:
+    """What a call gives, and what it said of lost gradients."""
+    with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        result = f(*xs)
+    return result, next((str(w.message) for w in said if "no gradient flows" in str(w.message)), "")
+
+
 UNKNOWN = "what it gives is not finite, or depends on what was in memory"
 
 
 def expected(program: Program, number: int) -> Expected:
     f, xs = Flat(program), inputs(program, number)
     try:
-        value = quietly(f, *xs)
+        quietly(f.plain, *xs)
     except Exception as error:
         return Expected(None, error=type(error).__name__)
+    value = quietly(f, *xs)
     if not all(same(value, Flat(program, poison), xs) for poison in (float("nan"), 1e9, -1e9)):
         return Expected(None, error=UNKNOWN)
     return Expected(value, smooth(f, xs, value))
@@ -194,11 +212,13 @@ def judged(program: Program, name: str, known: dict[int, Expected]) -> Verdict |
         if around == "record":
             function = recording(function, given)
         verdict = one(function, given, wanted(e) if e.value is not None else None)
-        if verdict.kind == "wrong":
+        if verdict.kind == "wrong" and not any(v.kind == "warned" for v in found):
             return Verdict("wrong", f"{name}, call {turn}, inputs {number}: {verdict.why}")
         found.append(verdict)
     if not found:
         return None
+    if any(v.kind == "warned" for v in found):
+        return next(v for v in found if v.kind == "warned")
     least = min(found, key=lambda v: ("refused", "right", "raised").index(v.kind))
     aside = around == "compile" and least.kind == "right" and function.statistics().eager
     return Verdict("aside") if aside else least
@@ -212,7 +232,8 @@ def one(function: Callable[..., Any], given: tuple[np.ndarray, ...], wanted: np.
     """A call beside what it should give; None where it should raise."""
     before = [x.copy() for x in given]
     try:
-        found = flat(quietly(function, *given))
+        result, lost = listened(function, *given)
+        found = flat(result)
     except Exception as error:
         kind = "raised" if wanted is None else "refused"
         return Verdict(kind, f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
@@ -224,13 +245,13 @@ def one(function: Callable[..., Any], given: tuple[np.ndarray, ...], wanted: np.
         return Verdict("wrong", f"shape {found.shape} instead of {wanted.shape}")
     size = 1.0 + np.abs(wanted).max(initial=0)
     if not np.allclose(found, wanted, rtol=1e-5, atol=1e-6 * size, equal_nan=True):
-        return Verdict("wrong", f"\n  found  {found}\n  wanted {wanted}")
+        return Verdict("warned" if lost else "wrong", f"{lost}\n  found  {found}\n  wanted {wanted}")
     return Verdict("right")
 
 
 def flat(result: Any) -> np.ndarray:
     """Numbers in one row; a tensor where arrays went in is not expected, but its numbers are."""
-    parts = [z.detach().numpy() if isinstance(z, tape.Tensor) else z for z in tape.func.tree.leaves_of(result)]
+    parts = [z.detach().numpy() if isinstance(z, tape.Tensor) else z for z in leaves(result)]
     return np.concatenate([np.ravel(p) for p in parts])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import math
 import re
@@ -55,7 +56,7 @@ class Program:
 
         With a poison, this is what `np.empty` and its like give, so that whoever reads it is found.
         """
-        file = f"<array program {self.seed}, {poison}>"
+        file = f"<array program {self.seed}, {next(RUN)}>"
         text = SURROUNDINGS + (self.source if poison is None else EMPTY.sub("poisoned(", self.source))
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names: dict[str, Any] = {"__name__": f"array_program_{self.seed}", "np": np, "math": math}
@@ -63,6 +64,9 @@ class Program:
         exec(compile(text, file, "exec"), names)
         return names["f"]
 
+
+RUN = itertools.count()
+"""Each function has a file of its own: a warning that is given once for a line is given for each of them."""
 
 EMPTY = re.compile(r"np\.(empty|empty_like|ndarray)\(")
 SURROUNDINGS = """
