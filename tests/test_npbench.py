@@ -159,6 +159,10 @@ def test_a_process_that_does_not_end_or_breaks_is_told(root):
     assert run(root, "changes", "numpy", "S", 60, 8)["reason"].startswith("ended with 3: ")
 
 
+def test_verdicts_come_without_times_as_well(root):
+    assert list(findings(kernel(root, "returns"), "compiled", "none", 0.0)) == [{"verdict": "right", "reason": ""}]
+
+
 def test_what_is_refused_is_not_timed(root):
     k = kernel(root, "returns")
     (root / "npbench/benchmarks/some/returns/returns_jax.py").write_text(

@@ -25,7 +25,9 @@ WIDTH = 150
 @click.option(
     "--contender", "chosen", multiple=True, type=click.Choice(list(CONTENDERS)), help="Who runs; all if none."
 )
-@click.option("--preset", default="S", show_default=True, help="Sizes that are timed; small ones are judged.")
+@click.option(
+    "--preset", default="S", show_default=True, help="Sizes that are timed; small ones are judged. none: no times."
+)
 @click.option("--limit", default=120.0, show_default=True, help="Seconds for one contender on one kernel.")
 @click.option("--memory", default=8.0, show_default=True, help="GiB of address space for it.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write what is found there.")

@@ -26,6 +26,9 @@ from .contenders import CONTENDERS
 from .judge import judge, prepared, weights_of
 from .suite import Case, Kernel, Unfit, kernels
 
+UNTIMED = "none"
+"""In place of a preset: verdicts at small sizes alone."""
+
 LONG = 2.0
 """Seconds of one call of the kernel beyond which differences at the preset are left out."""
 
@@ -70,6 +73,8 @@ def findings(kernel: Kernel, contender: str, preset: str, seconds: float) -> Ite
         yield verdict | ({"aside": asides[0]} if asides else {})
         if verdict["verdict"] == "refused":
             return
+    if preset == UNTIMED:
+        return
     full = kernel.case(kernel.sizes(preset))
     function = make(kernel, full, None)
     yield from times(function, full, seconds)
