@@ -4,4 +4,7 @@
 compiled and eagerly at inputs that take other paths, and `minimise` takes out what a mismatch does not need.
 
     python -m tests.corpus 2000
+    python -m tests.corpus --arrays 500
+
+The latter are programs in plain NumPy, which `arrays` writes and compares.
 """

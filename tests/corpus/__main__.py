@@ -1,4 +1,7 @@
-"""``python -m tests.corpus 2000``: so many random programs, compiled and by themselves; status 1 if any differ."""
+"""``python -m tests.corpus 2000``: so many random programs, compiled and by themselves; status 1 if any differ.
+
+``--arrays 500``: so many in plain NumPy instead, under every transform; status 1 if any is wrong.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import sys
 import time
 
+from .arrays import command as arrays
 from .compare import Report, compare
 from .grammar import write
 from .minimise import minimise
@@ -17,7 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("programs", type=int, nargs="?", default=2000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="number of the first program")
     parser.add_argument("--show", type=int, default=5, help="how many mismatches to show")
+    parser.add_argument("--arrays", type=int, metavar="N", help="so many programs in plain NumPy instead")
+    parser.add_argument("--no-conversions", action="store_true", help="none that go through float() or math.sin()")
     chosen = parser.parse_args(arguments)
+    if chosen.arrays is not None:
+        return arrays.main(chosen.arrays, chosen.seed, chosen.show, not chosen.no_conversions)
     began, total, bad = time.perf_counter(), Report(), []
     for seed in range(chosen.seed, chosen.seed + chosen.programs):
         program = write(seed)

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Protocol, Self, TypeVar
+
 from .compare import compare
-from .tree import Program, without
+from .tree import Statement, without
 
 
-def minimise(program: Program) -> tuple[Program, str]:
-    """Take out statements as long as there is a mismatch."""
-    found = compare(program).mismatch
+class Shrinkable(Protocol):
+    """A program that is the same with fewer statements."""
+
+    @property
+    def body(self) -> tuple[Statement, ...]: ...
+
+    def with_body(self, body: tuple[Statement, ...]) -> Self: ...
+
+
+P = TypeVar("P", bound=Shrinkable)
+
+
+def mismatch(program: Any) -> str | None:
+    return compare(program).mismatch
+
+
+def minimise(program: P, look: Callable[[P], str | None] = mismatch) -> tuple[P, str]:
+    """Take out statements as long as there is a mismatch: as long as `look` says what is wrong."""
+    found = look(program)
     assert found is not None, "the program has no mismatch"
     shrunk = True
     while shrunk:
@@ -16,7 +35,7 @@ def minimise(program: Program) -> tuple[Program, str]:
         for body in without(program.body):
             smaller = program.with_body(body)
             try:
-                still = compare(smaller).mismatch
+                still = look(smaller)
             except SyntaxError:
                 continue
             if still is not None:

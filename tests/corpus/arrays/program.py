@@ -1,0 +1,86 @@
+"""A program on arrays: its statements, and the NumPy function that they are."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..tree import Statement
+
+FIRST = (
+    "x, m, a = x.copy(), m.copy(), a * 1",
+    "v0, v1, v2 = x * 1, x + 0.5, m[0].copy()",
+    "m0, m1 = m * 1, m.T + m",
+    "s0, s1, s2 = x.sum(), a * x[0], m[1, 2] * 1",
+    "p0, p1, i0, i1 = 0.5, -1.25, 1, 2",
+    "w0, w1, u0 = np.zeros(3), np.full((3, 3), 0.25), v0[:2]",
+    "l0 = [x[0], x[1] * 2]",
+)
+"""Every name of a program is bound before anything else, so that any statement may be taken out."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function of a vector, a matrix and a number.
+
+    Attributes:
+        body: the statements between the first lines and the return.
+        result: what is returned.
+        converts: whether numbers of Python that were made of values go on into the result.
+    """
+
+    seed: int
+    body: tuple[Statement, ...]
+    result: str
+    converts: bool = False
+
+    @property
+    def source(self) -> str:
+        lines = ["def f(x, m, a):", *(f"    {line}" for line in FIRST)]
+        for statement in self.body:
+            lines += statement.lines("    ")
+        return "\n".join([*lines, f"    return {self.result}", ""])
+
+    def with_body(self, body: tuple[Statement, ...]) -> Program:
+        return replace(self, body=body)
+
+    def function(self, poison: float | None = None) -> Callable[..., Any]:
+        """The function; what it sees around it are NumPy, `math` and two functions.
+
+        With a poison, this is what `np.empty` and its like give, so that whoever reads it is found.
+        """
+        file = f"<array program {self.seed}, {next(RUN)}>"
+        text = SURROUNDINGS + (self.source if poison is None else EMPTY.sub("poisoned(", self.source))
+        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+        names: dict[str, Any] = {"__name__": f"array_program_{self.seed}", "np": np, "math": math}
+        names["poisoned"] = lambda like, dtype=None: np.full(getattr(like, "shape", like), poison)
+        exec(compile(text, file, "exec"), names)
+        return names["f"]
+
+
+RUN = itertools.count()
+"""Each function has a file of its own: a warning that is given once for a line is given for each of them."""
+
+EMPTY = re.compile(r"np\.(empty|empty_like|ndarray)\(")
+SURROUNDINGS = """
+C = np.array([0.5, -1.5, 2.0])
+def helper(t):
+    return t * t if t.sum() > 1.75 else t - 1
+def written(t, y):
+    t[:] = t * 0.5 + y
+    return t[1:]
+"""
+
+
+def inputs(program: Program, number: int) -> tuple[np.ndarray, ...]:
+    """Arguments number so many: a vector of three, a matrix of three by three, a number without axes."""
+    rng = np.random.default_rng((program.seed, number))
+    scale = (1.0, 0.4, 2.0)[number % 3]
+    return tuple(np.asarray(rng.standard_normal(shape) * scale) for shape in ((3,), (3, 3), ()))
