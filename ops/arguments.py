@@ -75,5 +75,5 @@ def _inspected(function: Callable[..., Any]) -> Arguments:
 
 
 def _is_plain(function: Any) -> bool:
-    """Whether a function's code says what it is called with: it stands for no other, and has no signature of its own."""
+    """Whether a function's code says what it takes: it stands for no other, and has no signature of its own."""
     return type(function) is FunctionType and not function.__dict__

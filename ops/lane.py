@@ -16,10 +16,10 @@ class Lane:
     Not a dataclass: the code that those write is compiled at every import.
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _said(self) -> tuple[Any, ...]:
-        return type(self), *(getattr(self, name) for name in self.__slots__)
+        return type(self), *(getattr(self, field) for field in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Lane) and self._said() == other._said()

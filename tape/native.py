@@ -6,8 +6,12 @@ have saved; when that comes to the price of having it, it is had.  Whatever the 
 waited for no more than about twice what would have been best, as somebody who rents skis until the rent comes to
 their price.
 
-The work is counted and not timed, so that a program takes the same way each time it runs.  What the two ways compute
-differs by rounding at most, and only where a rule calls a function such as exp: see `tape.sweep_python`.
+The work is counted and not timed, so that a program takes the same way each time it runs, to the last bit, once the
+code is on disk: the two sweeps round differently (`tape.sweep_python`).
+
+All of it happens where it is waited for, and nothing in a thread beside: compiling is Python for the most part, which
+would take turns with the program and not run beside it; it swaps the warning filters of the whole process; and a
+process that forks or ends in the middle of it would have to wait.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ def jitted(room: str) -> Any:
 
 
 def forced() -> bool | None:
-    """What ``TAPE_JIT`` says: 1 for jitted from the first on, 0 for never; None where it leaves that to the accounts."""
+    """What ``TAPE_JIT`` says: 1 for jitted from the first on, 0 for never; None where the accounts decide."""
     return {"0": False, "1": True}.get(os.environ.get("TAPE_JIT", ""))
 
 

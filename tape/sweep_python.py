@@ -5,9 +5,9 @@ result can be differentiated again.  On plain arrays it is what a program begins
 done as much as makes the jitted sweep pay (`tape.native`), what that is tested against, and what
 runs where Python's objects cannot be read by address.
 
-Both visit the same records in the same order and add up adjoints in the same order, so that they
-give the same bits, but for rules that call a function which NumPy and the kernels take from
-different libraries (sin, cos, tanh, pow, erf, ...): those differ by a few units in the last place.
+Both visit the same records in the same order and add up adjoints in the same order.  They differ by
+rounding alone, a few units in the last place for each rule: kernels multiply and add in one step,
+and may have sin, tanh, pow, ... from another library than NumPy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from .row import CODE, LASTI, OP, SPEC, X, Y, operands
 from .tensor import Tensor
 from .watch import watched_rules
 from .wengert import WengertList, current
-
 
 PER_RECORD, PER_ELEMENT = 15e-6, 1e-9
 """Seconds that a record, and each element of it, takes longer here than in the jitted sweep, if that has a kernel."""

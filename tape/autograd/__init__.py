@@ -19,7 +19,6 @@ from .grad_mode import (
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
-
 _ROOMS = {room: f"tape.autograd.{room}" for room in ("forward_ad", "functional", "profiler")}
 
 __getattr__ = on_demand("tape.autograd", _ROOMS | {"_profiler_enabled": "tape.autograd.profiler"})

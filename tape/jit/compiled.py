@@ -15,7 +15,7 @@ from numba import njit, types
 from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
 
-from .kept import sources
+from .kept import PLACES, sources
 
 inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -25,10 +25,6 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), sources())
-
-
-PLACES: set[str] = set()
-"""The folders that Numba keeps our functions in."""
 
 
 def _keep_on_disk(compiled: Any, function: Any) -> None:

@@ -15,12 +15,12 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from ..rooms import Room
 from . import objectcache
 
 HERE = Path(__file__).parent
 
-_compiled = Room("tape.jit.compiled")
+PLACES: set[str] = set()
+"""The folders that Numba keeps our functions in, in this process."""
 
 
 @cache
@@ -39,7 +39,7 @@ def is_kept(part: str) -> bool:
 
 def keep(part: str) -> None:
     """Note that a part has been compiled, if Numba keeps what it compiles."""
-    if _compiled.PLACES and not is_kept(part):
+    if PLACES and not is_kept(part):
         objectcache.save(_note(part), b"")
 
 
