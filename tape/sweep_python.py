@@ -30,7 +30,7 @@ from .tensor import Tensor
 from .watch import watched_rules
 from .wengert import WengertList, current
 
-PER_RECORD, PER_ELEMENT = 15e-6, 1e-9
+PER_RECORD, PER_ELEMENT = 15e-6, 1.5e-9
 """Seconds that a record, and each element of it, takes longer here than in the jitted sweep, if that has a kernel."""
 
 Rows = dict[int, list[Any]]
