@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import NO_DEFAULT, argument_names, arguments_of
 from .domain import Truth
 from .rule import Rule
 
@@ -313,7 +314,7 @@ class Op:
             return _at_rest(z)
         env = self.environment(operands, z, params)
         if self.jvp_rule is not None:
-            names = inspect.signature(self.jvp_rule).parameters
+            names = argument_names(self.jvp_rule)
             if self.variadic:
                 env["x_dots"] = tuple(tangents)
             else:
@@ -361,7 +362,7 @@ class Op:
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""
         env = {**self.params, **params}
-        return fact(**{n: env[n] for n in inspect.signature(fact).parameters})
+        return fact(**{n: env[n] for n in argument_names(fact)})
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -380,17 +381,11 @@ def _signature(forward: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, 
     """Operand names (positional, without default) and parameters (the rest) of a forward."""
     if isinstance(forward, np.ufunc):
         return ("x", "y")[: forward.nin], {}
+    taken = arguments_of(forward)
     if getattr(forward, "__module__", None) == operator.add.__module__:
-        return ("x", "y")[: len(inspect.signature(forward).parameters)], {}
-    operands, params = [], {}
-    for name, p in inspect.signature(forward).parameters.items():
-        if p.kind is p.VAR_POSITIONAL:
-            operands.append("xs")
-        elif p.kind is p.KEYWORD_ONLY:
-            params[name] = None if p.default is p.empty else p.default
-        else:
-            operands.append(name)
-    return tuple(operands), params
+        return ("x", "y")[: len(taken.positional)], {}
+    params = {name: None if default is NO_DEFAULT else default for name, default in taken.keywords.items()}
+    return taken.positional if taken.starred is None else (*taken.positional, "xs"), params
 
 
 def elementwise(name: str, forward: Callable[..., Any], *rules: Callable[..., Any] | None, **facts: Any) -> Op:

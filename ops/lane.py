@@ -7,69 +7,85 @@ evaluated through NumPy, which is slower and always right.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Lane:
+    """A way of computing in lanes; equal to another of its kind that says the same.
+
+    Not a dataclass: the code that those write is compiled at every import.
+    """
+
+    __slots__: tuple[str, ...] = ()
+
+    def _said(self) -> tuple[Any, ...]:
+        return type(self), *(getattr(self, field) for field in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lane) and self._said() == other._said()
+
+    def __hash__(self) -> int:
+        return hash(self._said())
+
+    def __repr__(self) -> str:
+        kind, *said = self._said()
+        return f"{kind.__name__}({', '.join(map(repr, said))})"
+
+
+class Named(Lane):
+    """A lane that a name says all about."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+class Instruction(Named):
     """One floating-point instruction, such as ``fadd``."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Intrinsic:
+class Intrinsic(Named):
     """One LLVM intrinsic that is a machine instruction or close to it, such as ``sqrt``."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Math:
+class Math(Named):
     """A function of the C math library, in its vector form where the platform has one."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Compare:
+class Compare(Named):
     """An ordered comparison that gives a mask; `name` is the predicate (``<``, ``==``, ``!=`` …)."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Mask:
+class Mask(Named):
     """A logical instruction on masks: ``and_``, ``or_``, ``not_``."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Select:
+class Select(Lane):
     """``where(mask, x, y)``."""
 
 
-@dataclass(frozen=True)
-class Same:
+class Same(Lane):
     """The operand's own number, wherever broadcasting repeats it; parameters do not matter."""
 
 
-@dataclass(frozen=True)
-class Via:
+class Via(Lane):
     """Computed through other ops: `formula` takes the operands and is written in ops."""
 
-    formula: Callable[..., Any]
+    __slots__ = ("formula",)
+
+    def __init__(self, formula: Callable[..., Any]):
+        self.formula = formula
 
 
-@dataclass(frozen=True)
-class Scalar:
+class Scalar(Lane):
     """Scalar code, called for each element: `code` is the Python function that Numba compiles."""
 
-    code: Callable[..., Any]
+    __slots__ = ("code",)
+
+    def __init__(self, code: Callable[..., Any]):
+        self.code = code
 
 
-@dataclass(frozen=True)
-class Opaque:
+class Opaque(Lane):
     """Not computed in lanes itself, while its rules may be."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
+
+from .arguments import argument_names
 
 
 class Rule:
@@ -18,7 +19,7 @@ class Rule:
 
     def __init__(self, call: Callable[..., Any], is_partial: bool):
         self.call = call
-        self.names = tuple(inspect.signature(call).parameters)
+        self.names = argument_names(call)
         self.is_partial = is_partial and "g" not in self.names
         self.is_zero = self.is_partial and not self.names and call() == 0.0
         self._pick = operator.itemgetter(*self.names) if self.names else None

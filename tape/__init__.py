@@ -8,7 +8,6 @@
 tensor([2., 4.])
 """
 
-from importlib import import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +73,7 @@ from .legacy import CONSTRUCTORS
 from .limits import finfo, iinfo
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
+from .rooms import on_demand
 from .size import Size
 from .tensor import Tensor
 
@@ -81,21 +81,21 @@ if TYPE_CHECKING:
     from .program import Program, compile, load, record, save
 
 
+_ROOMS = {
+    room: f"tape.{room}" for room in ("fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
+}
+_PROGRAMS = dict.fromkeys(("Program", "compile", "load", "record", "save"), "tape.program")
+_open = on_demand(
+    "tape",
+    _ROOMS
+    | _PROGRAMS
+    | {"checkpoint": "tape.utils.checkpoint", "stop_gradient": "tape.numpy.face", "vmap": "tape.func"},
+)
+
+
 def __getattr__(name: str) -> Any:
     """Rooms that are opened when they are asked for; to a type checker, the functions from the registry too."""
-    if name in ("fft", "func", "linalg", "numpy", "special", "testing", "utils"):
-        return import_module(f".{name}", __name__)
-    if name == "stop_gradient":
-        return import_module(".numpy.face", __name__).stop_gradient
-    if name in ("Program", "compile", "load", "record", "save"):
-        return getattr(import_module(".program", __name__), name)
-    if name == "bfloat16":
-        return dtypes.bfloat16()
-    if name == "vmap":
-        return import_module(".func", __name__).vmap
-    if name == "checkpoint":
-        return import_module(".utils.checkpoint", __name__).checkpoint
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return dtypes.bfloat16() if name == "bfloat16" else _open(name)
 
 
 newaxis = None

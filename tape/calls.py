@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .functions import FUNCTIONS
+from .rooms import opened
 from .tensor import Face, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,7 +31,7 @@ def facing(function: F) -> F:
 
 
 def _on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    face = importlib.import_module("tape.numpy.face")
+    face = opened("tape.numpy.face")
     result = function(*face.bare(args), **face.bare(kwargs))
     return result if face.has_tensor(args) or face.has_tensor(kwargs) else face.faces(result)
 

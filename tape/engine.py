@@ -10,7 +10,7 @@ from typing import Any
 from . import sweep_python
 from .hooks import LEAVES
 from .level import Layer
-from .native import jitted
+from .native import SWEEPS, jitted
 from .nesting import is_deep, on_fresh_stack
 from .packing import drop_later
 from .propagate import key
@@ -164,15 +164,26 @@ def sweep(
     create_graph: bool,
     early: Arrive | None = None,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
-    """Sweep one list: jitted on plain arrays, in Python where the sweep itself is to be recorded.
+    """Sweep one list: jitted on plain arrays, in Python where that pays not yet or the sweep itself is recorded.
 
     Gives the adjoints it ends with by key, and the runs of rows it visited; adds to `leaves`.  With
     `early`, a leaf that has hooks gets its adjoint as soon as that is complete.
     """
-    room = None if create_graph else jitted("run")
+    if create_graph:
+        return sweep_python.sweep(wengert, roots, leaves, wanted, True, early)
+    if not SWEEPS.is_open:
+        reached, work = sweep_python.reach(wengert, roots, limit := SWEEPS.left())
+        if work >= limit and (limit := SWEEPS.left(work)) > work:
+            reached, work = sweep_python.reach(wengert, roots, limit)
+        if SWEEPS.defers(work):
+            return sweep_python.sweep(wengert, roots, leaves, wanted, False, early, reached)
+    room = jitted("run")
     if room is None:
-        return sweep_python.sweep(wengert, roots, leaves, wanted, create_graph, early)
-    return room.sweep(wengert, roots, leaves, wanted, early)
+        return sweep_python.sweep(wengert, roots, leaves, wanted, False, early)
+    found: tuple[dict[int, Any], list[tuple[int, int]]] = room.sweep(wengert, roots, leaves, wanted, early)
+    if not SWEEPS.settled:
+        SWEEPS.settle()
+    return found
 
 
 def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:

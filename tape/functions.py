@@ -7,7 +7,6 @@ no translation, and are the recording closures of `record` themselves.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.arguments import argument_names, arguments_of
 
 from .operators import binary, is_operand, reflected, store, unary
 from .recorder import as_tensor
@@ -79,8 +79,7 @@ class Signature:
     def __init__(self, op: Op):
         self.op = op
         if op.kind == "composite":
-            kinds = inspect.signature(op.forward).parameters
-            self.names = tuple(kinds)
+            self.names = argument_names(op.forward)
             self.operands = self.names[:2]
             self.takes_sequence = False
         else:
@@ -224,8 +223,8 @@ def is_method(op: Op) -> bool:
     """Whether the first argument is the tensor that the op is about."""
     if op.kind != "composite":
         return bool(op.operands) and op.operands[0] not in ("xs", "condition")
-    first = next(iter(inspect.signature(op.forward).parameters.values()), None)
-    return first is not None and first.kind is not first.VAR_POSITIONAL and first.name in FIRST_OF_COMPOSITES
+    taken = arguments_of(op.forward).positional
+    return bool(taken) and taken[0] in FIRST_OF_COMPOSITES
 
 
 FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})

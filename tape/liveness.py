@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .native import jitted
+from .native import SCANS, jitted
 from .row import HANDLE, SPEC, WIDTH, X, Y, operands
 
 
@@ -34,10 +34,21 @@ UNCOUNTED = sys.getrefcount(_probe[0]) - 1
 """What `sys.getrefcount` of a list element says beyond the list's own reference."""
 
 
+PER_RECORD = 3e-6
+"""Seconds that a scan in Python takes for each record."""
+
+
 def scan(wengert: Rows) -> tuple[np.ndarray, int]:
     """Mask of the records to keep, and the bytes that the kept ones may hold."""
+    if SCANS.defers(len(wengert) * PER_RECORD):
+        return scan_in_python(wengert)
     room = jitted("scan")
-    return room.scan_rows(wengert) if room else scan_in_python(wengert)
+    if room is None:
+        return scan_in_python(wengert)
+    found: tuple[np.ndarray, int] = room.scan_rows(wengert)
+    if not SCANS.settled:
+        SCANS.settle()
+    return found
 
 
 def scan_in_python(wengert: Rows) -> tuple[np.ndarray, int]:

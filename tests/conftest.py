@@ -9,6 +9,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+# Jitted from the first sweep on, as in a process that has worked for a while; test_native.py is about the time before.
+os.environ.setdefault("TAPE_JIT", "1")
+
 pytest_plugins = ["command_line", "gradcheck_damage"]  # fixtures of several test files
 
 # The first example pays for compiling kernels, so that no deadline would be met by luck alone.

@@ -1,9 +1,7 @@
 """Differentiation: ``backward``, ``grad``, the grad modes, and the graph behind them."""
 
-from importlib import import_module
-from typing import Any
-
 from ..backward import backward_all as backward, grad
+from ..rooms import on_demand
 from ..saved import SavedTensor
 from . import anomaly_mode, function, grad_mode, graph, variable
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -21,16 +19,9 @@ from .grad_mode import (
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
+_ROOMS = {room: f"tape.autograd.{room}" for room in ("forward_ad", "functional", "profiler")}
 
-def __getattr__(name: str) -> Any:
-    """Rooms that are opened when they are asked for."""
-    if name in ("forward_ad", "functional", "profiler"):
-        return import_module(f".{name}", __name__)
-    if name == "_profiler_enabled":
-        return import_module(".profiler", __name__)._profiler_enabled
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
+__getattr__ = on_demand("tape.autograd", _ROOMS | {"_profiler_enabled": "tape.autograd.profiler"})
 __all__ = [
     "Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "detect_changes",
     "enable_grad", "function", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode",

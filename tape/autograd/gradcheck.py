@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..gradcheck.check import check
 from ..gradcheck.errors import GradcheckError
-from ..gradcheck.jacobians import get_analytical_jacobian, get_numerical_jacobian
-from ..gradcheck.second import second_order
-from ..gradcheck.subject import has_history, title_of
+from ..rooms import Room, on_demand
 from ..tensor import Tensor
 
+if TYPE_CHECKING:
+    from ..gradcheck.jacobians import get_analytical_jacobian, get_numerical_jacobian
+
+_checking, _second, _subject = map(Room, ("tape.gradcheck.checking", "tape.gradcheck.second", "tape.gradcheck.subject"))
+_JACOBIANS = dict.fromkeys(("get_analytical_jacobian", "get_numerical_jacobian"), "tape.gradcheck.jacobians")
+
+__getattr__ = on_demand("tape.autograd.gradcheck", _JACOBIANS)
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 
 Inputs = Tensor | Sequence[Any]
@@ -130,7 +134,7 @@ def gradgradcheck(
     wrt = _checked(given, "gradgradcheck")
     weights = None if grad_outputs is None else _inputs(grad_outputs)
     names = [f"input {i}" for i in range(len(given))]
-    second = second_order(
+    second = _second.second_order(
         func, given, wrt, names, weights, strided=gen_non_contig_grad_outputs, only_differentiable=True
     )
     if (eps, atol, rtol) != (None, None, None):
@@ -146,9 +150,9 @@ def _run(
     func: Callable[..., Any], given: list[Any], wrt: list[int], names: list[str] | None, raises: bool, **options: Any
 ) -> bool:
     try:
-        report = check(func, given, wrt=wrt, names=names, only_differentiable=True, **options)
+        report = _checking.check(func, given, wrt=wrt, names=names, only_differentiable=True, **options)
         if not report.ok:
-            raise GradcheckError(f"the gradient of {title_of(func)} is wrong\n{report}")
+            raise GradcheckError(f"the gradient of {_subject.title_of(func)} is wrong\n{report}")
     except GradcheckError:
         if raises:
             raise
@@ -167,7 +171,7 @@ def _inputs(inputs: Any) -> list[Any]:
 
 def _checked(inputs: list[Any], caller: str) -> list[int]:
     """Positions of the inputs that require grad."""
-    found = [i for i, x in enumerate(inputs) if has_history(x)]
+    found = [i for i, x in enumerate(inputs) if _subject.has_history(x)]
     if not found:
         raise ValueError(
             f"{caller} expects at least one input tensor to require gradient; got {len(inputs)} that do not. "

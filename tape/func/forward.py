@@ -10,6 +10,7 @@ from ..dual import Direction, make, parts, zeros
 from ..history import requires_grad
 from ..numpy.inside import arrays_inside, inputs_inside
 from ..tensor import Tensor
+from ..tree import build, structure_of, transform
 from ..wengert import current
 from .arguments import (
     Argnums,
@@ -26,7 +27,6 @@ from .arguments import (
 from .inner import Inner
 from .reverse import check_chunk_size, jacrev, recording
 from .seeds import blocks_along
-from ..tree import build, structure_of, transform
 
 
 @inputs_inside

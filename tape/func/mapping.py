@@ -14,8 +14,8 @@ from ..level import live
 from ..numpy.inside import arrays_inside
 from ..random import generator
 from ..tensor import Tensor
-from .arguments import named_after
 from ..tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
+from .arguments import named_after
 
 Dims = Any
 """An axis, or None, or a nested structure of these."""

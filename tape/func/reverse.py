@@ -12,6 +12,7 @@ import ops
 from ..autograd.grad_mode import set_grad_enabled
 from ..numpy.inside import arrays_inside, inputs_inside
 from ..tensor import Tensor
+from ..tree import build, structure_of, transform
 from ..wengert import current
 from .arguments import (
     Argnums,
@@ -27,7 +28,6 @@ from .arguments import (
 )
 from .inner import Inner
 from .seeds import no_block, rows_of
-from ..tree import build, structure_of, transform
 
 
 class _Called:

@@ -35,7 +35,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .check import check
+from .checking import check
 from .errors import GradcheckError, Unfit
 from .inputs import BadInput, Reader
 from .model import Failed, load, module_of, pick

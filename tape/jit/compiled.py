@@ -8,27 +8,16 @@ their own, which halves the time that the first gradient on a machine takes.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from numba import njit, types
 from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
 
+from .kept import PLACES, sources
+
 inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
-@cache
-def sources() -> str:
-    """A hash of every file that jitted code is written in."""
-    here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for file in sorted([*here.glob("*.py"), here.parent / "row.py"]):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
@@ -42,6 +31,7 @@ def _keep_on_disk(compiled: Any, function: Any) -> None:
     """Give a function its cache, unless Numba finds no folder that it may write to."""
     with contextlib.suppress(RuntimeError):
         compiled._cache = _Cache(function)
+        PLACES.add(compiled._cache.cache_path)
 
 
 def entry(function: Callable[..., Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiled import entry
+from .gradual import Pass
 
 GIVEN, ALONE, LANE, ELEMENT, TOTAL, PACK = range(6)
 """What a record is: an input or constant; a step of its own; part of a kernel; a number that a kernel reads out
@@ -14,7 +14,7 @@ FLOAT64, FLOAT32, TRUTH, OTHER = range(4)
 """Kinds of element."""
 
 
-@entry
+@Pass
 def classify(code, first, args, spec, shape, kind, single, plain, lane, gives, takes, part, role, family):  # type: ignore[no-untyped-def]
     """Find what each record is (``role``) and, for those of a kernel, which shape and precision (``family``).
 
@@ -76,7 +76,7 @@ def classify(code, first, args, spec, shape, kind, single, plain, lane, gives, t
                 family[k] = 2 * shape[spec[args[start]]] + made
 
 
-@entry
+@Pass
 def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-def]
     """Find when each record runs: after what it needs, together with its kernel's others where it can."""
     last = 0
@@ -95,7 +95,7 @@ def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-d
     return last
 
 
-@entry
+@Pass
 def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-untyped-def]
     """Find the records whose results something outside of their kernel needs in memory."""
     for k in range(outputs.size):
@@ -109,7 +109,7 @@ def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-unt
                 escapes[x] = True
 
 
-@entry
+@Pass
 def localise(rows, first, args, role, group, place, outside, operands):  # type: ignore[no-untyped-def]
     """Number the values of one kernel: first what comes from outside, then the results of its rows.
 
@@ -133,7 +133,7 @@ def localise(rows, first, args, role, group, place, outside, operands):  # type:
     return count
 
 
-@entry
+@Pass
 def instructions(numbers, operands, given, keep, place, out):  # type: ignore[no-untyped-def]
     """Write the instructions of a kernel's rows; a result goes where nothing is needed any more.
 

@@ -6,6 +6,7 @@ import importlib
 import weakref
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
@@ -51,7 +52,7 @@ def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[Lo
     `level` says how hard LLVM tries, from 0 to 2; for code that stands in a line there is a short way (`lines`).
     """
     t, code = target(), str(module)
-    name = objectcache.name_of(code, f"{t.cpu} {t.features} {level} {lines}")
+    name = objectcache.name_of(code, f"{t.cpu} {t.features} {level} {lines}", llvmlite.__version__)
     loaded = _loaded.get(name)
     if loaded is not None:
         return loaded, loaded.address

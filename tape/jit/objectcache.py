@@ -14,7 +14,6 @@ import os
 import tempfile
 from pathlib import Path
 
-import llvmlite
 import platformdirs
 
 DIGEST = hashlib.sha256().digest_size
@@ -26,9 +25,9 @@ def folder() -> Path:
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("tape", "wengert"))
 
 
-def name_of(source: str, machine: str) -> str:
-    """Name of the file for some LLVM code compiled for some machine."""
-    return hashlib.sha256("\0".join((source, machine, llvmlite.__version__)).encode()).hexdigest()
+def name_of(*facts: str) -> str:
+    """Name of the file for what these facts determine."""
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
 
 def digest_of(name: str, code: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiled import entry, inner
+from .gradual import Pass, inner
 
 START, PERIOD, COUNT, UNIT, FIELDS = range(5)
 """Words of a loop: its first row, the length of its body, how often it comes, and what repeats within the body."""
@@ -22,7 +22,7 @@ LONGEST = 2000
 FACTOR = 1_000_003
 
 
-@entry
+@Pass
 def find_loops(code, operands, kinds, given, windows, found):  # type: ignore[no-untyped-def]
     """Find loops that do not overlap, in no order; gives how many.
 
@@ -89,7 +89,7 @@ def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
 def window_hashes(code, window):  # type: ignore[no-untyped-def]
     """A hash of each stretch of `window` ops."""
     hashed = np.empty(max(code.size - window + 1, 0), np.int64)
-    power, h = 1, 0
+    power, h = np.int64(1), np.int64(0)  # which wrap around, in Python too
     for _ in range(window):
         power *= FACTOR
     for k in range(code.size):

@@ -12,13 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import types
-from numba.core.ccallback import CFunc
-from numba.core.errors import NumbaError
 
 from ..locks import new_lock
+from ..rooms import Room
 
-TYPES = {64: types.float64, 32: types.float32}
+_numba, _callback = Room("numba"), Room("numba.core.ccallback")
 RETURNS = re.compile(r"^\s*ret i32 (\S+)", re.MULTILINE)
 
 _numbers = itertools.count()
@@ -39,11 +37,12 @@ def scalar_name(code: Callable[..., Any], bits: int, operands: int) -> str | Non
 
 
 def _compile(code: Callable[..., Any], bits: int, operands: int) -> tuple[str | None, Any]:
-    signature = (TYPES[bits],) * operands, TYPES[bits]
-    compiled = CFunc(code, signature, locals={}, options={"error_model": "numpy"})
+    number = _numba.types.float64 if bits == 64 else _numba.types.float32
+    signature = (number,) * operands, number
+    compiled = _callback.CFunc(code, signature, locals={}, options={"error_model": "numpy"})
     try:
         compiled.compile()
-    except NumbaError:
+    except _numba.core.errors.NumbaError:
         return None, None
     if _may_raise(compiled.inspect_llvm()):
         return None, None

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from .compiled import entry, inner
+from .gradual import Pass, inner
 
 
-@entry
+@Pass
 def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
     """Set ``needed`` for every record that an output depends on."""
     for k in range(outputs.size):
@@ -20,7 +20,7 @@ def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
                 needed[args[j]] = True
 
 
-@entry
+@Pass
 def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
     """Extend ``fixed``, set for constant rows, to every record that depends on nothing else."""
     for k in range(code.size):
@@ -46,7 +46,7 @@ def repeated(code, first, args, repeats, number, k):  # type: ignore[no-untyped-
     return k
 
 
-@entry
+@Pass
 def merge(  # type: ignore[no-untyped-def]
     code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, spreads, place, table
 ):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tree import Structure
 from ..spec import spec
+from ..tree import Structure
 from .listing import Listing, narrower
 from .signature import Call, Fixed, varying
 

@@ -24,10 +24,10 @@ import numpy as np
 
 from ops.batching_index import SLOT, Slot
 
-from ..tree import Structure
 from ..size import Size
 from ..spec import Spec, spec
 from ..tensor import Tensor
+from ..tree import Structure
 from .container import dtype_name, dtype_named
 
 PLAIN = (type(None), bool, int, str)

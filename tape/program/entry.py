@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..tree import Structure, leaves_of, structure_of
 from ..native import jitted
 from ..recorder import wrap
 from ..spec import Spec, spec
 from ..tensor import Tensor
+from ..tree import Structure, leaves_of, structure_of
 from .conditions import Conditions, Entry, Unsuited
 from .frames import Caller, Frame, address_of
 from .recording import Place, Results

@@ -33,9 +33,9 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ..tree import Structure
 from ..location import Location, locate
 from ..spec import Spec
+from ..tree import Structure
 from .check import check
 from .container import ProgramFileError, write
 from .encoding import Decoder, Encoder, length

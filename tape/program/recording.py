@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..tree import Structure, build, leaves_of, structure_of
 from ..level import live
 from ..numpy.doors import opened
 from ..numpy.face import array, bare, face
 from ..numpy.leaving import told
 from ..tensor import Face, Tensor
+from ..tree import Structure, build, leaves_of, structure_of
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
 from .effects import Before, holds_traced, is_log

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dtypes import kind_of
-from ..tree import Structure, build, leaves_like, leaves_of, structure_of
 from ..recorder import masked_error
 from ..spec import Spec, spec
 from ..tensor import Tensor
+from ..tree import Structure, build, leaves_like, leaves_of, structure_of
 from .surroundings import SETTLED
 
 NUMERIC = "biufc"

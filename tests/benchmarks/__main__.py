@@ -1,4 +1,7 @@
-"""``python -m tests.benchmarks``: one thread for every library, which must be said before they load."""
+"""``python -m tests.benchmarks``: what must be said before the libraries load.
+
+One thread for each of them; and ours is timed as it is in a process that has worked for a while.
+"""
 
 import os
 from importlib import import_module
@@ -13,4 +16,5 @@ ONE_THREAD = {
 
 if __name__ == "__main__":
     os.environ.update(ONE_THREAD)
+    os.environ.setdefault("TAPE_JIT", "1")
     import_module("tests.benchmarks.command").main()

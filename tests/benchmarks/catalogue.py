@@ -43,6 +43,10 @@ def _first_gradient(peer: str, caches: Callable[[], str] | None) -> Sampler:
     return lambda: processes.first_gradient(peer, caches and caches())
 
 
+def _first_check(peer: str, caches: Callable[[], str] | None) -> Sampler:
+    return lambda: processes.first_check(caches and caches())
+
+
 def _bytes_per_record(peer: str, records: int) -> Sampler:
     return lambda: processes.bytes_per_record(peer, records)
 
@@ -71,16 +75,22 @@ BENCHMARKS: tuple[Timed | Fresh, ...] = (
         ("tape", "torch", "autograd", "jax.jit"),
     ),
     Fresh(
-        "import", "the import, in a fresh process", _import_seconds, ("tape", "numba", "numpy", "torch", "jax"),
-        within("numba", 1.3),
+        "import", "the import, in a fresh process", _import_seconds, ("tape", "numpy", "numba", "torch", "jax"),
+        within("numpy", 2.5),
     ),
     Fresh(
-        "first gradient, warm", "a fresh process with one gradient, start to end; compiled code on disk",
-        _first_gradient, ("tape", "torch", "autograd", "jax"), at_most(1.2), setting=lambda: processes.folder(True),
+        "first gradient, warm",
+        "a fresh process with one gradient, start to end; compiled code on disk; SciPy: `import numpy, scipy.special`",
+        _first_gradient, ("tape", "scipy", "torch", "autograd", "jax"), within("scipy", 1.3),
+        setting=lambda: processes.folder(True),
     ),
     Fresh(
-        "first gradient, cold", "the same, nothing on disk", _first_gradient, ("tape",), at_most(6.0),
-        rounds=3, setting=lambda: processes.folder(False),
+        "first gradient, cold", "the same, nothing on disk", _first_gradient, ("tape", "scipy"), within("scipy", 1.3),
+        setting=lambda: processes.folder(False),
+    ),
+    Fresh(
+        "first gradcheck", "the first `gradcheck` above, start to end, nothing on disk", _first_check, ("tape",),
+        at_most(1.5), setting=lambda: processes.folder(False),
     ),
     Fresh(
         "memory", "memory per recorded operation on one number", _bytes_per_record, ("tape", "torch", "autograd"),

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import cos, exp, sin
 from pathlib import Path
@@ -44,11 +44,22 @@ print(jax.grad(lambda x: np.sum(np.sin(x) * x + np.exp(x)))(x).sum())
 }
 FIRST_GRADIENT["torch"] = FIRST_GRADIENT["tape"].replace("import tape as torch", "import torch")
 SUM_OF_FIRST_GRADIENT = sum(cos(x) * x + sin(x) + exp(x) for x in (0.5, 1.0, 2.0))
+FIRST_GRADIENT["scipy"] = f"import numpy, scipy.special\nprint({SUM_OF_FIRST_GRADIENT!r})"
+"""No gradient: the imports alone, and what the others find."""
+
+FIRST_CHECK = (
+    "-m", "tape.gradcheck", "notebooks/models/logistic.py:loss", "--input", "w=(30,)", "--input", "b=0.5",
+    "--input", "X=breast_cancer.npz[X]", "--input", "y=breast_cancer.npz[y]",
+)  # fmt: skip
+"""The first command in the README."""
+
+AS_USERS_HAVE_IT = "TAPE_JIT", "PYTHONDONTWRITEBYTECODE"
+"""What a fresh process has nothing in its environment of: which sweep to use, and that modules are compiled anew."""
 
 
-def printed(arguments: list[str], caches: str | None = None) -> float:
-    """The number that a fresh Python prints, with its caches of compiled code in a folder of their own."""
-    environment = dict(os.environ)
+def output(arguments: Sequence[str], caches: str | None = None) -> str:
+    """What a fresh Python prints, with its caches of compiled code in a folder of their own."""
+    environment = {name: value for name, value in os.environ.items() if name not in AS_USERS_HAVE_IT}
     if caches is not None:
         environment |= {"NUMBA_CACHE_DIR": f"{caches}/numba", "TAPE_CACHE_DIR": f"{caches}/tape"}
     done = subprocess.run(
@@ -57,7 +68,12 @@ def printed(arguments: list[str], caches: str | None = None) -> float:
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"a process that was to be measured failed:\n{done.stderr}")
-    return float(done.stdout)
+    return done.stdout
+
+
+def printed(arguments: Sequence[str], caches: str | None = None) -> float:
+    """The number that a fresh Python prints."""
+    return float(output(arguments, caches))
 
 
 def import_seconds(module: str) -> Callable[[], float]:
@@ -72,6 +88,16 @@ def first_gradient(peer: str, caches: str | None = None) -> float:
     seconds = perf_counter() - start
     if abs(found - SUM_OF_FIRST_GRADIENT) > 1e-9:
         raise AssertionError(f"{peer} finds {found} where the gradient sums to {SUM_OF_FIRST_GRADIENT}")
+    return seconds
+
+
+def first_check(caches: str | None = None) -> float:
+    """Seconds from the start to the end of the README's first command."""
+    start = perf_counter()
+    found = output(FIRST_CHECK, caches)
+    seconds = perf_counter() - start
+    if "right: 31 derivatives" not in found:
+        raise AssertionError(f"gradcheck finds something else than 31 right derivatives:\n{found}")
     return seconds
 
 

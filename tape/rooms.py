@@ -1,0 +1,47 @@
+"""Rooms that are opened when something in them is first asked for, so that importing the library stays light.
+
+Every import that waits is written with one of these, by the full name of the room: `Room` stands for a module in a
+function's code, `on_demand` gives a package the names that it does not have yet, `opened` is for a computed name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def opened(module: str) -> Any:
+    """A module by its full name, imported if it was not yet."""
+    return import_module(module)
+
+
+class Room:
+    """A module, imported when one of its names is first read."""
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: str):
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(opened(self._module), name)
+
+    def __repr__(self) -> str:
+        return f"<room {self._module}>"
+
+
+def on_demand(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package, for `names` and the modules that have them; a module's own name gives it.
+
+    Raises:
+        AttributeError: for any other name.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = opened(names[name])
+        return module if names[name] == f"{package}.{name}" else getattr(module, name)
+
+    return __getattr__
