@@ -7,6 +7,7 @@ no translation, and are the recording closures of `record` themselves.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -63,8 +64,10 @@ def default_axis(op: Op) -> Any:
     """The axis that an op works along unless one is named."""
     if op.kind != "composite":
         return op.params.get("axis")
-    axis = inspect.signature(op.forward).parameters.get("axis")
-    return None if axis is None or axis.default is axis.empty else axis.default
+    if "axis" not in argument_names(op.forward):
+        return None
+    axis = inspect.signature(op.forward).parameters["axis"]
+    return None if axis.default is axis.empty else axis.default
 
 
 class Signature:
