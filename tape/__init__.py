@@ -81,16 +81,11 @@ if TYPE_CHECKING:
     from .program import Program, compile, load, record, save
 
 
-_ROOMS = {
-    room: f"tape.{room}" for room in ("fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
-}
+_NAMES = ("fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
+_ROOMS = {room: f"tape.{room}" for room in _NAMES}
 _PROGRAMS = dict.fromkeys(("Program", "compile", "load", "record", "save"), "tape.program")
-_open = on_demand(
-    "tape",
-    _ROOMS
-    | _PROGRAMS
-    | {"checkpoint": "tape.utils.checkpoint", "stop_gradient": "tape.numpy.face", "vmap": "tape.func"},
-)
+_OTHERS = {"checkpoint": "tape.utils.checkpoint", "stop_gradient": "tape.numpy.face", "vmap": "tape.func"}
+_open = on_demand("tape", _ROOMS | _PROGRAMS | _OTHERS)
 
 
 def __getattr__(name: str) -> Any:
