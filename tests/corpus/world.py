@@ -72,12 +72,11 @@ def inputs(program: Program, number: int) -> tuple[Any, ...]:
 
 
 def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: bool, held: tuple[Any, ...]) -> Outcome:
-    """Call with tensors or arrays: the numbers of the result and, with tensors, their gradients.
+    """Call with tensors: the numbers of the result and, where the program is about them, their gradients.
 
     `held` are the tensors from outside, whose gradients are looked at too.
     """
-    as_tensors = program.tensors or eager
-    given = tape.tree.transform(lambda x: given_as(x) if as_tensors else x, arguments)
+    given = tape.tree.transform(lambda x: given_as(x, program.tensors), arguments)
     leaves = [x for x in tape.tree.leaves_of(given) if isinstance(x, tape.Tensor) and x.requires_grad]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -91,10 +90,10 @@ def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: boo
     return Outcome(None, tuple(values))
 
 
-def given_as(x: Any) -> Any:
+def given_as(x: Any, tracked: bool) -> Any:
     if not isinstance(x, (np.ndarray, np.generic)):
         return x
-    return tape.tensor(x, requires_grad=x.dtype.kind == "f")
+    return tape.tensor(x, requires_grad=tracked and x.dtype.kind == "f")
 
 
 def numbers(x: Any) -> np.ndarray:
