@@ -68,7 +68,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
     z = rest(x, *args, **kw) if callable(rest) else rest
     for condition, f in zip(conditions, funclist):
         z = where(condition, f(x, *args, **kw) if callable(f) else f, z)
-    return z
+    return z if z.dtype == x.dtype else cast(z, dtype=x.dtype)
 
 
 piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
@@ -93,6 +93,8 @@ divmod = composite(
 def _modf(x: Any) -> tuple[Any, Any]:
     """Fraction and whole part, both with the sign of x."""
     x = ready(x)
+    if x.dtype.kind != "f":
+        x = cast(x, dtype=np.result_type(x.dtype, np.float16))
     finite = where(isinf(x), 0.0, x)
     return finite - trunc(finite), trunc(x)
 

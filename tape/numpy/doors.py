@@ -69,7 +69,7 @@ def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """The names of each module, those with doors in their places, and what they are without."""
     found = []
     for module in (np, np.linalg, np.fft, math, cmath):
-        there = {name: value for name, value in vars(module).items() if id(value) in doors()}
+        there = {name: value for name, value in list(vars(module).items()) if id(value) in doors()}
         found.append((vars(module), {name: doors()[id(value)][1] for name, value in there.items()}, there))
     return found
 

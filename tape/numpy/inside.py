@@ -1,7 +1,7 @@
 """The rule: arrays in, arrays inside, arrays out; tensors in, tensors inside, tensors out.
 
-A transformation works on tensors.  Given arrays, it gets tensors of them and a function that hands arrays to the user's;
-what it gives becomes arrays again: plain ones, but for those that an outer recording still needs.
+A transformation works on tensors.  Given arrays, it gets tensors of them and a function that hands arrays to the
+user's; what it gives becomes arrays again: plain ones, but for those that an outer recording still needs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 import ops
 
 from ..dtypes import kind_of
-from ..tree import leaves_of, transform
 from ..level import Layer, live
 from ..recorder import masked_error, wrap
 from ..tensor import Face, Tensor
+from ..tree import leaves_of, transform
 from ..views import materialise
-from .creation import NUMERIC
+from .casting import NUMERIC
 from .doors import opened
-from .face import Number, array, face
+from .face import array, face
 
 
 def counts_as_arrays(args: Any) -> bool:
@@ -117,6 +117,3 @@ def arrays_inside(transformation: Callable[..., Any]) -> Callable[..., Any]:
         return call
 
     return transformed
-
-
-_ = Number

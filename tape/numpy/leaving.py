@@ -19,7 +19,6 @@ import numpy as np
 from ..level import Layer, live
 from ..location import LIBRARY, Location, in_library, locate
 from ..tensor import Face, Tensor
-from ..wengert import current
 
 LIBRARIES = frozenset({"numpy", "scipy", "numba", "pandas", "tape", "ops"}) | sys.stdlib_module_names
 """The packages whose code is nobody's own program: a constructor called there gives a plain array."""
@@ -54,8 +53,8 @@ def number_of(x: Face, convert: type) -> Any:
         TypeError: if there is not exactly one element.
     """
     tensor = x._tensor
-    if tensor._spec.size != 1:
-        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    if tensor._spec.shape:
+        convert(np.ones(tensor._spec.shape, tensor._spec.dtype))  # what NumPy of this version raises or warns of
     if convert is not int and carries(tensor):
         if isinstance(live(tensor), Layer):
             raise refusal(f"{convert.__name__}()")
@@ -64,7 +63,7 @@ def number_of(x: Face, convert: type) -> Any:
 
 
 def _warn(name: str) -> None:
-    frame, depth = _user_frame()
+    frame, depth = user_frame()
     place = frame.f_code, frame.f_lasti
     if place in _told or is_compared(*place):
         return
@@ -87,6 +86,16 @@ def is_compared(code: CodeType, lasti: int) -> bool:
         if not i.opname.startswith(("LOAD_", "PUSH_NULL", "CALL", "COPY", "SWAP", "UNARY_NEGATIVE")):
             return False
     return False
+
+
+def plain(x: Any, what: str = "reading its numbers") -> Any:
+    """Something with its faces as plain arrays and numbers, which must not carry a gradient."""
+    if isinstance(x, Face):
+        return value_of(x, what)
+    if isinstance(x, (tuple, list)):
+        made = [plain(part, what) for part in x]
+        return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
+    return {k: plain(v, what) for k, v in x.items()} if type(x) is dict else x
 
 
 def refusal(what: str) -> TypeError:
@@ -112,7 +121,8 @@ def _asked() -> tuple[Location, str | None]:
     return locate(frame.f_code, frame.f_lasti), name
 
 
-def _user_frame() -> tuple[FrameType, int]:
+def user_frame() -> tuple[FrameType, int]:
+    """The nearest frame outside of this library, and how many levels above whoever asks it is, counted from one."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and in_library(frame.f_code.co_filename):
         frame, depth = frame.f_back, depth + 1

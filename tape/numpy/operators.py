@@ -15,7 +15,7 @@ from ops.operators import COMPARISONS, install
 
 from ..operators import binary, unary
 from ..tensor import Face, Tensor
-from .face import Array, Number, face
+from .face import Array, Number, Recorded
 from .writing import augmented
 
 new = object.__new__
@@ -28,7 +28,7 @@ def _unary(op: Op) -> Callable[..., Any]:
     def apply(self: Face) -> Any:
         x = self._tensor
         z = short(x) if type(x) is Tensor else op(x)
-        made = new(type(self))
+        made = new(Array if z._spec.shape else Number)
         made._tensor = z
         return made
 
@@ -69,6 +69,14 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
     return apply
 
 
+def _divmod(self: Any, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> Any:
+    return other // self, other % self
+
+
 def is_stranger(other: Any) -> bool:
     """Whether something has operators of its own for arrays, and a higher priority, as a sparse matrix has."""
     return not isinstance(other, (bool, int, float, complex, list, tuple)) and (
@@ -81,9 +89,10 @@ def ufunc_of(op: Op) -> Any:
     return op.forward if isinstance(op.forward, np.ufunc) else next(f for f in op.numpy if isinstance(f, np.ufunc))
 
 
-install(Face, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
+install(Recorded, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
                       lambda op: _binary(op, is_reflected=True)))  # fmt: skip
 install(Array, {
     f"__i{op.symbol}__": augmented(ufunc_of(op))
     for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
 })  # fmt: skip
+Recorded.__divmod__, Recorded.__rdivmod__ = _divmod, _rdivmod  # type: ignore[attr-defined]

@@ -11,7 +11,8 @@ import numpy as np
 from ..tree import Structure, build, leaves_of, structure_of
 from ..level import live
 from ..numpy.doors import opened
-from ..numpy.face import array, bare, face
+from ..numpy.face import array, face
+from ..numpy.unwrapping import bare
 from ..tensor import Tensor
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
