@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ComplexError
 from ..level import Layer, live
 from ..numpy_bridge import NoRule
 from ..tensor import Face, Tensor
@@ -69,8 +70,9 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     target = next(x for x in xs if isinstance(x, Tensor))
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
-    except NoRule:
-        return ofnumbers_in(getattr(ufunc, how), inputs, options)
+    except (NoRule, ComplexError):
+        name = ufunc.__name__ if how == "__call__" else f"{ufunc.__name__}.{how}"
+        return of_numbers(getattr(ufunc, how), inputs, options, f"np.{name}")
 
 
 def array_function(self: Face, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -95,8 +97,9 @@ def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) ->
     target = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
-    except NoRule:
-        return ofnumbers_in(function, args, kwargs)
+    except (NoRule, ComplexError):
+        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+        return of_numbers(function, args, kwargs, name)
     if function in READ_ONLY:
         return readonly(faces(result))
     if function in KEPT and args:
@@ -109,7 +112,7 @@ def _of_number(tensor: Tensor) -> Any:
     return face(settled(tensor) if tensor._spec.shape else tensor)
 
 
-def ofnumbers_in(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
     """What a function without a rule gives of the bare numbers, if it gives integers, truth values or nothing.
 
     Raises:
@@ -118,11 +121,11 @@ def ofnumbers_in(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
     lost = [t for t in tensors if carries(t)]
     if any(isinstance(live(t), Layer) for t in lost):
-        raise refusal(f"{getattr(function, '__name__', function)}, which has no rule,")
+        raise refusal(f"{name}, which has no rule,")
     copies = {id(t): np.array(t.detach().numpy(force=True)) for t in tensors}
     result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
-        raise refusal(f"{getattr(function, '__name__', function)}, which has no rule,")
+        raise refusal(f"{name}, which has no rule,")
     return faces(_wrapped(result))
 
 
