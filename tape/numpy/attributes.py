@@ -14,7 +14,7 @@ from ..views import base_of
 from .base import Base, numpy
 from .flat import Flat
 from .layout import outline
-from .leaving import plain, refusal, value_of
+from .leaving import refusal, value_of
 
 
 class Attributes(Base):
@@ -29,7 +29,7 @@ class Attributes(Base):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        found: Tensor = numpy.reshape(self, plain(shape))._tensor
+        found: Tensor = self._array(self._tensor).reshape(shape)._tensor
         if base_of(found) is not base_of(self._tensor):
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."

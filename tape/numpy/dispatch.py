@@ -35,6 +35,17 @@ KEPT = frozenset({
 ALWAYS = frozenset({np.where, np.select, np.piecewise, np.copy})
 """Functions that give arrays, also without axes."""
 
+def _reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    return a.reshape(shape, order=order, copy=copy)
+
+
+def _ravel(a: Any, order: Any = "C") -> Any:
+    return a.ravel(order)
+
+
+METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel}
+"""Functions that NumPy itself answers by the method, whose arguments say more than an op takes."""
+
 READ_ONLY = frozenset({np.broadcast_to, np.diagonal})
 """Functions that give views which are not to be written."""
 
@@ -79,6 +90,8 @@ def array_function(self: Face, function: Callable[..., Any], types: Any, args: A
     """NumPy's other functions on arrays."""
     if function in CHANGES:
         return change(function, args, kwargs)
+    if function in METHODS and isinstance(args[0] if args else kwargs.get("a"), Face):
+        return METHODS[function](*args, **kwargs)
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):

@@ -60,7 +60,7 @@ def _turned(tensor: Tensor) -> Tensor:
 
 
 def in_a_row(tensor: Tensor, order: Any) -> Tensor:
-    """The elements one after another in one of NumPy's orders; a view where they lie so."""
+    """The elements one after another in one of NumPy's orders; a view where they lie so without gaps."""
     order = resolved(tensor, order)
     if order == "K":
         strides = tensor.stride()
@@ -68,4 +68,6 @@ def in_a_row(tensor: Tensor, order: Any) -> Tensor:
         tensor = ops.permute(tensor, axes=tuple(axes)) if len(axes) > 1 else tensor
     elif order == "F":
         tensor = _turned(tensor)
+    if not outline(tensor).flags.c_contiguous:  # also where reshape would give a view, NumPy's ravel copies
+        tensor = copied(tensor, "C")
     return ops.reshape(tensor, shape=(-1,))

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, SupportsIndex
 
+import numpy as np
+
+import ops
+
+from ..views import base_of
 from .base import Axis, Base, numpy
 from .layout import copied, in_a_row, resolved
 from .leaving import plain
@@ -21,14 +27,16 @@ class Shapes(Base):
             ValueError: if they do not fit, or would have to be copied and must not be.
         """
         lengths = plain(shape[0] if len(shape) == 1 else shape)
+        lengths = tuple(lengths) if isinstance(lengths, (tuple, list, np.ndarray)) else (lengths,)
         if order == "K":
             raise ValueError("order 'K' is not permitted for reshaping")
-        if copy is not None:
-            return numpy.reshape(self, lengths, order=order, copy=copy)
         if resolved(self._tensor, order) == "F":
-            lengths = (lengths,) if isinstance(lengths, SupportsIndex) else tuple(lengths)
-            return self.transpose().reshape(lengths[::-1]).transpose()
-        return self._viewed(numpy.reshape(self, lengths)._tensor)
+            return self.transpose().reshape(lengths[::-1], copy=copy).transpose()
+        tensor = copied(self._tensor, "C") if copy else self._tensor
+        made = ops.reshape(tensor, shape=tuple(map(operator.index, lengths)))
+        if copy is False and base_of(made) is not base_of(tensor):
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return self._viewed(made)
 
     def ravel(self, order: str = "C") -> Any:
         """The elements in a row, a view where they lie so."""
