@@ -52,7 +52,9 @@ full_like = composite("full_like", _full_like, numpy=(np.full_like,))
 
 def _float_power(x1: Any, x2: Any) -> Any:
     """Power in double precision, whatever the dtypes."""
-    return pow(*(x if x.dtype == np.float64 else cast(x, dtype=np.dtype(np.float64)) for x in map(ready, (x1, x2))))
+    xs = [ready(x1), ready(x2)]
+    dtype = np.result_type(np.float64, *(x.dtype for x in xs if x.dtype.kind == "c"))
+    return pow(*(x if x.dtype == dtype else cast(x, dtype=dtype) for x in xs))
 
 
 float_power = composite("float_power", _float_power, numpy=(np.float_power,))
@@ -121,7 +123,8 @@ def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 
 def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Quantiles by linear interpolation between neighbours in order; nan where an element is nan."""
-    last, kept = _in_last_axis(ready(a), axis)
+    a = ready(a)
+    last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
     ordered = sort(last)[0]
     q = np.asarray(q, dtype=float)
     if not ((q >= 0) & (q <= 1)).all():

@@ -28,12 +28,14 @@ from .writing import CHANGES, at, change, store
 
 KEPT = frozenset({
     np.reshape, np.transpose, np.squeeze, np.swapaxes, np.moveaxis, np.broadcast_to, np.zeros_like, np.ones_like,
-    np.empty_like, np.full_like, np.real, np.imag, np.expand_dims, np.permute_dims, np.flip, np.ravel,
+    np.empty_like, np.full_like, np.real, np.imag, np.expand_dims, np.permute_dims, np.roll, np.pad, np.isin, np.i0,
+    np.trim_zeros, np.astype, np.broadcast_arrays,
 })  # fmt: skip
 """Functions whose results without axes are arrays if their argument is one, and that may be views of it."""
 
-ALWAYS = frozenset({np.where, np.select, np.piecewise, np.copy})
+ALWAYS = frozenset({np.where, np.select, np.piecewise, np.copy, np.tensordot, np.cov, np.corrcoef})
 """Functions that give arrays, also without axes."""
+
 
 def _reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     return a.reshape(shape, order=order, copy=copy)
@@ -45,6 +47,18 @@ def _ravel(a: Any, order: Any = "C") -> Any:
 
 METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel}
 """Functions that NumPy itself answers by the method, whose arguments say more than an op takes."""
+
+LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
+"""Functions that give a list."""
+
+BOOLS = frozenset({np.allclose, np.array_equal, np.array_equiv})
+"""Functions that give one of Python's truth values."""
+
+NAMED = {
+    getattr(np.linalg, name.lower()): getattr(np.linalg._linalg, f"{name}Result")
+    for name in ("Eig", "Eigh", "QR", "Slogdet", "SVD") if hasattr(np.linalg._linalg, f"{name}Result")
+}  # fmt: skip
+"""Functions that give tuples with names."""
 
 READ_ONLY = frozenset({np.broadcast_to, np.diagonal})
 """Functions that give views which are not to be written."""
@@ -113,6 +127,12 @@ def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) ->
     except (NoRule, ComplexError):
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         return of_numbers(function, args, kwargs, name)
+    if function in BOOLS:
+        return bool(result)
+    if function in LISTS:
+        result = list(result)
+    if function in NAMED and isinstance(result, tuple):
+        result = NAMED[function](*result)
     if function in READ_ONLY:
         return readonly(faces(result))
     if function in KEPT and args:

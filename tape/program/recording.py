@@ -120,6 +120,8 @@ def record_call(
                 with nullcontext() if trace.tensors else opened(function):
                     tree = function(*args, **kwargs)
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
+            if not trace.tensors:
+                leaves = list(map(constant_array, leaves))
             rows = places(leaves)
         finally:
             trace.open = False
@@ -142,6 +144,14 @@ def record_call(
     except BaseException:
         before.put_back()
         raise
+
+
+def constant_array(x: Any) -> Any:
+    """What a function of arrays returned, a constant of the list as a plain array."""
+    if isinstance(x, Tensor) and not isinstance(x, Traced) and x._node is None:
+        value = x.numpy(force=True)
+        return value if value.ndim else value[()]
+    return x
 
 
 def in_order(given: Iterable[Any]) -> bool:
