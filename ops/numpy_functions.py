@@ -124,7 +124,8 @@ def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 
 def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Quantiles by linear interpolation between neighbours in order; nan where an element is nan."""
-    last, kept = _in_last_axis(ready(a), axis)
+    a = ready(a)
+    last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
     ordered = sort(last)[0]
     q = np.asarray(q, dtype=float)
     if not ((q >= 0) & (q <= 1)).all():

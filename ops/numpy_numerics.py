@@ -183,7 +183,7 @@ correlate = composite("correlate", _correlate, numpy=(np.correlate,))
 def _polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients p, that of the highest power first, at x; by Horner's rule."""
     p, x = ready(p), ready(x)
-    z = 0.0 * x
+    z = 0 * x
     for k in range(p.shape[0]):
         z = z * x + getitem(p, index=k)
     return z

@@ -17,7 +17,7 @@ from .selection import trunc, where
 from .shape import broadcast_arrays, cast, movedim, ravel, reshape
 
 
-def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0.0) -> Any:
+def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """At each place the first of the choices whose condition holds, or the default."""
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(
@@ -68,7 +68,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
     z = rest(x, *args, **kw) if callable(rest) else rest
     for condition, f in zip(conditions, funclist):
         z = where(condition, f(x, *args, **kw) if callable(f) else f, z)
-    return z
+    return z if z.dtype == x.dtype else cast(z, dtype=x.dtype)
 
 
 piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
@@ -77,6 +77,8 @@ piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
 def _heaviside(x1: Any, x2: Any) -> Any:
     """The step function: 0 below 0, 1 above, and x2 at 0."""
     x1 = ready(x1)
+    if x1.dtype.kind == "c":
+        raise TypeError("heaviside has no meaning for complex numbers; take the .real part")
     x1 = x1 if x1.dtype.kind == "f" else cast(x1, dtype=np.dtype(np.float64))
     step = where(isnan(x1), x1, cast(gt(x1, 0.0), dtype=x1.dtype))
     return where(eq(x1, 0.0), x2, step)
@@ -93,6 +95,8 @@ divmod = composite(
 def _modf(x: Any) -> tuple[Any, Any]:
     """Fraction and whole part, both with the sign of x."""
     x = ready(x)
+    if x.dtype.kind != "f":
+        x = cast(x, dtype=np.result_type(x.dtype, np.float16))
     finite = where(isinf(x), 0.0, x)
     return finite - trunc(finite), trunc(x)
 

@@ -89,13 +89,13 @@ numpy_mean = composite("numpy_mean", _numpy_mean, numpy=(np.mean,))
 def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Sum over the elements that are not nan."""
     a = ready(a)
-    return sum(choose(isnan(a), 0.0, a), axis=axis, keepdims=keepdims)
+    return sum(choose(isnan(a), 0.0, a) if a.dtype.kind in "fc" else a, axis=axis, keepdims=keepdims)
 
 
 def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Product over the elements that are not nan."""
     a = ready(a)
-    return prod(choose(isnan(a), 1.0, a), axis=axis, keepdims=keepdims)
+    return prod(choose(isnan(a), 1.0, a) if a.dtype.kind in "fc" else a, axis=axis, keepdims=keepdims)
 
 
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -123,6 +123,8 @@ def _nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False
 def _without_nan(reduce: Op, worst: float) -> Callable[..., Any]:
     def extreme(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         a = ready(a)
+        if a.dtype.kind not in "fc":
+            return reduce(a, axis=axis, keepdims=keepdims)
         missing = isnan(a)
         z = reduce(choose(missing, worst, a), axis=axis, keepdims=keepdims)
         nothing = sum(choose(missing, 0.0, np.ones(a.shape)), axis=axis, keepdims=keepdims) < 0.5

@@ -27,8 +27,11 @@ def _center(x: Any, *, axis: Axis = None) -> Any:
 
 
 center = linear(
-    "center", _center, lambda g, axis: center(g, axis=axis),
-    node="SubBackward0", cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
+    "center",
+    _center,
+    lambda g, axis: center(g, axis=axis),
+    node="SubBackward0",
+    cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
     batch=along("axis"),
     doc="""Deviation from the mean over axes; it is its own transpose.
 
@@ -44,6 +47,7 @@ def _freedom(shape: tuple[int, ...], axis: Axis, correction: float) -> float:
 
 def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
     x = np.asarray(x)
+    x = x.astype(np.float64) if x.dtype.kind in "biu" else x  # the differences of small integers wrap around
     axes = normal_axes(axis, x.ndim)
     total = np.sum(np.square(np.abs(_center(x, axis=axis))), axis=axes, keepdims=keepdims)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -68,9 +72,12 @@ def _var_jvp(x: Any, x_dot: Any, axis: Axis, correction: float, keepdims: bool) 
 
 
 var = general(
-    "var", _var, lambda g, x, axis, correction: _var_vjp(g, x, axis, correction),
+    "var",
+    _var,
+    lambda g, x, axis, correction: _var_vjp(g, x, axis, correction),
     jvp=lambda x, x_dot, axis, correction, keepdims: _var_jvp(x, x_dot, axis, correction, keepdims),
-    complex=ADJOINT, cases=cases_of(*VARIANCES),
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
     batch=along("axis"),
     doc="Variance over axes: Σ (x − mean)² / (n − correction).",
 )
@@ -95,9 +102,12 @@ def _std_jvp(x: Any, z: Any, x_dot: Any, axis: Axis, correction: float, keepdims
 
 
 std = general(
-    "std", _std, lambda g, x, z, axis, correction: _std_vjp(g, x, z, axis, correction),
+    "std",
+    _std,
+    lambda g, x, z, axis, correction: _std_vjp(g, x, z, axis, correction),
     jvp=lambda x, z, x_dot, axis, correction, keepdims: _std_jvp(x, z, x_dot, axis, correction, keepdims),
-    complex=ADJOINT, cases=cases_of(*VARIANCES),
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
     batch=along("axis"),
     doc="Standard deviation over axes: √var.  The gradient of constant input is 0.",
 )
@@ -124,9 +134,13 @@ var_mean = general(
         None if g[0] is None else _var_vjp(g[0], x, axis, correction), g[1], x, axis
     ),
     jvp=lambda x, x_dot, axis, correction, keepdims: (
-        _var_jvp(x, x_dot, axis, correction, keepdims), mean(x_dot, axis=axis, keepdims=keepdims)
+        _var_jvp(x, x_dot, axis, correction, keepdims),
+        mean(x_dot, axis=axis, keepdims=keepdims),
     ),
-    outputs=2, complex=ADJOINT, cases=cases_of(*VARIANCES), batch=along("axis"),
+    outputs=2,
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
+    batch=along("axis"),
     doc="Variance and mean over axes, as one operation.",
 )
 
@@ -139,8 +153,12 @@ std_mean = general(
         None if g[0] is None else _std_vjp(g[0], x, z[0], axis, correction), g[1], x, axis
     ),
     jvp=lambda x, z, x_dot, axis, correction, keepdims: (
-        _std_jvp(x, z[0], x_dot, axis, correction, keepdims), mean(x_dot, axis=axis, keepdims=keepdims)
+        _std_jvp(x, z[0], x_dot, axis, correction, keepdims),
+        mean(x_dot, axis=axis, keepdims=keepdims),
     ),
-    outputs=2, complex=ADJOINT, cases=cases_of(*VARIANCES), batch=along("axis"),
+    outputs=2,
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
+    batch=along("axis"),
     doc="Standard deviation and mean over axes, as one operation.",
 )

@@ -31,7 +31,7 @@ def facing(function: F) -> F:
 
 
 def _on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    face = opened("tape.numpy.face")
+    face = opened("tape.numpy.dispatch")
     result = function(*face.bare(args), **face.bare(kwargs))
     return result if face.has_tensor(args) or face.has_tensor(kwargs) else face.faces(result)
 

@@ -243,7 +243,7 @@ def _is_default(function: Any, name: str, value: Any) -> bool:
     signature = _signature(function)
     known = signature is not None and name in signature.parameters
     default = signature.parameters[name].default if known else None  # type: ignore[union-attr]
-    return value is None or value is np._NoValue or value is default
+    return value is np._NoValue or value is default or (value is None and name != "axis")
 
 
 @method

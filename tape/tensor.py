@@ -60,6 +60,7 @@ class Tensor(Operators):
     _was: Any = None
     _worn: Any = None
     _held: Any = None
+    _readonly = False
 
     __hash__ = object.__hash__
 

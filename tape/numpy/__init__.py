@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as _numpy
 
+from . import dispatch, operators, reading, writing
 from .face import Array, Number
-from . import dispatch, methods, operators
 from .namespace import functions
 
 __all__ = [name for name in dir(_numpy) if not name.startswith("_")]

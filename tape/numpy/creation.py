@@ -16,12 +16,13 @@ import ops
 
 from ..dtypes import kind_of
 from ..recorder import wrap
-from ..tensor import Face, Tensor
+from ..tensor import Face
 from ..views import owner
-from .face import Array, Number, array, face, plain, tensor_of
-from .leaving import carries, refusal
-
-NUMERIC = "biufc"
+from .casting import NUMERIC, cast
+from .face import Array, array
+from .layout import copied, outline, resolved
+from .leaving import carries, plain, refusal
+from .unwrapping import holds_face, stacked
 
 FILLED = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter",
@@ -99,40 +100,7 @@ def linspace(
 
 def gathered(x: Any, dtype: Any = None) -> Any:
     """Nested sequences with recorded values in them as one array; anything else as it is."""
-    if not isinstance(x, (list, tuple)) or not holds_face(x):
-        return x
-    if dtype is None:
-        dtype = np.result_type(*_types(x))
-    return array(_stacked(x, np.dtype(dtype)))
-
-
-def holds_face(x: Any) -> bool:
-    """Whether something is a recorded value, or there is one in nested sequences."""
-    if isinstance(x, (list, tuple)):
-        return any(map(holds_face, x))
-    return type(x) is Array or type(x) is Number
-
-
-def _types(x: Any) -> list[np.dtype[Any]]:
-    if isinstance(x, (list, tuple)):
-        return [dtype for part in x for dtype in _types(part)]
-    return [x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype]
-
-
-def _stacked(x: Any, dtype: np.dtype[Any]) -> Tensor:
-    if not isinstance(x, (list, tuple)):
-        part = tensor_of(x)
-        return part if part._spec.dtype == dtype else ops.cast(part, dtype=dtype)
-    if not holds_face(x):
-        return tensor_of(np.array(x, dtype))
-    parts = [_stacked(part, dtype) for part in x]
-    shapes = {part._spec.shape for part in parts}
-    if len(shapes) > 1:
-        raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape: parts of it "
-            f"have the shapes {sorted(shapes)}."
-        )
-    return ops.stack(*parts, axis=0)
+    return array(stacked(x, dtype)) if isinstance(x, (list, tuple)) and holds_face(x) else x
 
 
 @functools.wraps(np.array)
@@ -145,26 +113,29 @@ def array_(
     if not isinstance(found, Face):
         return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
     tensor = found._tensor
+    if dtype is not None and kind_of(dtype) not in NUMERIC and carries(tensor):
+        raise refusal(f"an array of dtype {dtype}")
+    order = resolved(tensor, order)
     if dtype is not None and dtype != tensor._spec.dtype:
-        if kind_of(dtype) not in NUMERIC and carries(tensor):
-            raise refusal(f"an array of dtype {dtype}")
-        tensor = ops.cast(tensor, dtype=dtype)
-    elif copy and found is object:
-        tensor = ops.clone(tensor)
+        tensor = cast(tensor, dtype)
+        if order != "K":
+            tensor = copied(tensor, order)
+    elif (copy and found is object) or (order != "K" and not outline(tensor).flags[f"{order}_CONTIGUOUS"]):
+        tensor = copied(tensor, order)
     missing = ndmin - len(tensor._spec.shape)
     if missing > 0:
         tensor = ops.reshape(tensor, shape=(1,) * missing + tensor._spec.shape)
     return found if tensor is found._tensor and type(found) is Array else array(tensor)
 
 
-def _converter(original: Callable[..., Any], ndmin: int = 0) -> Callable[..., Any]:
+def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") -> Callable[..., Any]:
     """`np.asarray` and its kin: the array itself where it is one of that dtype."""
 
     @functools.wraps(original)
     def convert(a: Any, dtype: Any = None, order: Any = None, **named: Any) -> Any:
         if not holds_face(a):
             return recordable(original(a, dtype, **({} if order is None else {"order": order}), **named), (a,))
-        return array_(a, dtype, copy=None, ndmin=ndmin)
+        return array_(a, dtype, copy=named.get("copy"), order=order or kept, ndmin=ndmin)
 
     return convert
 
@@ -182,15 +153,11 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     return array_(a, order=order, subok=subok)
 
 
-def clone(tensor: Tensor) -> Any:
-    """A copy of a recorded array, as `np.copy` gives it."""
-    return face(ops.clone(tensor))
-
-
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     **{name: made(getattr(np, name)) for name in (*FILLED, *DERIVED) if hasattr(np, name)},
     "array": array_, "asarray": _converter(np.asarray), "asanyarray": _converter(np.asanyarray),
-    "ascontiguousarray": _converter(np.ascontiguousarray, 1), "asfortranarray": _converter(np.asfortranarray),
+    "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
+    "asfortranarray": _converter(np.asfortranarray, 1, "F"),
     "asarray_chkfinite": asarray_chkfinite, "copy": copy, "full": full, "linspace": linspace,
 }  # fmt: skip
 """NumPy's constructors by name, with results that can be recorded."""

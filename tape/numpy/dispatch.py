@@ -1,8 +1,8 @@
 """NumPy's functions on arrays: they are those that tensors have, and results are arrays again.
 
 ``np.sin(x)`` comes in through `__array_ufunc__`, ``np.sum(x, axis=0)`` through `__array_function__`.  What changes its
-first argument goes to `writing`, what calls a function of the user's to `vectorised`.  A function that gives integers or
-truth values has no derivative, so it gets the numbers; any other without a rule is refused.
+first argument goes to `writing`, what calls a function of the user's to `vectorised`.  A function that gives integers
+or truth values has no derivative, so it gets the numbers; any other without a rule is refused.
 """
 
 from __future__ import annotations
@@ -12,21 +12,56 @@ from typing import Any
 
 import numpy as np
 
-from ..tree import leaves_of
+from ..errors import ComplexError
 from ..level import Layer, live
 from ..numpy_bridge import NoRule
 from ..tensor import Face, Tensor
-from ..views import materialise
-from .face import Array, Number, array, bare, faces, face, has_tensor, tensor_of
-from .leaving import refusal
+from ..tree import leaves_of
+from .attributes import readonly
+from .explaining import explained, numbers_in
+from .face import Array, array, face, faces
+from .layout import settled
+from .leaving import carries, refusal
+from .unwrapping import bare, has_tensor, tensor_of
 from .vectorised import CALLING
-from .writing import CHANGES, at, store
+from .writing import CHANGES, at, change, store
 
-VIEWS = frozenset({
-    np.reshape, np.transpose, np.squeeze, np.swapaxes, np.moveaxis, np.broadcast_to, np.copy, np.zeros_like,
-    np.ones_like, np.empty_like, np.full_like, np.real, np.imag, np.expand_dims, np.permute_dims, np.flip,
+KEPT = frozenset({
+    np.reshape, np.transpose, np.squeeze, np.swapaxes, np.moveaxis, np.broadcast_to, np.zeros_like, np.ones_like,
+    np.empty_like, np.full_like, np.real, np.imag, np.expand_dims, np.permute_dims, np.roll, np.pad, np.isin, np.i0,
+    np.trim_zeros, np.astype, np.broadcast_arrays,
 })  # fmt: skip
-"""Functions whose results without axes are arrays, not numbers."""
+"""Functions whose results without axes are arrays if their argument is one, and that may be views of it."""
+
+ALWAYS = frozenset({np.where, np.select, np.piecewise, np.copy, np.tensordot, np.cov, np.corrcoef})
+"""Functions that give arrays, also without axes."""
+
+
+def _reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    return a.reshape(shape, order=order, copy=copy)
+
+
+def _ravel(a: Any, order: Any = "C") -> Any:
+    return a.ravel(order)
+
+
+METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel}
+"""Functions that NumPy itself answers by the method, whose arguments say more than an op takes."""
+
+LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
+"""Functions that give a list."""
+
+BOOLS = frozenset({np.allclose, np.array_equal, np.array_equiv})
+"""Functions that give one of Python's truth values."""
+
+NAMED = {
+    getattr(np.linalg, name.lower()): getattr(np.linalg._linalg, f"{name}Result")
+    for name in ("Eig", "Eigh", "QR", "Slogdet", "SVD") if hasattr(np.linalg._linalg, f"{name}Result")
+}  # fmt: skip
+"""Functions that give tuples with names."""
+
+READ_ONLY = frozenset({np.broadcast_to, np.diagonal})
+"""Functions that give views which are not to be written."""
 
 
 def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, where: Any = True,
@@ -36,14 +71,23 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
     if how == "at":
         return at(ufunc, *inputs)
+    if how == "accumulate" and not np.ndim(inputs[0]):
+        raise TypeError("cannot accumulate on a scalar")
     if how == "reduce" and where is not True:
         options["where"] = where
-    result = explained(lambda: _result(ufunc, how, inputs, options), getattr(ufunc, how), inputs, options)
-    if out is not None and any(x is not None for x in np.atleast_1d(out)) if not isinstance(out, tuple) else out:
-        return store(out, result, ufunc.__name__, where if how == "__call__" else True)
-    if where is not True and how == "__call__":
-        raise refusal(f"np.{ufunc.__name__} with where= and without out=, whose other elements are left as they were,")
-    return result
+    if where is not True and how == "__call__" and out is None:
+        raise TypeError(
+            f"np.{ufunc.__name__} with where= and without out= leaves elements at random; say which, with out= or "
+            "np.where"
+        )
+    try:
+        result = _result(ufunc, how, inputs, options)
+    except Exception as error:
+        return explained(error, getattr(ufunc, how), inputs, options)
+    if out is None:
+        return result
+    call = how == "__call__"
+    return store(out, result, ufunc.__name__, where if call else True, call and ufunc.signature is None)
 
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -51,21 +95,27 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     target = next(x for x in xs if isinstance(x, Tensor))
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
-    except NoRule:
-        return of_numbers(getattr(ufunc, how), inputs, options)
+    except (NoRule, ComplexError):
+        name = ufunc.__name__ if how == "__call__" else f"{ufunc.__name__}.{how}"
+        return of_numbers(getattr(ufunc, how), inputs, options, f"np.{name}")
 
 
 def array_function(self: Face, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
     if function in CHANGES:
-        return CHANGES[function](*args, **kwargs)
+        return change(function, args, kwargs)
+    if function in METHODS and isinstance(args[0] if args else kwargs.get("a"), Face):
+        return METHODS[function](*args, **kwargs)
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):
         return function(*bare(args), **bare(kwargs))
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
-    result = explained(lambda: _answer(function, types, args, kwargs), function, args, kwargs)
+    try:
+        result = _answer(function, types, args, kwargs)
+    except Exception as error:
+        return explained(error, function, args, kwargs)
     return result if out is None else store(out, result, function.__name__)
 
 
@@ -74,27 +124,41 @@ def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) ->
     target = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
-    except NoRule:
-        return of_numbers(function, args, kwargs)
-    return faces(result, array if function in VIEWS and type(args[0]) is Array else face)
+    except (NoRule, ComplexError):
+        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+        return of_numbers(function, args, kwargs, name)
+    if function in BOOLS:
+        return bool(result)
+    if function in LISTS:
+        result = list(result)
+    if function in NAMED and isinstance(result, tuple):
+        result = NAMED[function](*result)
+    if function in READ_ONLY:
+        return readonly(faces(result))
+    if function in KEPT and args:
+        return faces(result, array if type(args[0]) is Array else _of_number)
+    return faces(result, array if function in ALWAYS else face)
 
 
-def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _of_number(tensor: Tensor) -> Any:
+    """What is made of a number, with memory of its own."""
+    return face(settled(tensor) if tensor._spec.shape else tensor)
+
+
+def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
     """What a function without a rule gives of the bare numbers, if it gives integers, truth values or nothing.
 
     Raises:
         TypeError: if what it gives could have a derivative, and an argument carries a gradient.
     """
-    from .leaving import carries
-
     tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
     lost = [t for t in tensors if carries(t)]
     if any(isinstance(live(t), Layer) for t in lost):
-        raise refusal(f"{getattr(function, '__name__', function)}, which has no rule,")
+        raise refusal(f"{name}, which has no rule,")
     copies = {id(t): np.array(t.detach().numpy(force=True)) for t in tensors}
-    result = function(*_numbers(tuple(args), copies), **_numbers(kwargs, copies))
+    result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
-        raise refusal(f"{getattr(function, '__name__', function)}, which has no rule,")
+        raise refusal(f"{name}, which has no rule,")
     return faces(_wrapped(result))
 
 
@@ -105,50 +169,6 @@ def _wrapped(result: Any) -> Any:
         made = [_wrapped(part) for part in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     return result
-
-
-def _numbers(x: Any, values: dict[int, Any]) -> Any:
-    if isinstance(x, Face):
-        return values[id(x._tensor)]
-    if isinstance(x, (tuple, list)):
-        return type(x)([_numbers(part, values) for part in x])
-    return {name: _numbers(part, values) for name, part in x.items()} if type(x) is dict else x
-
-
-def explained(compute: Callable[[], Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What `compute` gives; what NumPy itself raises of such arguments, if it raises."""
-    try:
-        return compute()
-    except Exception as error:
-        theirs = numpys_error(function, args, kwargs)
-        if theirs is None or type(theirs) is type(error):
-            raise
-        raise theirs from error
-
-
-def numpys_error(function: Callable[..., Any], args: Any, kwargs: Any) -> Exception | None:
-    """What NumPy raises of plain arrays in the place of recorded ones."""
-    try:
-        tensors = [x._tensor for x in leaves_of([list(args), dict(kwargs)]) if isinstance(x, Face)]
-        values = {id(t): _seen(t) for t in tensors}
-        given, named = _numbers(tuple(args), values), _numbers(dict(kwargs), values)
-    except Exception:
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            function(*given, **named)
-    except Exception as error:
-        return error
-    return None
-
-
-def _seen(tensor: Tensor) -> Any:
-    """The numbers of a tensor for the library's own eyes; those of one with lanes are ones."""
-    tensor = live(tensor)
-    if isinstance(tensor, Layer):
-        return np.ones(tensor._spec.shape, tensor._spec.dtype)
-    value = tensor.value if hasattr(tensor, "value") else materialise(tensor)
-    return np.array(value)[()]
 
 
 def called(function: Callable[..., Any], args: Any, face: Callable[[Any], Any]) -> Any:
@@ -167,4 +187,3 @@ Face.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
 Face.__array_function__ = array_function  # type: ignore[attr-defined]
 Face.__bind__ = staticmethod(bind)  # type: ignore[attr-defined]
 Face.__bind__.is_face = True  # type: ignore[attr-defined]
-_ = Number

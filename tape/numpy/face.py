@@ -13,19 +13,45 @@ without axes that nobody can write into.  C code asks for the type itself and is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..recorder import wrap
 from ..tensor import Face, Tensor
 from ..tree import transform
-from .leaving import value_of
+from .attributes import Attributes
+from .changes import Changes
+from .conversions import Conversions
+from .reductions import Reductions
+from .shapes import Shapes
 
 new = object.__new__
 
 
-class Array(Face):
+class Recorded(Attributes, Shapes, Conversions, Reductions):
+    """What arrays and numbers have in common.
+
+    The rooms that know both give them what is asked by Python and NumPy: `reading` and `writing` the indexing,
+    `operators` the operators, `dispatch` the answers to NumPy's functions.
+    """
+
+    __slots__ = ()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:
+        __getitem__: Any
+
+    @staticmethod
+    def _array(tensor: Tensor) -> Any:
+        return array(tensor)
+
+    @staticmethod
+    def _face(tensor: Tensor) -> Any:
+        return face(tensor)
+
+
+class Array(Changes, Recorded):
     """What a function of arrays gets in the place of an array while it is differentiated or recorded.
 
     It has the attributes, methods and operators of `numpy.ndarray`, and NumPy's functions take it.  Functions get one
@@ -46,8 +72,12 @@ class Array(Face):
     def __class__(self) -> Any:  # type: ignore[override]
         return np.ndarray
 
+    @property
+    def _is_array(self) -> bool:
+        return True
 
-class Number(Face):
+
+class Number(Recorded):
     """An array without axes that cannot be written into, as NumPy's scalars are: ``x[0]``, ``x.sum()``."""
 
     __slots__ = ()
@@ -55,6 +85,13 @@ class Number(Face):
     @property
     def __class__(self) -> Any:  # type: ignore[override]
         return self._tensor._spec.dtype.type
+
+    @property
+    def _is_array(self) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return hash(self._tensor.item())
 
 
 def face(tensor: Tensor) -> Any:
@@ -81,50 +118,6 @@ def faces(result: Any, face: Callable[[Tensor], Any] = face) -> Any:
         made = [faces(part, face) for part in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     return result
-
-
-def bare(x: Any) -> Any:
-    """An argument with its faces as tensors, in tuples, lists, dicts and slices too."""
-    kind = type(x)
-    if kind is Array or kind is Number:
-        return x._tensor
-    if kind is tuple or kind is list:
-        return kind([bare(part) for part in x])
-    if kind is dict:
-        return {name: bare(part) for name, part in x.items()}
-    if kind is slice:
-        return slice(bare(x.start), bare(x.stop), bare(x.step))
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*[bare(part) for part in x])
-    return x
-
-
-def has_tensor(x: Any) -> bool:
-    """Whether there is a tensor among the arguments, beside the faces: a mixture counts as tensors."""
-    if isinstance(x, (tuple, list)):
-        return any(map(has_tensor, x))
-    if type(x) is dict:
-        return any(map(has_tensor, x.values()))
-    return isinstance(x, Tensor)
-
-
-def tensor_of(x: Any) -> Tensor:
-    """The tensor of anything that NumPy would make an array of: it shares memory where it can."""
-    if isinstance(x, Face):
-        return x._tensor
-    if isinstance(x, Tensor):
-        return x
-    return wrap(np.asarray(x))
-
-
-def plain(x: Any, what: str = "reading its numbers") -> Any:
-    """Something with its faces as plain arrays and numbers, which must not carry a gradient."""
-    if isinstance(x, Face):
-        return value_of(x, what)
-    if isinstance(x, (tuple, list)):
-        made = [plain(part, what) for part in x]
-        return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
-    return {k: plain(v, what) for k, v in x.items()} if type(x) is dict else x
 
 
 def stop_gradient(x: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .face import plain
+from .leaving import plain
+from .unwrapping import tensor_of
 
 
 class Flat:
@@ -38,33 +40,59 @@ class Flat:
     @property
     def coords(self) -> tuple[int, ...]:
         """Its place along each axis."""
-        return tuple(map(int, np.unravel_index(self._next, self.base.shape)))
+        lengths = np.cumprod([1, *self.base.shape[:0:-1]])[::-1]
+        return tuple([int(self._next // max(1, n) % max(1, k)) for n, k in zip(lengths, self.base.shape)])
 
     def copy(self) -> Any:
         """A copy of the elements in a row."""
         return self.base.flatten()
 
     def _places(self, index: Any) -> Any:
-        return np.unravel_index(np.arange(self.base.size)[plain(index)], self.base.shape)
+        return np.unravel_index(np.arange(self.base.size)[plain(index)], self.base.shape or (1,))
+
+    def _whole(self) -> Any:
+        """The array itself; one without axes as one of a single element on the same memory."""
+        return self.base if self.base.ndim else self.base.reshape(1)
 
     def __getitem__(self, index: Any) -> Any:
-        if not self.base.ndim:
-            return self.base.reshape(1)[index]
-        found = self.base[self._places(index)]
-        return found
+        return self._whole()[self._places(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        """Write; values begin anew where they run out.
+
+        Raises:
+            ValueError: if there are no values.
+        """
         places = self._places(index)
-        shape = np.shape(places[0]) if places else ()
-        if shape and np.ndim(value) and np.size(value) != np.prod(shape):
-            n = int(np.prod(shape))
-            value = np.ravel(value)[np.arange(n) % max(1, np.size(value))]
-        self.base[places] = np.reshape(value, shape) if np.ndim(value) and np.shape(value) != shape else value
+        shape = np.shape(places[0])
+        if isinstance(value, (list, tuple)):
+            value = self.base._array(tensor_of(value))
+        if np.ndim(value):
+            n = math.prod(shape)
+            if n and not np.size(value):
+                raise ValueError("Error setting single item of array." if not shape else "no values to write")
+            value = np.reshape(np.ravel(value)[np.arange(n) % max(1, np.size(value))], shape)
+        self._whole()[places] = value
+
+    def __lt__(self, other: Any) -> Any:
+        return self.copy() < other
+
+    def __le__(self, other: Any) -> Any:
+        return self.copy() <= other
+
+    def __gt__(self, other: Any) -> Any:
+        return self.copy() > other
+
+    def __ge__(self, other: Any) -> Any:
+        return self.copy() >= other
+
+    def __eq__(self, other: Any) -> Any:
+        return self.copy() == other
+
+    def __ne__(self, other: Any) -> Any:
+        return self.copy() != other
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.base.ravel(), dtype=dtype)
-
-
-def set_flat(array: Any, value: Any) -> None:
-    """``x.flat = value``: repeated where it is too short."""
-    Flat(array)[...] = value

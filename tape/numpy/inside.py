@@ -1,7 +1,7 @@
 """The rule: arrays in, arrays inside, arrays out; tensors in, tensors inside, tensors out.
 
-A transformation works on tensors.  Given arrays, it gets tensors of them and a function that hands arrays to the user's;
-what it gives becomes arrays again: plain ones, but for those that an outer recording still needs.
+A transformation works on tensors.  Given arrays, it gets tensors of them and a function that hands arrays to the
+user's; what it gives becomes arrays again: plain ones, but for those that an outer recording still needs.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 import ops
 
 from ..dtypes import kind_of
-from ..tree import leaves_of, transform
 from ..level import live
 from ..recorder import masked_error, wrap
 from ..tensor import Face, Narrow, Tensor
+from ..tree import leaves_of, transform
 from ..views import materialise
-from .creation import NUMERIC
+from .casting import NUMERIC
 from .doors import opened
-from .leaving import told
 from .face import array, face
+from .leaving import told
 
 F = TypeVar("F", bound=Callable[..., Any])
 

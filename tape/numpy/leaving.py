@@ -57,10 +57,10 @@ def number_of(x: Face, convert: type) -> Any:
             ``float(x)`` or a text that is put together, but C code, such as that of ``plain_array[i] = x``.
     """
     tensor = x._tensor
-    if tensor._spec.size != 1:
-        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    if tensor._spec.shape:
+        convert(np.ones(tensor._spec.shape, tensor._spec.dtype))  # what NumPy of this version raises or warns of
     if convert is not int and carries(tensor):
-        frame, depth = _user_frame()
+        frame, depth = user_frame()
         how = asks(frame.f_code, frame.f_lasti)
         if isinstance(live(tensor), Layer) or how not in (convert.__name__, TEXT):
             raise refusal(f"{convert.__name__}()")
@@ -103,6 +103,16 @@ def is_compared(code: CodeType, lasti: int) -> bool:
     return False
 
 
+def plain(x: Any, what: str = "reading its numbers") -> Any:
+    """Something with its faces as plain arrays and numbers, which must not carry a gradient."""
+    if isinstance(x, Face):
+        return value_of(x, what)
+    if isinstance(x, (tuple, list)):
+        made = [plain(part, what) for part in x]
+        return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
+    return {k: plain(v, what) for k, v in x.items()} if type(x) is dict else x
+
+
 class Left(TypeError):
     """A recorded value was about to become a plain array or number, and its gradient to be lost."""
 
@@ -141,7 +151,8 @@ def _asked() -> tuple[Location, str | None]:
     return locate(frame.f_code, frame.f_lasti), name
 
 
-def _user_frame() -> tuple[FrameType, int]:
+def user_frame() -> tuple[FrameType, int]:
+    """The nearest frame outside of this library, and how many levels above whoever asks it is, counted from one."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and in_library(frame.f_code.co_filename):
         frame, depth = frame.f_back, depth + 1

@@ -1,6 +1,6 @@
 """`math` and `cmath` on recorded numbers, by the NumPy functions of the same meaning.
 
-Python's raise where NumPy's give nan: what they raise is raised here too, and a recorded list verifies that they do not.
+Python's raise where NumPy's give nan: what they raise is raised here too; a recorded list verifies that they do not.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import numpy as np
 
 import ops
 
-from .creation import gathered, holds_face
-from .face import Number, face, faces, bare
+from ..tensor import Face
+from .creation import gathered
+from .face import Number, face, faces
+from .unwrapping import bare, holds_face
 
 OTHERWISE = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
@@ -41,8 +43,9 @@ def _checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Calla
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any(map(holds_face, args)):
             return original(*args, **kwargs)
-        if any(np.size(x) != 1 for x in args if holds_face(x)):
-            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        for x in args:
+            if np.ndim(x):
+                float(np.ones(np.shape(x)))  # what NumPy of this version raises or warns of
         with np.errstate(all="ignore"):
             z = compute(*[np.reshape(x, ()) if np.ndim(x) else x for x in args], **kwargs)
         if not np.isfinite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
@@ -74,7 +77,9 @@ def _whole(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def call(x: Any) -> Any:
-        return original(_settled(x)) if holds_face(x) else original(x)
+        if not isinstance(x, Face):
+            return original(x)
+        return original(np.ones(x.shape)) if np.ndim(x) else original(_settled(x))
 
     return call
 
@@ -113,7 +118,16 @@ def _close(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-COMPLEX = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log10", "sin", "sinh", "sqrt", "tan", "tanh")  # fmt: skip
+COMPLEX = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log10", "sin", "sinh", "sqrt", "tan",
+    "tanh",
+)  # fmt: skip
+
+
+def _of_complex(name: str) -> Callable[..., Any]:
+    compute = getattr(np, OTHERWISE.get(name) or name)
+    return _checked(getattr(cmath, name), lambda x: compute(x + 0j))
+
 
 FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     **{(math, name): _from_numpy(math, name) for name in ELEMENTARY if hasattr(math, name)},
@@ -126,8 +140,7 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     (math, "fsum"): _summed(math.fsum, lambda xs: np.sum(xs)),
     (math, "prod"): _summed(math.prod, lambda xs, *, start=1: np.prod(xs) * start),
     (math, "dist"): _summed(math.dist, lambda p, q: np.linalg.norm(np.asarray(p) - q)),
-    **{(cmath, name): _checked(getattr(cmath, name), (lambda f: lambda x: f(x + 0j))(getattr(np, OTHERWISE.get(name) or name)))
-       for name in COMPLEX},
+    **{(cmath, name): _of_complex(name) for name in COMPLEX},
     (cmath, "log"): _checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
     (cmath, "phase"): _checked(cmath.phase, np.angle),
     (cmath, "polar"): _summed(cmath.polar, lambda z: (abs(z), np.angle(z))),

@@ -1,4 +1,4 @@
-"""NumPy's functions as a function of arrays meets them: results can be recorded, and lists of recorded values are taken.
+"""NumPy's functions as a function of arrays meets them: results are recorded, and lists of recorded values are taken.
 
 The functions themselves are NumPy's, which ask an `Array` for its answer; there is no table of them here.
 """
@@ -30,8 +30,8 @@ def functions(room: str) -> dict[str, Callable[..., Any]]:
     module = getattr(np, room) if room else np
     found = {
         name: taking_lists(value)
-        for name in dir(module)
-        if not name.startswith("_") and type(value := getattr(module, name)) is Dispatched and name not in SEQUENCES
+        for name, value in list(vars(module).items())  # not dir(), which names modules that would be imported now
+        if not name.startswith("_") and type(value) is Dispatched and name not in SEQUENCES
     }
     return {**found, **CONSTRUCTORS} if not room else found
 

@@ -15,11 +15,14 @@ from ops.operators import COMPARISONS, install
 
 from ..operators import binary, reflected, unary
 from ..tensor import Face, Tensor
-from .face import Array, Number, face
+from .creation import recordable
+from .face import Array, Number, Recorded
 from .writing import augmented
 
 new = object.__new__
 FLOATS = frozenset({float, int})
+ORDERED = frozenset({"lt", "le", "gt", "ge"})
+"""Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
 
 
 def _unary(op: Op) -> Callable[..., Any]:
@@ -28,7 +31,7 @@ def _unary(op: Op) -> Callable[..., Any]:
     def apply(self: Face) -> Any:
         x = self._tensor
         z = short(x) if type(x) is Tensor else op(x)
-        made = new(type(self))
+        made = new(Array if z._spec.shape else Number)
         made._tensor = z
         return made
 
@@ -49,6 +52,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             y = other
         else:
             return general(self, other)
+        if op.symbol in ORDERED and (x._spec.complex or (isinstance(y, Tensor) and y._spec.complex)):
+            return general(self, other)
         if type(x) is Tensor and short is not None and (type(y) is Tensor or kind in FLOATS):
             z = short(x, y)
         else:
@@ -60,13 +65,28 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
     def general(self: Face, other: Any) -> Any:
         if isinstance(other, Tensor):
             return op(other, self._tensor) if is_reflected else op(self._tensor, other)
+        if isinstance(other, (str, bytes)):
+            return of_text(self, other)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
         if not isinstance(other, (np.ndarray, np.generic)) and is_stranger(other):
             return NotImplemented
         return ufunc(other, self) if is_reflected else ufunc(self, other)
 
+    def of_text(self: Face, other: Any) -> Any:
+        numbers = np.ones(self._tensor._spec.shape, self._tensor._spec.dtype)
+        result = getattr(numbers if type(self) is Array else numbers[()], f"__{name}__")(other)
+        return result if result is NotImplemented else recordable(result)
+
     return apply
+
+
+def _divmod(self: Any, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> Any:
+    return other // self, other % self
 
 
 def is_stranger(other: Any) -> bool:
@@ -81,9 +101,10 @@ def ufunc_of(op: Op) -> Any:
     return op.forward if isinstance(op.forward, np.ufunc) else next(f for f in op.numpy if isinstance(f, np.ufunc))
 
 
-install(Face, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
+install(Recorded, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
                       lambda op: _binary(op, is_reflected=True)))  # fmt: skip
 install(Array, {
     f"__i{op.symbol}__": augmented(ufunc_of(op))
     for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
 })  # fmt: skip
+Recorded.__divmod__, Recorded.__rdivmod__ = _divmod, _rdivmod  # type: ignore[attr-defined]

@@ -1,52 +1,58 @@
-"""``x[index]`` of arrays: views where NumPy gives views, numbers that no longer change where it gives scalars."""
+"""Reading elements and parts of arrays: views where NumPy gives views, numbers that stay where it gives scalars.
+
+Also what Python asks of a sequence, and of a number that NumPy's scalars answer.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-import ops
-
-from ..level import Layer
 from ..tensor import Face, Tensor
-from ..views import leave
-from .creation import gathered, holds_face
-from .face import Array, Number, bare
+from .base import numpy
+from .face import Array, Number, Recorded
+from .layout import settled
+from .leaving import number_of
+from .unwrapping import bare, holds_face, stacked
 
 new = object.__new__
+ANYWHERE = (tuple, type(Ellipsis), type(None), bool, np.bool_, np.ndarray, Tensor)
+"""The kinds of indices that an array without axes takes."""
 
 
 def read(x: Face, index: Any) -> Any:
-    """What an array gives for an index."""
+    """``x[index]``."""
     tensor = x._tensor
     if type(index) is not int:
-        index = bare(_gathered(index))
-        if type(index) is np.int64:
-            index = int(index)
-    if not tensor._spec.shape and type(index) is not tuple and index is not Ellipsis and index is not None:
-        if not isinstance(index, (bool, np.bool_, np.ndarray, Tensor)):
-            raise IndexError("too many indices for array: array is 0-dimensional, but 1 were indexed")
-    z = tensor[index]
-    if z._spec.shape:
+        index = plain_index(index)
+    if not tensor._spec.shape and not isinstance(index, ANYWHERE):
+        if type(x) is Number:
+            raise IndexError("invalid index to scalar variable.")
+        np.empty(())[index]  # NumPy's own error
+    z: Tensor = tensor[index]  # type: ignore[index]
+    made: Any
+    if z._spec.shape or has_ellipsis(index):
         made = new(Array)
-        made._tensor = z
-        return made
-    if has_ellipsis(index):
-        made = new(Array)
-        made._tensor = z
+        made._tensor = z if type(x) is Array else settled(z)
+        if tensor._readonly:
+            z._readonly = True
         return made
     made = new(Number)
-    made._tensor = settled(z, tensor)
+    made._tensor = settled(z)
     return made
 
 
-def _gathered(index: Any) -> Any:
-    if isinstance(index, list) and holds_face(index):
-        return gathered(index)
-    if type(index) is tuple and any(type(part) is list for part in index):
-        return tuple([gathered(part) if type(part) is list else part for part in index])
-    return index
+def plain_index(index: Any) -> Any:
+    """An index with tensors in the place of faces, lists of which are arrays."""
+    if type(index) is tuple:
+        return tuple([plain_index(part) for part in index])
+    if type(index) is list:
+        return stacked(index) if holds_face(index) else np.asarray(index, dtype=None if index else np.intp)
+    index = bare(index)
+    return int(index) if type(index) is np.int64 else index
 
 
 def has_ellipsis(index: Any) -> bool:
@@ -54,10 +60,58 @@ def has_ellipsis(index: Any) -> bool:
     return index is Ellipsis or (type(index) is tuple and any(part is Ellipsis for part in index))
 
 
-def settled(z: Tensor, base: Tensor) -> Tensor:
-    """An element as a value of its own, which stays what it is when the array is written."""
-    if type(z) is Tensor:
-        return leave(z)
-    if isinstance(z, Layer):
-        return ops.clone(z)
-    return z._at(z._row) if hasattr(z, "_at") else z
+def _length(self: Recorded) -> int:
+    if not self.ndim:
+        if self._is_array:
+            raise TypeError("len() of unsized object")
+        raise TypeError(f"object of type 'numpy.{self.dtype.type.__name__}' has no len()")
+    return self.shape[0]
+
+
+def _elements(self: Recorded) -> Iterator[Any]:
+    if not self.ndim:
+        if self._is_array:
+            raise TypeError("iteration over a 0-d array")
+        raise TypeError(f"'numpy.{self.dtype.type.__name__}' object is not iterable")
+    return iter([read(self, k) for k in range(self.shape[0])])
+
+
+def _contains(self: Recorded, element: Any) -> bool:
+    if not self._is_array:
+        raise TypeError(f"argument of type 'numpy.{self.dtype.type.__name__}' is not iterable")
+    return bool(numpy.any(self == element))
+
+
+def _rounded(self: Number, ndigits: int | None = None) -> Any:
+    if ndigits is None and self.dtype.kind == "f":
+        return number_of(numpy.round(self), int)
+    if ndigits is None and self.dtype.kind in "bc":
+        return np.ones((), self.dtype)[()].__round__()  # NumPy's own error, or its result
+    return self if ndigits is None else numpy.round(self, ndigits)
+
+
+def _not_rounded(self: Array, ndigits: int | None = None) -> Any:
+    raise TypeError("type numpy.ndarray doesn't define __round__ method")
+
+
+def _refusing(convert: Any) -> Any:
+    """`math.floor` and the like of a number: Python's integer, through which no gradient flows."""
+
+    def apply(self: Number) -> Any:
+        if self.dtype.kind == "c":
+            return convert(1j)  # Python's own error
+        return convert(self._tensor.detach().item() if type(self._tensor) is Tensor else self._tensor.item())
+
+    return apply
+
+
+for _name, _method in {
+    "__getitem__": read, "__len__": _length, "__iter__": _elements, "__contains__": _contains,
+}.items():  # fmt: skip
+    setattr(Recorded, _name, _method)
+for _name, _method in {
+    "__round__": _rounded, "__floor__": _refusing(math.floor), "__ceil__": _refusing(math.ceil),
+    "__trunc__": _refusing(math.trunc),
+}.items():  # fmt: skip
+    setattr(Number, _name, _method)
+setattr(Array, "__round__", _not_rounded)  # noqa: B010

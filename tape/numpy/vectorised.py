@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .creation import gathered, holds_face
+from .creation import gathered
 from .leaving import refusal
+from .unwrapping import holds_face
 
 _vectorize = np.vectorize.__call__
 
@@ -27,12 +28,14 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
     shape = arrays[0].shape
     results = []
     for place in np.ndindex(shape):
-        given, named_given = list(args), dict(kwargs)
-        for k, x in zip([*varying, *named], arrays):
-            (given if isinstance(k, int) else named_given)[k] = x[place]  # type: ignore[call-overload]
-        results.append(self.pyfunc(*given, **named_given))
+        here: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        here.update((k, x[place]) for k, x in zip([*varying, *named], arrays))
+        results.append(self.pyfunc(*[here.pop(k) for k in range(len(args))], **here))
     if not results:
-        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        if not self.otypes:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        empty = [np.zeros(shape, kind) for kind in self.otypes]
+        return empty[0] if len(empty) == 1 else tuple(empty)
     if isinstance(results[0], tuple):
         return tuple([_shaped([r[k] for r in results], shape, self.otypes, k) for k in range(len(results[0]))])
     return _shaped(results, shape, self.otypes, 0)
@@ -65,8 +68,8 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """`np.apply_over_axes`."""
     value = a
-    for axis in np.atleast_1d(axes).tolist():
-        axis %= a.ndim
+    for k in np.atleast_1d(axes).tolist():
+        axis = np.lib.array_utils.normalize_axis_index(k, a.ndim)
         found = func(value, axis)
         value = found if found.ndim == value.ndim else np.expand_dims(found, axis)
     return value

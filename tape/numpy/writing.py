@@ -6,7 +6,6 @@ assigned to the array's dtype, whatever that loses; what is computed in place it
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,47 +19,38 @@ from ..level import live
 from ..tensor import Face, Tensor
 from ..version import renew
 from ..views import is_related
-from .creation import gathered
-from .face import Array, Number, bare, face, plain, tensor_of
-from .leaving import refusal
+from .casting import cast, source_of
+from .explaining import explained, rehearsed
+from .face import Array, Number, array
+from .leaving import plain, refusal
+from .reading import plain_index
+from .unwrapping import bare, holds_face, tensor_of
 
 
 def assign(y: Array, index: Any, value: Any) -> None:
-    """``y[index] = value``."""
-    index = bare(index)
-    value = cast(source_of(value), y._tensor._spec.dtype)
-    hold(y, value)
+    """``y[index] = value``.
+
+    Raises:
+        ValueError: if the value does not fit, or the array is not to be written.
+    """
     target = y._tensor
-    for part in components(target):
-        if type(part) is Tensor:
-            renew(part)
-    if type(value) is not Tensor or value._spec.shape or index is not Ellipsis:
-        target[index] = value
-    else:
-        target.copy_(value)
-
-
-def source_of(value: Any) -> Any:
-    """What is written, as a tensor or a plain array."""
-    if isinstance(value, Face):
-        return value._tensor
-    if isinstance(value, Tensor):
-        return value
-    return bare(gathered(value)) if isinstance(value, (list, tuple)) else np.asarray(value)
-
-
-def cast(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A value as numbers of a dtype, as NumPy casts what is assigned."""
-    if value.dtype == dtype:
-        return value
-    if not isinstance(value, Tensor):
-        return value.astype(dtype)
-    if value.dtype.kind == "c" and dtype.kind != "c":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4
-        )
-        value = ops.real(value)
-    return ops.cast(value, dtype=dtype)
+    if target._readonly:
+        raise ValueError("assignment destination is read-only")
+    given, dtype = index, target._spec.dtype
+    try:
+        index = plain_index(index)
+        source = cast(source_of(value, dtype), dtype)
+        hold(y, source)
+        target = y._tensor
+        for part in components(target):
+            if type(part) is Tensor:
+                renew(part)
+        if type(source) is not Tensor or source._spec.shape or index is not Ellipsis:
+            target[index] = source
+        else:
+            target.copy_(source)
+    except Exception as error:
+        explained(error, np.ndarray.__setitem__, (y, given, value), {})
 
 
 def hold(y: Array, value: Any) -> None:
@@ -76,31 +66,41 @@ def hold(y: Array, value: Any) -> None:
             y._tensor = level.layer(ops.clone(level.full(live(y._tensor))))
 
 
-def store(out: Any, result: Any, name: str, where: Any = True) -> Any:
-    """Put a result into ``out=``, cast within its kind.
+def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False) -> Any:
+    """Put a result into ``out=``, cast within its kind; `broadcast` to it, if it may be.
 
     Raises:
         TypeError: if it does not fit its dtype, or `out` is a plain array and the result carries a gradient.
+        ValueError: if it does not fit its shape.
     """
     if isinstance(out, tuple):
-        out = out[0]
+        results = result if isinstance(result, tuple) else (result,)
+        kept = [r if o is None else store(o, r, name, where, broadcast) for o, r in zip(out, results, strict=True)]
+        return tuple(kept) if isinstance(result, tuple) else kept[0]
+    if type(out) is Number or not isinstance(out, np.ndarray):
+        raise TypeError("return arrays must be of ArrayType")
+    source = source_of(result)
+    if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
+        raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
+    if not np.can_cast(source.dtype, out.dtype, "same_kind"):
+        ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
+        raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
+            ufunc, "same_kind", source.dtype, out.dtype, 0
+        )
     if not isinstance(out, Face):
         np.copyto(out, plain(result, f"{name}(out=…) into an array that was not made in this function"), where=where)
         return out
-    source, dtype = source_of(result), out._tensor._spec.dtype
-    if not np.can_cast(source.dtype, dtype, "same_kind"):
-        raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
-            getattr(np, name, np.add), "same_kind", source.dtype, dtype, 0
-        )
-    if np.broadcast_shapes(source.shape, out.shape) != out.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast shape "
-            f"{np.broadcast_shapes(source.shape, out.shape)}"
-        )
     if where is not True:
         source = ops.where(bare(where), source, out._tensor)
-    assign(out, ..., face(source) if isinstance(source, Tensor) else source)
+    assign(out, ..., array(source) if isinstance(source, Tensor) else source)  # type: ignore[arg-type]
     return out
+
+
+def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, out) == out
+    except ValueError:
+        return False
 
 
 def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
@@ -109,44 +109,73 @@ def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
     def change(self: Array, other: Any) -> Any:
         if isinstance(other, Tensor):
             return NotImplemented
-        return store(self, ufunc(self, other), ufunc.__name__)
+        return store(self, ufunc(self, other), ufunc.__name__, broadcast=ufunc.signature is None)
 
     return change
 
 
 def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     """``ufunc.at(y, index, x)``: in place, and once for each time that a place is named."""
-    index = bare(index)
+    written(y, f"np.{ufunc.__name__}.at")
+    rehearsed(ufunc.at, (y, index, *others), {})
     numbers = np.arange(y.size).reshape(y.shape)[plain(index, f"np.{ufunc.__name__}.at")]
     places = np.atleast_1d(numbers).ravel()
-    operands = [np.broadcast_to(x, np.shape(numbers)).reshape(-1) for x in others]
+    operands: list[Any] = [np.broadcast_to(x, np.shape(numbers)).reshape(-1) for x in others]
+    flat = y.flat
+    for now in _turns(places):
+        flat[places[now]] = ufunc(flat[places[now]], *[x[now] for x in operands])
+
+
+def _turns(places: np.ndarray) -> list[np.ndarray]:
+    """Which entries name a place for the first time, which for the second, …"""
     order = np.argsort(places, kind="stable")
     first = np.flatnonzero(np.diff(places[order], prepend=-1))
-    turn = np.empty(len(places), dtype=int)  # the how manieth time a place is named
+    turn = np.empty(len(places), dtype=int)
     turn[order] = np.arange(len(places)) - np.repeat(first, np.diff(first, append=len(places)))
-    flat = y.flat
-    for k in range(int(turn.max(initial=-1)) + 1):
-        now = np.flatnonzero(turn == k)
-        flat[places[now]] = ufunc(flat[places[now]], *[x[now] for x in operands])
+    return [np.flatnonzero(turn == k) for k in range(int(turn.max(initial=-1)) + 1)]
+
+
+def change(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """A function of NumPy's that changes its first argument, an array that is recorded.
+
+    Raises:
+        TypeError: if that is a plain array, and what is written into it carries a gradient.
+    """
+    target = args[0] if args else next(iter(kwargs.values()))
+    if not isinstance(target, Face):
+        function(*plain(args, _named(function)), **plain(kwargs, _named(function)))
+        return
+    written(target, _named(function))
+    rehearsed(function, args, kwargs)
+    CHANGES[function](*args, **kwargs)
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return f"np.{function.__name__} into an array that was not made in this function"
+
+
+def written(a: Any, name: str) -> None:
+    """Check that something is an array that can be written.
+
+    Raises:
+        TypeError: if it is a number, or a plain array.
+    """
+    if type(a) is Number:
+        raise TypeError(f"{name}: argument must be an array, not a number")
+    if not isinstance(a, Face):
+        raise refusal(f"{name} into an array that was not made in this function")
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """`np.copyto`."""
     source = source_of(src)
-    if not np.can_cast(source.dtype, dst.dtype, casting) and not isinstance(src, (int, float, complex)):
-        raise TypeError(
-            f"Cannot cast array data from {source.dtype!r} to {dst.dtype!r} according to the rule '{casting}'"
-        )
-    if not isinstance(dst, Face):
-        raise refusal("np.copyto into an array that was not made in this function")
     if where is not True:
         source = ops.where(bare(where), source, dst._tensor)
-    assign(dst, ..., face(source) if isinstance(source, Tensor) else source)
+    assign(dst, ..., array(source) if isinstance(source, Tensor) else source)
 
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """`np.put`: values at places counted through the flattened array, again from the first where they run out."""
-    _written(a, "np.put")
     places = np.asarray(plain(ind)).ravel()
     if mode != "raise":
         places = np.clip(places, 0, a.size - 1) if mode == "clip" else places % a.size
@@ -157,7 +186,6 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """`np.place`: values, in order, where a mask holds."""
-    _written(arr, "np.place")
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         arr.flat[places] = _repeated(vals, len(places))
@@ -165,7 +193,6 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """`np.putmask`: at each place where a mask holds the value of that place, values repeated as often as needed."""
-    _written(a, "np.putmask")
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         a.flat[places] = _repeated(values, a.size)[places]
@@ -173,7 +200,6 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """`np.fill_diagonal`."""
-    _written(a, "np.fill_diagonal")
     places = np.arange(a.size).reshape(a.shape)
     marked = np.zeros(a.shape, dtype=bool)
     np.fill_diagonal(marked, True, wrap=wrap)
@@ -183,7 +209,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     """`np.put_along_axis`."""
-    _written(arr, "np.put_along_axis")
     numbers = np.arange(arr.size).reshape(arr.shape)
     places = np.take_along_axis(numbers, np.asarray(plain(indices)), axis)
     arr.flat[places.ravel()] = np.broadcast_to(values, places.shape).reshape(-1)
@@ -191,18 +216,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 def _repeated(values: Any, n: int) -> Any:
     """The first `n` of some values, which begin anew where they run out."""
-    flat = np.ravel(face_of(values))
+    flat: Any = np.ravel(array(tensor_of(values)) if holds_face(values) else values)  # type: ignore[arg-type]
     return flat[np.arange(n) % flat.size]
-
-
-def face_of(x: Any) -> Any:
-    """Anything as an array."""
-    return x if isinstance(x, (Face, np.ndarray)) else face(tensor_of(bare(gathered(x))))
-
-
-def _written(a: Any, name: str) -> None:
-    if type(a) is Number or not isinstance(a, Face):
-        raise refusal(f"{name} into an array that was not made in this function")
 
 
 CHANGES: dict[Any, Callable[..., None]] = {
@@ -210,3 +225,4 @@ CHANGES: dict[Any, Callable[..., None]] = {
     np.put_along_axis: put_along_axis,
 }  # fmt: skip
 """NumPy's functions that change their first argument."""
+Array.__setitem__ = assign  # type: ignore[method-assign,assignment]

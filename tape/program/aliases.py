@@ -160,11 +160,27 @@ def contiguous(tensor: Traced) -> Traced:
     if known and np.asarray(look(memory.first, steps)).flags.c_contiguous:
         return tensor
     made: Traced = CLONE(tensor)
-    if known:
-        memory_of(made)[0].judged = True
-    else:
+    if not known:
         seal(made, tensor)
-    return made
+        return made
+    copy = memory_of(made)[0]
+    copy.judged = True
+    if copy.first is None or np.asarray(copy.first).flags.c_contiguous:
+        return made
+    return RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
+
+
+def strides_of(tensor: Traced) -> tuple[int, ...]:
+    """Elements from one entry to the next along each axis, as eager execution has them.
+
+    Raises:
+        Untraceable: if that is not known.
+    """
+    memory, steps = memory_of(tensor)
+    if memory.first is None or steps is None:
+        raise Untraceable("how an array lies in memory was asked for, which is not known while recording")
+    memory.judged = memory.judged or tensor.ndim > 1
+    return tuple([n // tensor.dtype.itemsize for n in np.asarray(look(memory.first, steps)).strides])
 
 
 def seal(view: Traced, parent: Traced) -> None:

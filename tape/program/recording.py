@@ -10,9 +10,10 @@ import numpy as np
 
 from ..level import live
 from ..numpy.doors import opened
-from ..numpy.face import array, bare, face
+from ..numpy.face import array, face
 from ..numpy.leaving import told
-from ..tensor import Face, Tensor
+from ..numpy.unwrapping import bare
+from ..tensor import Tensor
 from ..tree import Structure, build, leaves_of, structure_of
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
@@ -123,8 +124,8 @@ def record_call(
                         doors.enter_context(opened(function))
                     tree = function(*args, **kwargs)
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
-                if not trace.tensors:
-                    leaves = [settled(x) if isinstance(z, Face) else x for x, z in zip(leaves, leaves_of(tree))]
+            if not trace.tensors:
+                leaves = list(map(constant_array, leaves))
             rows = places(leaves)
         finally:
             trace.open = False
@@ -149,9 +150,12 @@ def record_call(
         raise
 
 
-def settled(x: Any) -> Any:
-    """A result of a function of arrays: where it depends on nothing that is recorded, a plain array or number."""
-    return x if isinstance(x, Traced) else np.array(value_in(x))[()]
+def constant_array(x: Any) -> Any:
+    """What a function of arrays returned, a constant of the list as a plain array."""
+    if isinstance(x, Tensor) and not isinstance(x, Traced) and x._node is None:
+        value = x.numpy(force=True)
+        return value if value.ndim else value[()]
+    return x
 
 
 def in_order(given: Iterable[Any]) -> bool:

@@ -19,7 +19,7 @@ from ..operators import is_operand
 from ..protocol import warn_left
 from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
-from .aliases import contiguous, link, read, seal
+from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
 from .reach import has_history
 from .trace import NUMBER, Trace, Untraceable, spec_for
@@ -185,6 +185,10 @@ class Traced(Tensor):
     def contiguous(self, memory_format: Any = None) -> Tensor:
         check_layout(memory_format)
         return contiguous(self)
+
+    def stride(self, dim: int | None = None) -> Any:
+        strides = strides_of(self)
+        return strides if dim is None else strides[dim]
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         if not requires_grad:
