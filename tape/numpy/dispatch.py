@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tree import leaves_of
 from ..level import Layer, live
-from ..numpy_bridge import NoRule
+from ..numpy_bridge import NoRule, called as title
 from ..tensor import Face, Tensor
+from ..tree import leaves_of
 from ..views import materialise
-from .face import Array, Number, array, bare, faces, face, has_tensor, tensor_of
-from .leaving import refusal
+from .face import Array, Number, array, bare, face, faces, has_tensor, tensor_of
+from .leaving import OPEN, refusal
 from .vectorised import CALLING
 from .writing import CHANGES, at, store
 
@@ -42,7 +42,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
     if out is not None and any(x is not None for x in np.atleast_1d(out)) if not isinstance(out, tuple) else out:
         return store(out, result, ufunc.__name__, where if how == "__call__" else True)
     if where is not True and how == "__call__":
-        raise refusal(f"np.{ufunc.__name__} with where= and without out=, whose other elements are left as they were,")
+        raise refusal(f"{title(ufunc)} with where= and without out=, whose other elements are left as they were,")
     return result
 
 
@@ -52,7 +52,7 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except NoRule:
-        return of_numbers(getattr(ufunc, how), inputs, options)
+        return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
 
 
 def array_function(self: Face, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -75,11 +75,13 @@ def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) ->
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except NoRule:
-        return of_numbers(function, args, kwargs)
+        if function.__module__.startswith(OPEN):
+            return function._implementation(*args, **kwargs)
+        return of_numbers(function, args, kwargs, title(function))
     return faces(result, array if function in VIEWS and type(args[0]) is Array else face)
 
 
-def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
     """What a function without a rule gives of the bare numbers, if it gives integers, truth values or nothing.
 
     Raises:
@@ -90,11 +92,11 @@ def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
     lost = [t for t in tensors if carries(t)]
     if any(isinstance(live(t), Layer) for t in lost):
-        raise refusal(f"{getattr(function, '__name__', function)}, which has no rule,")
+        raise refusal("it has no rule", name)
     copies = {id(t): np.array(t.detach().numpy(force=True)) for t in tensors}
     result = function(*_numbers(tuple(args), copies), **_numbers(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
-        raise refusal(f"{getattr(function, '__name__', function)}, which has no rule,")
+        raise refusal("it has no rule", name)
     return faces(_wrapped(result))
 
 
