@@ -131,7 +131,7 @@ softplus = elementwise(
 logsigmoid = elementwise(
     "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
     lambda x: sigmoid(-x), node="LogSigmoidBackward0",
-    lanes_first=True, lane=Via(lambda x: where(gt(x, 0.0), 0.0, x) - log1p(exp(-abs(x)))), domain=(REAL,),
+    lanes_first=True, lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))), domain=(REAL,),
     doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
 )
 
