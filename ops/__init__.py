@@ -9,6 +9,7 @@ from . import (
     activation,
     angles,
     arithmetic,
+    bounds,
     bundle,
     comparison,
     contraction,

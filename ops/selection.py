@@ -29,7 +29,8 @@ abs = elementwise(
 )
 
 sign = elementwise(
-    "sign", np.sign, lambda: 0.0, lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, where(eq(x, 0.0), 0.0, x)))),
+    "sign", np.sign, lambda: 0.0,
+    lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, where(eq(x, 0.0), 0.0, x)))),
     domain=(NONZERO,), doc="Sign: −1, 0 or 1.  Its gradient is 0 everywhere.",
 )
 
@@ -69,7 +70,7 @@ minimum = elementwise(
 
 
 def _first_where(holds: Any, x: Any, y: Any) -> Any:
-    """x where that holds or y is nan, else y: of zeros the first, while NumPy's own choice differs from loop to loop."""
+    """x where that holds or y is nan, else y: of two zeros the first, where NumPy's loops differ among themselves."""
     return np.where(np.logical_or(holds(x, y), np.isnan(y)), x, y)[()]
 
 

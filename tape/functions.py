@@ -47,7 +47,7 @@ SPELLINGS = {
 
 FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({
-    "output", "custom", "replay", "chain_mul", "copy_over", "put_view", "scatter_extreme", "sum_to", "zero",
+    "output", "custom", "replay", "chain_mul", "copy_over", "put_view", "scatter_extreme", "sum_to", "within", "zero",
 })  # fmt: skip
 TRANSFORMS = "fft_"
 """How the names of ops begin that are public in the room `tape.fft` alone."""
