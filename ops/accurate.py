@@ -33,7 +33,7 @@ def special(name: str) -> Callable[..., Any]:
     """A function of SciPy, which is imported when it is first wanted."""
     import scipy.special
 
-    return getattr(scipy.special, name)  # type: ignore[no-any-return]
+    return getattr(scipy.special, name)
 
 
 def corrected(z: Any, x: Any, *parts: tuple[Callable[[Any], Any], Callable[[Any], Any]]) -> Any:

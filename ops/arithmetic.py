@@ -88,7 +88,7 @@ pow = elementwise(
     "pow", _pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
-    symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, neutral={1: 1.0}, domain=(POSITIVE, REAL),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, neutral={1: 1.0}, domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
 

@@ -45,11 +45,11 @@ def renamed(function: Callable[..., Any]) -> FunctionType:
     return twin
 
 
-def restored(twin: FunctionType, make: Callable[..., Any], options: tuple[Any, ...]) -> Any:
+def restored(twin: FunctionType, make: Any, options: tuple[Any, ...]) -> Any:
     """What the twin was made for: found by its name, or made anew where the twin came by value."""
     name = twin.__qualname__.removesuffix(SUFFIX)
     owner = lookup(twin.__module__, name)
-    if isinstance(owner, make) and owner.plain is twin:  # type: ignore[arg-type]
+    if isinstance(owner, make) and owner.plain is twin:
         return owner
     twin.__qualname__ = name
     return make(twin, *options)
