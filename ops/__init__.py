@@ -10,6 +10,7 @@ from . import (
     angles,
     arithmetic,
     bessel,
+    bounds,
     bundle,
     comparison,
     contraction,

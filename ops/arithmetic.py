@@ -77,8 +77,15 @@ def _as_base(x: Any, z: Any) -> Any:
     return complex(x) if isinstance(x, (int, float)) and is_complex(z) else x
 
 
+def _pow(x: Any, y: Any) -> Any:
+    """x ** y, of an array without axes as of its number: squares of truth values are int64 there, int8 in arrays."""
+    if type(x) is np.ndarray and not x.ndim:
+        x = x[()]
+    return x**y
+
+
 pow = elementwise(
-    "pow", operator.pow,
+    "pow", _pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, neutral={1: 1.0}, domain=(POSITIVE, REAL),

@@ -61,6 +61,18 @@ def _float_power(x1: Any, x2: Any) -> Any:
 float_power = composite("float_power", _float_power, numpy=(np.float_power,))
 
 
+def _numpy_power(x1: Any, x2: Any) -> Any:
+    """Power in the dtype that the operands promote to, truth values too, unlike the operator on an array of them."""
+    x1 = ready(x1)
+    if x1.dtype == np.bool_:
+        number = isinstance(x2, (bool, int, float, complex))
+        x1 = cast(x1, dtype=np.result_type(x1.dtype, x2 if number else ready(x2).dtype))
+    return pow(x1, x2)
+
+
+numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))  # the later declaration answers for it
+
+
 def _numpy_var(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
     """Variance with NumPy's defaults: divided by n − ddof."""
     return var(ready(a), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import accurate
 from .arithmetic import square
 from .comparison import eq, gt, logical_and, logical_not
 from .core import HOLOMORPHIC, composite, elementwise, ready
@@ -57,12 +58,12 @@ erfcx = elementwise(
 )
 
 ndtr = elementwise(
-    "ndtr", scipy_function("ndtr"), lambda x: exp(-0.5 * square(x)) / SQRT_TWO_PI, node="SpecialNdtrBackward0",
+    "ndtr", accurate.ndtr, lambda x: exp(-0.5 * square(x)) / SQRT_TWO_PI, node="SpecialNdtrBackward0",
     domain=(REAL,), doc="Distribution function of the normal distribution.",
 )
 
 log_ndtr = elementwise(
-    "log_ndtr", scipy_function("log_ndtr"), lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476),
+    "log_ndtr", accurate.log_ndtr, lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476),
     node="SpecialLogNdtrBackward0", domain=(REAL,), doc="Logarithm of `ndtr`, accurate in the left tail.",
 )
 

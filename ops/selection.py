@@ -29,7 +29,8 @@ abs = elementwise(
 )
 
 sign = elementwise(
-    "sign", np.sign, lambda: 0.0, lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, x))),
+    "sign", np.sign, lambda: 0.0,
+    lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, where(eq(x, 0.0), 0.0, x)))),
     domain=(NONZERO,), doc="Sign: −1, 0 or 1.  Its gradient is 0 everywhere.",
 )
 
@@ -67,20 +68,28 @@ minimum = elementwise(
     doc="Smaller of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
 )
 
+
+def _first_where(holds: Any, x: Any, y: Any) -> Any:
+    """x where that holds or y is nan, else y: of two zeros the first, where NumPy's loops differ among themselves."""
+    return np.where(np.logical_or(holds(x, y), np.isnan(y)), x, y)[()]
+
+
 fmax = elementwise(
-    "fmax", np.fmax,
+    "fmax", lambda x, y: _first_where(np.greater_equal, x, y),
     lambda g, x, y: where(logical_or(gt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
     lambda g, x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)), domain=(REAL, REAL),
-    doc="Larger of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly.",
+    lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)),
+    numpy=(np.fmax,), domain=(REAL, REAL),
+    doc="Larger of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
 )
 
 fmin = elementwise(
-    "fmin", np.fmin,
+    "fmin", lambda x, y: _first_where(np.less_equal, x, y),
     lambda g, x, y: where(logical_or(lt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
     lambda g, x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)), domain=(REAL, REAL),
-    doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly.",
+    lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)),
+    numpy=(np.fmin,), domain=(REAL, REAL),
+    doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
 )
 
 clamp = elementwise(

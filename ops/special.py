@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from . import accurate
 from .arithmetic import square
-from .comparison import eq, gt, isinf, le, logical_and
+from .comparison import eq, gt, isinf, le, logical_and, lt
 from .core import HOLOMORPHIC, elementwise
 from .domain import POSITIVE, REAL, UNIT, Interval
 from .elementary import exp, exp2, log, log1p, sigmoid
@@ -33,7 +34,7 @@ erf = elementwise(
 )
 
 erfc = elementwise(
-    "erfc", scipy_function("erfc"), lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
+    "erfc", accurate.erfc, lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
     lanes_first=True, lane=Math("erfc"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
@@ -44,12 +45,12 @@ erfinv = elementwise(
 )
 
 lgamma = elementwise(
-    "lgamma", scipy_function("gammaln"), lambda x: digamma(x), domain=(POSITIVE,),
+    "lgamma", accurate.lgamma, lambda x: digamma(x), domain=(POSITIVE,),
     doc="Logarithm of the absolute value of the gamma function.",
 )
 
 digamma = elementwise(
-    "digamma", scipy_function("psi"), lambda x: polygamma(x, n=1), domain=(POSITIVE,),
+    "digamma", accurate.digamma, lambda x: polygamma(x, n=1), domain=(POSITIVE,),
     doc="Logarithmic derivative of the gamma function.",
 )
 
@@ -112,12 +113,18 @@ softplus = elementwise(
 logsigmoid = elementwise(
     "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
     lambda x: sigmoid(-x), node="LogSigmoidBackward0", scipy=("log_expit",),
-    lanes_first=True, lane=Via(lambda x: where(gt(x, 0.0), 0.0, x) - log1p(exp(-abs(x)))), domain=(REAL,),
+    lanes_first=True, lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))), domain=(REAL,),
     doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
 )
 
+
+def _logit_lane(x: Any) -> Any:
+    s = 2.0 * (x - 0.5)
+    return where(lt(abs(s), 0.4), log1p(s) - log1p(-s), log(x) - log1p(-x))
+
+
 logit = elementwise(
-    "logit", lambda x: np.log(x) - np.log1p(-x), lambda x: 1.0 / (x * (1.0 - x)),
-    lane=Via(lambda x: log(x) - log1p(-x)), scipy=("logit",), domain=(Interval(0.05, 0.95),),
+    "logit", accurate.logit, lambda x: 1.0 / (x * (1.0 - x)), lane=Via(_logit_lane), scipy=("logit",),
+    domain=(Interval(0.05, 0.95),),
     doc="Inverse of the logistic function: z = log(x / (1 − x)).",
 )

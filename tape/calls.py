@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import ops
+
 from .functions import FUNCTIONS
 from .rooms import opened
 from .tensor import Face, Tensor
@@ -76,3 +78,13 @@ def axis_of(input: Tensor, dim: int) -> int:
     if not -n <= dim < n:
         raise IndexError(f"dimension out of range: expected one from {-n} to {n - 1}, got {dim}")
     return dim % n
+
+
+def counted(input: Tensor, dim: int, index: Any, name: str) -> Any:
+    """Indices along a dimension, verified to count from zero, also in every replay.
+
+    Raises:
+        IndexError, RuntimeError: both in one, if one of them is negative or too large.
+    """
+    axis = axis_of(input, dim)
+    return ops.within(index, size=input.shape[axis] if input.ndim else 1, name=name)

@@ -13,7 +13,7 @@ import ops
 from ops import REGISTRY, Op
 from ops.core import shape_of
 
-from .calls import adaptor, also, axis_of, derived, function_only
+from .calls import adaptor, also, axis_of, counted, derived, function_only
 from .creation import array_of
 from .functions import FUNCTIONS, is_method
 from .operators import store
@@ -104,7 +104,11 @@ def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) ->
 
     A tensor without dimensions counts as one of one element.  The gradient is dense, also where
     ``sparse_grad`` is asked for.
+
+    Raises:
+        IndexError, RuntimeError: both in one, if an index is negative or too large.
     """
+    index = counted(input, dim, index, "gather()")
     if not input.ndim or not shape_of(index):
         chosen = ops.gather(ops.reshape(input, shape=(-1,)), np.ravel(array_of(index)), axis=axis_of(input, dim))
         return ops.reshape(chosen, shape=shape_of(index))
@@ -112,20 +116,15 @@ def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) ->
 
 
 @adaptor
-def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
-    """The input with ``src[i][j]`` added at ``[index[i][j]][j]`` for ``dim`` 0, and likewise along others."""
-    return ops.scatter_add(input, index, src, axis=axis_of(input, dim))
-
-
-@adaptor
 def index_select(input: Tensor, dim: int, index: Any) -> Tensor:
-    """The entries along one axis at a vector of indices."""
-    return ops.take(input, index, axis=axis_of(input, dim))
+    """The entries along one axis at a vector of indices, which count from zero."""
+    return ops.take(input, counted(input, dim, index, "index_select()"), axis=axis_of(input, dim))
 
 
 @adaptor
 def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """The input with the entries of ``source`` added to those along one axis at a vector of indices."""
+    """The input with the entries of ``source`` added to those along one axis at indices that count from zero."""
+    index = counted(input, dim, index, "index_add()")
     source = source if alpha == 1 else source * alpha
     return ops.index_add(input, index, source, axis=axis_of(input, dim))
 

@@ -10,7 +10,7 @@ import numpy as np
 import ops
 from ops.index import cells_along
 
-from .calls import adaptor, axis_of, derived
+from .calls import adaptor, axis_of, counted, derived
 from .creation import as_tensor
 from .functions import FUNCTIONS
 from .indexing import plain_index
@@ -36,8 +36,9 @@ def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate
 
 @adaptor
 def index_copy(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """The input with the entries of ``source`` put at a vector of indices along one axis."""
-    return ops.index_put(input, source, index=along(axis_of(input, dim), plain_index(index, own=True)))
+    """The input with the entries of ``source`` put at a vector of indices, which count from zero, along one axis."""
+    places = counted(input, dim, plain_index(index, own=True), "index_copy()")
+    return ops.index_put(input, source, index=along(axis_of(input, dim), places))
 
 
 @adaptor
@@ -69,9 +70,13 @@ def put(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Ten
     return ops.reshape(ops.index_put(flat, source, index=places, accumulate=accumulate), shape=input._spec.shape)
 
 
-def _reaching(index: Any, src: Any) -> tuple[np.ndarray, Tensor]:
-    """Indices as an array, and values for them: of a larger source its first ones, or one number again and again."""
-    places, source = plain_index(index, own=True), as_tensor(src)
+def _reaching(input: Tensor, dim: int, index: Any, src: Any, name: str) -> tuple[np.ndarray, Tensor]:
+    """Indices as an array, and values for them: of a larger source its first ones, or one number again and again.
+
+    Raises:
+        IndexError, RuntimeError: both in one, if an index is negative or too large.
+    """
+    places, source = counted(input, dim, plain_index(index, own=True), name), as_tensor(src)
     if not source._spec.shape:
         source = ops.broadcast_to(source, shape=places.shape)
     elif places.shape != source._spec.shape:
@@ -92,7 +97,8 @@ def scatter(
     tensor([[5., 0., 0.],
             [0., 0., 5.]])
     """
-    axis, (places, source) = axis_of(input, dim), _reaching(index, value if src is None else src)
+    places, source = _reaching(input, dim, index, value if src is None else src, "scatter()")
+    axis = axis_of(input, dim)
     if reduce is not None:
         _check_reduction("scatter", reduce, ("add", "multiply"))
         return ops.scatter_reduce(input, axis, places, source, "sum" if reduce == "add" else "prod", True)
@@ -102,7 +108,7 @@ def scatter(
 @adaptor
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """The input with ``src`` added at ``z[index[i, j], j]`` for dimension 0, and so on."""
-    return ops.scatter_add(input, *_reaching(index, src), axis=axis_of(input, dim))
+    return ops.scatter_add(input, *_reaching(input, dim, index, src, "scatter_add()"), axis=axis_of(input, dim))
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -127,16 +133,16 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
     tensor([7., 2., 4.])
     """
     _check_reduction("scatter_reduce", reduce, REDUCTIONS)
-    return ops.scatter_reduce(input, axis_of(input, dim), *_reaching(index, src), reduce, include_self)
+    places, source = _reaching(input, dim, index, src, "scatter_reduce()")
+    return ops.scatter_reduce(input, axis_of(input, dim), places, source, reduce, include_self)
 
 
 @adaptor
 def index_reduce(input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """`scatter_reduce` of whole entries along one axis: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``."""
     _check_reduction("index_reduce", reduce, REDUCTIONS[1:])
-    return ops.index_reduce(
-        input, axis_of(input, dim), plain_index(index, own=True), as_tensor(source), reduce, include_self
-    )
+    places = counted(input, dim, plain_index(index, own=True), "index_reduce()")
+    return ops.index_reduce(input, axis_of(input, dim), places, as_tensor(source), reduce, include_self)
 
 
 for _name in (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.bounds import OutOfRange
 
 from .calls import adaptor, also, axis_of, derived, function_only, sizes_of
 from .dtypes import check_dtype
@@ -201,8 +202,19 @@ def along(axis: int, index: Any) -> tuple[Any, ...]:
 
 @adaptor
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """``length`` entries along one axis, from ``start`` on."""
-    return input[along(axis_of(input, dim), slice(start, start + length))]  # type: ignore[index]
+    """``length`` entries along one axis, from ``start`` on, which counts from the end where it is negative.
+
+    Raises:
+        IndexError, RuntimeError: both in one, if the axis has not so many entries.
+    """
+    axis = axis_of(input, dim)
+    size, first = input.shape[axis], operator.index(start)
+    begin = first + size if first < 0 else first
+    if begin < 0 or length < 0 or begin + length > size:
+        raise OutOfRange(
+            f"narrow() takes entries within a dimension of length {size}; got start={start} and length={length}"
+        )
+    return input[along(axis, slice(begin, begin + length))]  # type: ignore[index]
 
 
 @adaptor

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-import tape
-import tape.numpy
 from tape.tensor import Face
 
 NAMES = {"np": np, "math": math, "copy": copy, "operator": operator}
@@ -45,8 +43,8 @@ def outcome(program: str, *arrays: Any, names: Any = None) -> Any:
             if (
                 "\n" in program
                 or " = " in program
-                or "= " in program.replace("== ", "").replace("!= ", "").replace("<= ", "").replace(">= ", "")
-                and not program.endswith(")")
+                or ("= " in program.replace("== ", "").replace("!= ", "").replace("<= ", "").replace(">= ", "")
+                and not program.endswith(")"))
             ):
                 exec(program, space)
                 result = space.get("r")

@@ -66,6 +66,7 @@ CALLS = {
     ],
     "full_like": [((A, V), {}), ((V, np.array(3.0)), {}), ((A, np.array(1.5), np.float64), {"shape": (2, 2)})],
     "float_power": [((np.abs(A), 2), {}), ((np.abs(A), B), {})],
+    "numpy_power": [((np.abs(A), 2), {}), ((np.abs(A), B), {})],
     "numpy_var": [((A,), {}), ((A, 0), {}), ((A, 1), {"ddof": 1, "keepdims": True}), ((A,), {"correction": 2})],
     "numpy_std": [((A,), {}), ((A, 0), {}), ((T, (0, 2)), {"ddof": 1})],
     "average": [((A,), {}), ((A, 1), {}), ((A, 1, np.abs(V)), {}), ((A,), {"weights": np.abs(B)})],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,17 @@ def test_an_interrupt_is_not_a_wrong_gradient(folder):
     found = json.loads(out)
     assert (found["status"], found["ok"]) == (130, False)
     assert "nothing is known" in found["error"]
+
+
+@pytest.mark.parametrize("which", "kgsbe")
+@pytest.mark.parametrize("function", ["raises", "raises_in_its_gradient"])
+def test_whatever_the_function_raises_is_an_error_of_it(folder, function, which):
+    """Also what ends a process: with status 0 or 1 it would be taken for a verdict."""
+    before = signal.getsignal(signal.SIGINT)
+    status, out, err = check(function, "--input", "x=1.0", "--input", f"which='{which}'")
+    assert (status, out) == (2, "")
+    assert "cannot be" in err
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_control_c_in_a_real_process(folder):

@@ -235,6 +235,31 @@ def test_a_generator_is_run_as_it_is():
         assert [float(z) for z in compile(lambda x: (x * k for k in (1, 2)))(3.0)] == [3, 6]
 
 
+class Raising:
+    """Whatever is not there raises what nobody expects."""
+
+    def __init__(self, error):
+        self.k, self.error = 2.0, error
+
+    def __getattr__(self, name):
+        raise self.error
+
+
+class Keyed:
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        return {"k": 2.0}[name]
+
+
+@pytest.mark.parametrize("error", [None, KeyError, ZeroDivisionError, RuntimeError])
+def test_objects_whose_getattr_raises_anything(error):
+    thing = Raising(error("x")) if error else Keyed()
+    fast = compile(lambda x: x * thing.k)
+    for _ in range(2):
+        assert_array_equal(fast(np.ones(2)), [2.0, 2.0])
+
+
 def test_copies_and_pickles_begin_anew():
     fast = compile(square)
     fast(2.0)

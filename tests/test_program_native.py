@@ -169,6 +169,27 @@ def test_results_that_no_kernel_makes():
     assert record(lambda x: (x, x > 0), np.float32(2)).njit()(np.float32(-1)) == (-1, False)
 
 
+def test_results_are_nested_as_the_function_nests_them():
+    def f(x, y):
+        return (x * 2, [y + 1.0, (x.sum(), 3)]), (), [None]
+
+    program = record(f, np.ones(2), 1.0)
+    made = program.njit()
+    (z, (w, (total, three))), empty, (none,) = made(np.array([1.0, 2.0]), 4.0)
+    assert (z.tolist(), w, total, three, empty, none) == ([2.0, 4.0], 5.0, 3.0, 3, (), None)
+    inner = numba.njit(lambda x, y: made(x, y)[0][1][0] + made(x, y)[0][0][1])
+    assert inner(np.array([1.0, 2.0]), 4.0) == 9.0
+    both = record(tape.func.grad_and_value(lambda a, b: (a * b).sum(), argnums=(0, 1)), np.ones(2), np.ones(2))
+    (da, db), value = both.njit()(np.ones(2), np.full(2, 3.0))
+    assert (da.tolist(), db.tolist(), value) == ([3.0, 3.0], [1.0, 1.0], 6.0)
+
+
+@pytest.mark.parametrize("made", [lambda x: {"a": x * 2}, lambda x: (x, [{"a": x}])])
+def test_dicts_are_refused(made):
+    with pytest.raises(NotNative, match="it returns a dict"):
+        record(made, np.ones(2)).njit()
+
+
 A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4).copy()
 MOVING = {
     "sum": (lambda x: x.sum(), A),

@@ -1,7 +1,8 @@
 """The command ``gradcheck``: is the gradient of the function in this file right?
 
 Exit status: 0 every gradient is right; 1 a gradient is wrong; 2 the command was misused, or the
-function, or a gradient written by hand, cannot be run or checked; 130 interrupted.
+function, or a gradient written by hand, cannot be run or checked, whatever it raises (SystemExit and
+KeyboardInterrupt too); 130 interrupted at the terminal (SIGINT).
 
 With ``--json``, standard output is one object and nothing else:
 
@@ -38,7 +39,8 @@ import numpy as np
 from .checking import check
 from .errors import GradcheckError, Unfit
 from .inputs import BadInput, Reader
-from .model import Failed, load, module_of, pick
+from .interrupts import Interrupts, watched
+from .model import Failed, load, module_of, named, pick
 from .plan import Plan, plan
 from .report import Report
 from .second import second_order
@@ -90,8 +92,9 @@ def main(target: str, as_json: bool, verbose: bool, **options: Any) -> None:
     outcome: dict[str, Any] = {"version": 1, "function": target, "status": UNUSABLE, "error": None}
     reports: list[Report] = []
     chosen: Plan | None = None
+    interrupts = Interrupts()
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), watched() as interrupts:
             chosen = _prepare(target, options)
             reports = _run(chosen, options)
         outcome["status"] = _status(reports)
@@ -100,10 +103,11 @@ def main(target: str, as_json: bool, verbose: bool, **options: Any) -> None:
         outcome["error"] = str(error)
     except (Failed, BadInput, ValueError) as error:
         outcome["error"] = str(error)
-    except KeyboardInterrupt:
-        outcome["status"], outcome["error"] = INTERRUPTED, "interrupted; nothing is known about the gradient"
-    except Exception as error:  # the user asked about a gradient; our traceback would not answer
-        outcome["error"] = f"the gradient of {target} cannot be computed: {type(error).__name__}: {error}"
+    except BaseException as error:  # the user asked about a gradient; our traceback would not answer
+        if interrupts.came and isinstance(error, KeyboardInterrupt):
+            outcome["status"], outcome["error"] = INTERRUPTED, "interrupted; nothing is known about the gradient"
+        else:  # what the function raises to end the process is an error of it too
+            outcome["error"] = f"the gradient of {target} cannot be computed: {named(error)}"
     outcome["seconds"] = time.perf_counter() - start
     if as_json:
         _print_json(outcome, chosen, reports)

@@ -70,8 +70,9 @@ def _from_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
+        _let_pass(error)
         raise Failed(f"{path} cannot be imported:\n{trimmed(error)}") from error
     return module
 
@@ -85,8 +86,20 @@ def _from_name(name: str) -> ModuleType:
             hint = f"; did you mean {name}.py:…?" if Path(f"{name}.py").is_file() else ""
             raise Failed(f"there is no module {name!r} in the working directory or installed{hint}") from error
         raise Failed(f"module {name} cannot be imported:\n{trimmed(error)}") from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        _let_pass(error)
         raise Failed(f"module {name} cannot be imported:\n{trimmed(error)}") from error
+
+
+def _let_pass(error: BaseException) -> None:
+    """Raise an interrupt again: it may be the user's at the terminal, which the command knows."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+
+
+def named(error: BaseException) -> str:
+    """Type and message of an error, in a line."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def trimmed(error: BaseException) -> str:
@@ -111,7 +124,8 @@ def calling(func: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any
         positional = [given.pop(n) for n in by_position]
         try:
             return func(*positional, **given)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            _let_pass(error)
             raise CallFailed(f"{func.__name__} cannot be run:\n{trimmed(error)}") from error
 
     return call

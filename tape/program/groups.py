@@ -112,7 +112,7 @@ def steps_of(listing: Listing) -> list[Step]:
     single = np.array([s.size == 1 for s in listing.specs], dtype=np.bool_)
     plain = np.zeros(n, dtype=np.bool_)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
-        plain[k] = type(listing.constant(k)) in NUMBERS
+        plain[k] = type(listing.constant(k)) in NUMBERS and type(listing.constant(k)) is not complex
     role, family, stage = (np.empty(n, dtype=np.int64) for _ in range(3))
     code, first, args = listing.code, listing.first, listing.args
     g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_ops(len(REGISTRY)), role, family)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import linecache
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..jit.regions import BROUGHT
 from ..spec import Spec
+from ..tree import Structure
 from .plan import NotNative, Place, Plan
 from .program import Program, shown
 from .recording import Place as Output
@@ -41,7 +43,7 @@ class NativeGuardMissed(RuntimeError):
         )
 
 
-def _source(plan: Plan, number: int, results: list[str], single: bool) -> str:
+def _source(plan: Plan, number: int, result: str) -> str:
     """The function: arguments a0, a1, …; results z0, z1, …; the block, and views of it by dtype."""
     arguments = [(i, spec) for i, spec in enumerate(plan.arguments) if spec.ndim]
     made = [(i, plan.spec(k)) for i, k in enumerate(plan.outputs)]
@@ -73,7 +75,7 @@ def _source(plan: Plan, number: int, results: list[str], single: bool) -> str:
         lines += ["if missed >= 0:", f"    raise NativeGuardMissed({number}, missed)"]
     lines += [f"z{i} = {memory(spec, plan.results[i])}" for i, spec in made if not spec.ndim]
     lines.append(f"keep(({', '.join([f'a{i}' for i, _ in arguments] + ['block'])},))")
-    lines.append(f"return {results[0]}" if single else f"return ({''.join(f'{z}, ' for z in results)})")
+    lines.append(f"return {result}")
     return f"def program({names}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -81,11 +83,12 @@ def _name(dtype: np.dtype[Any]) -> str:
     return "bool_" if dtype.kind == "b" else dtype.name
 
 
-def _results(program: Program) -> tuple[list[int], list[str], dict[str, Any], bool]:
-    """Positions of what is computed; each result's expression; constants by name; whether it is one result alone."""
+def _results(program: Program) -> tuple[list[int], str, dict[str, Any]]:
+    """Positions of what is computed; the result as an expression of it; constants by name."""
     rows = program.listing.outputs[: program.count].tolist()
     if program.results is None:
-        return rows, [f"z{i}" for i in range(len(rows))], {}, len(rows) == 1
+        names = [f"z{i}" for i in range(len(rows))]
+        return rows, names[0] if len(rows) == 1 else _tuple(names), {}
     outputs: list[int] = []
     results: list[str] = []
     constants: dict[str, Any] = {}
@@ -99,7 +102,21 @@ def _results(program: Program) -> tuple[list[int], list[str], dict[str, Any], bo
             constants[name] = x
         else:
             raise NotNative(f"it returns a {type(x).__name__}; jitted code can have arrays and numbers")
-    return outputs, results, constants, program.results.structure.container is None
+    return outputs, _nested(program.results.structure, iter(results)), constants
+
+
+def _nested(structure: Structure, results: Iterator[str]) -> str:
+    """Results in the tuples that hold them; a list is a tuple too, because jitted code has no lists of two types."""
+    kind = structure.container
+    if kind is None:
+        return next(results)
+    if issubclass(kind, dict):
+        raise NotNative("it returns a dict; jitted code can have tuples of arrays and numbers, also in tuples")
+    return _tuple([_nested(inside, results) for inside in structure.inside])
+
+
+def _tuple(expressions: list[str]) -> str:
+    return f"({''.join(f'{x}, ' for x in expressions)})"
 
 
 def _type(i: int, spec: Spec) -> Any:
@@ -116,13 +133,15 @@ def _type(i: int, spec: Spec) -> Any:
 def njit(program: Program) -> Any:
     """The program as a function that your own ``@numba.njit`` code can call, without the GIL.
 
-    It takes the arrays and numbers among the arguments in order, and gives what the function gave: one result,
-    or a tuple of all of them.  Results are the caller's own.  It is made once for a program.
+    It takes the arrays and numbers among the arguments in order, and gives what the function gave: one result, or
+    a tuple of them, with tuples inside where the function had tuples or lists inside.  Results are the caller's own.
+    It is made once for a program.
 
     What can be called so: elementwise functions of float64 and float32 numbers, truth values, sums and means, whatever
     moves numbers (indexing, reshaping, joining), and matrix products, which are meant for small matrices.
     What cannot: other decompositions of matrices, sorting, running sums, products and extremes along axes, complex
-    numbers, arithmetic of integers, and reading arrays or tensors from outside of the function, which may change.
+    numbers, arithmetic of integers, dicts as results, and reading arrays or tensors from outside of the function,
+    which may change.
 
     Where a guard does not hold, as where another branch would have been taken, it raises RuntimeError.
 
@@ -144,12 +163,12 @@ def _made(program: Program) -> Any:
     import numba
 
     try:
-        outputs, results, constants, single = _results(program)
+        outputs, result, constants = _results(program)
         types = tuple([_type(i, spec) for i, spec in enumerate(program.input_specs)])
         plan = Plan(program, outputs)
     except NotNative as reason:
         raise NotNative(f"the program cannot be called from jitted code: {reason}") from None
-    source = _source(plan, len(_pinned), results, single)
+    source = _source(plan, len(_pinned), result)
     file = f"<program {id(plan)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     space: dict[str, Any] = {"np": np, "run": plan.linked.run, "keep": _keep(numba), **constants}

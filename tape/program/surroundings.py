@@ -13,6 +13,7 @@ array that is computed with both by NumPy alone and beside traced values; what i
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import random
 import sys
@@ -115,8 +116,8 @@ class Surroundings:
             follow((thing.func, *thing.args, *thing.keywords.values()))
         elif isinstance(thing, (list, tuple, dict, set)):
             self._look_at_container(thing, follow)
-        elif isinstance(getattr(thing, "__wrapped__", None), FunctionType):
-            follow((thing.__wrapped__,))
+        elif isinstance(wrapped := inspect.getattr_static(thing, "__wrapped__", None), FunctionType):
+            follow((wrapped,))
         elif is_users(thing):
             waiting.append((thing, depth))
 
@@ -163,9 +164,8 @@ class Surroundings:
         named = self.attributes if thing is kind else self.attributes - {"__init__"}  # which ran when it was made
         owners: list[Any] = [] if isinstance(thing, ModuleType) else [k for k in kind.__mro__ if k is not object]
         spaces: list[Any] = list(map(vars, owners))
-        if thing is not kind and hasattr(thing, "__dict__"):
-            spaces.append(vars(thing))
-        if spaces and spaces[-1] is getattr(thing, "__dict__", None):
+        if thing is not kind and (own := own_space(thing)) is not None:
+            spaces.append(own)
             self._watch_missing(spaces)
         for space, owner in itertools.zip_longest(spaces, owners):
             if (id(space), None) not in self._seen:
@@ -248,6 +248,15 @@ def equal(now: Any, value: Any) -> bool:
     if type(now) is MethodType:
         return bool(now == value)
     return isinstance(value, PLAIN) and bool(now == value) and repr(now) == repr(value)
+
+
+def own_space(thing: Any) -> dict[str, Any] | None:
+    """What an object keeps its attributes in, if it does; none of its own code runs, which may raise anything."""
+    try:
+        found: dict[str, Any] = object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        return None
+    return found
 
 
 def is_users(thing: Any) -> bool:
