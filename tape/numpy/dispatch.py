@@ -92,7 +92,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     xs = bare(inputs)
-    target = next(x for x in xs if isinstance(x, Tensor))
+    target: Any = next(x for x in xs if isinstance(x, Tensor))
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
@@ -121,7 +121,7 @@ def array_function(self: Face, function: Callable[..., Any], types: Any, args: A
 
 def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     given, named = bare(list(args)), bare(kwargs)
-    target = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
+    target: Any = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):

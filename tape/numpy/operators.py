@@ -107,4 +107,4 @@ install(Array, {
     f"__i{op.symbol}__": augmented(ufunc_of(op))
     for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
 })  # fmt: skip
-Recorded.__divmod__, Recorded.__rdivmod__ = _divmod, _rdivmod  # type: ignore[attr-defined]
+install(Recorded, {"__divmod__": _divmod, "__rdivmod__": _rdivmod})

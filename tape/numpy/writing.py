@@ -19,6 +19,7 @@ from ..level import live
 from ..tensor import Face, Tensor
 from ..version import renew
 from ..views import is_related
+from .base import numpy
 from .casting import cast, source_of
 from .explaining import explained, rehearsed
 from .face import Array, Number, array
@@ -216,7 +217,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 def _repeated(values: Any, n: int) -> Any:
     """The first `n` of some values, which begin anew where they run out."""
-    flat: Any = np.ravel(array(tensor_of(values)) if holds_face(values) else values)  # type: ignore[arg-type]
+    flat: Any = numpy.ravel(array(tensor_of(values)) if holds_face(values) else values)
     return flat[np.arange(n) % flat.size]
 
 
@@ -225,4 +226,4 @@ CHANGES: dict[Any, Callable[..., None]] = {
     np.put_along_axis: put_along_axis,
 }  # fmt: skip
 """NumPy's functions that change their first argument."""
-Array.__setitem__ = assign  # type: ignore[method-assign,assignment]
+Array.__setitem__ = assign
