@@ -39,12 +39,14 @@ x | x ^ True | x == x | x != x | x < x | x >= 1 | x == None | x != 'a' | x == 'a
 x + 'a' | x + None | 'a' + x | [1] + x | x + [1] | (1, 2, 3) + x | x * (1, 2, 3) | x * 'ab' | [1, 2] * x | x < [1]
 x and 1 | x or 1 | not x | bool(x) | float(x) | int(x) | complex(x) | operator.index(x) | round(x) | round(x, 1)
 math.floor(x) | math.ceil(x) | math.trunc(x) | hash(x) | repr(x) | str(x) | f'{x}' | f'{x:.3f}' | '%s' % x | '%.3f' % x
-1.5 in x | x in [x] | pow(x, 2) | pow(x, 2, 3) | sum(x) | max(x) | min(x) | sorted(x) | next(iter(x)) | list(reversed(x))
-list(zip(x, x)) | tuple(x) | isinstance(x, np.ndarray) | isinstance(x, np.generic) | isinstance(x, float)
+1.5 in x | x in [x] | pow(x, 2) | pow(x, 2, 3) | sum(x) | max(x) | min(x) | sorted(x) | next(iter(x))
+list(reversed(x)) | list(zip(x, x)) | tuple(x) | isinstance(x, np.ndarray) | isinstance(x, np.generic)
+isinstance(x, float)
 isinstance(x, int) | x + 1j | x * True | x + np.float32(1) | x + np.arange(3) | np.arange(3) * x | np.float64(2) * x
 x.is_integer() | x.hex() | {x: 1} | x[...] | x[0] | x[-1] | x[1:] | x[::-1] | x[..., 0] | x[None] | x[()] | x[0, 0]
-x[:, 1] | x[[0, 1]] | x[x > 0] | x[[True, False, True]] | x[np.array([0, -1])] | x[9] | x[1.5] | x['a'] | x[[]] | x[0][0]
-x[None, ..., None] | x[[0], [1]] | x[:, [0, 1]] | x[np.newaxis, 0] | x[True] | x[np.int64(0)] | x[[[0, 1], [1, 0]]]
+x[:, 1] | x[[0, 1]] | x[x > 0] | x[[True, False, True]] | x[np.array([0, -1])] | x[9] | x[1.5] | x['a'] | x[[]]
+x[0][0] | x[None, ..., None] | x[[0], [1]] | x[:, [0, 1]] | x[np.newaxis, 0] | x[True] | x[np.int64(0)]
+x[[[0, 1], [1, 0]]]
 """
 
 WRITES = """
@@ -82,7 +84,8 @@ np.add.reduce(x, axis=None) | np.add.accumulate(x) | np.add.outer(x, x) | np.mul
 np.vectorize(lambda a: a * 2)(x) | np.vectorize(lambda a, b: a + b)(x, 1) | np.vectorize(lambda a: (a, a * 2))(x)
 np.vectorize(lambda a: a, otypes=[float])(x) | np.apply_along_axis(lambda r: r.sum(), 0, x)
 np.apply_along_axis(lambda r: r * 2, -1, x) | np.apply_along_axis(np.sort, 0, x) | np.apply_over_axes(np.sum, x, [0, 1])
-np.apply_along_axis(np.outer, 0, x, [1, 2]) | np.piecewise(x, [x < 0], [0, 1]) | np.select([x < 0, x > 1], [x, 2 * x], 0)
+np.apply_along_axis(np.outer, 0, x, [1, 2]) | np.piecewise(x, [x < 0], [0, 1])
+np.select([x < 0, x > 1], [x, 2 * x], 0)
 """
 
 FUNCTIONS = """
@@ -109,22 +112,24 @@ np.polyval([1, 2], x) | np.meshgrid(x, x) | np.diag(x) | np.tril(x) | np.triu(x)
 np.take_along_axis(x, np.argsort(x), -1) | np.choose([0, 1], [x, x]) | np.compress([True], x) | np.extract(x > 0, x)
 np.select([x > 0], [x]) | np.argmax(x) | np.argmin(x, 0) | np.max(x) | np.amax(x, 0) | np.prod(x) | np.var(x)
 np.real(x) | np.imag(x) | np.angle(x) | np.conj(x) | np.iscomplexobj(x) | np.isscalar(x) | np.ndim(x) | np.shape(x)
-np.size(x) | np.result_type(x, 1) | np.zeros_like(x) | np.full_like(x, 2) | np.copy(x) | np.array(x) | np.asarray(x) is x
-np.array([x, x]) | np.array([x[0], 1.0]) | np.asarray([x, x]) | np.array(x, dtype='f4') | np.array(x, ndmin=3)
+np.size(x) | np.result_type(x, 1) | np.zeros_like(x) | np.full_like(x, 2) | np.copy(x) | np.array(x)
+np.asarray(x) is x | np.array([x, x]) | np.array([x[0], 1.0]) | np.asarray([x, x]) | np.array(x, dtype='f4')
+np.array(x, ndmin=3)
 np.full(2, x) | np.arange(x.size) | np.array2string(x) | np.array_repr(x) | np.array_str(x) | np.shares_memory(x, x)
 np.isin(x, [1]) | np.copysign(x, -1) | np.modf(x) | np.bitwise_and(x, 1) | np.invert(x) | np.logical_and(x, x)
 np.equal(x, x) | np.permute_dims(x) | np.matrix_transpose(x) | np.concat([x, x]) | np.unstack(x) | np.astype(x, 'f4')
 """
 
 NUMBERS = """
-x + 1 | x * 2.5 | 1 / x | x ** 2 | 2 ** x | x // 2 | divmod(x, 2) | -x | abs(x) | x + 'a' | x + [1] | [1] + x | x * (1, 2)
-'ab' * x | x == x | x != 1 | x < 2 | x == 'a' | bool(x) | float(x) | int(x) | complex(x) | operator.index(x) | round(x)
-round(x, 1) | math.floor(x) | math.ceil(x) | math.trunc(x) | math.sqrt(abs(x)) | hash(x) == hash(x.item())
+x + 1 | x * 2.5 | 1 / x | x ** 2 | 2 ** x | x // 2 | divmod(x, 2) | -x | abs(x) | x + 'a' | x + [1] | [1] + x
+x * (1, 2) | 'ab' * x | x == x | x != 1 | x < 2 | x == 'a' | bool(x) | float(x) | int(x) | complex(x)
+operator.index(x) | round(x)
+round(x, 1) | math.floor(x) | math.ceil(x) | math.sqrt(abs(x)) | hash(x) == hash(x.item())
 f'{x:.3f}' | '%.2f' % x | str(x) | repr(x) | f'{x}' | len(x) | list(x) | x[0] | x[()] | x[...] | x[None] | 1 in x
 x.reshape(1) | x.ravel() | x.T | x.sum() | x.max() | x.item() | x.tolist() | x.shape | x.dtype | x.size | x.ndim
 isinstance(x, np.ndarray) | isinstance(x, np.generic) | isinstance(x, np.floating) | isinstance(x, float)
 isinstance(x, int) | sum([x, x]) | max([x, 1]) | min(x, 2) | sorted([x, 0]) | np.sin(x) | np.array([x, x]) | x.copy()
-x.astype(int) | x.conj() | x.real | x.imag | np.atleast_1d(x) | range(x) | [1, 2, 3][x] | {x: 1}[x] | x @ x | x and 1
+x.astype(int) | x.conj() | x.real | x.imag | np.atleast_1d(x) | range(x) | [1, 2, 3][x] | {x: 1}[x] | x and 1
 x.flags.writeable | x[0] = 1 | x[...] = 1 | x += 1; r = x | y = x.reshape(1); y[0] = 9; r = x
 y = np.atleast_1d(x); y[0] = 9; r = x | y = x[None]; y[0] = 9; r = x | y = x.ravel(); y[0] = 9; r = x
 """

@@ -130,9 +130,9 @@ def told() -> Iterator[None]:
 
 def refusal(what: str) -> Left:
     """The error for a value that would lose its gradient, with the user's line and who asked."""
-    where, asked = _asked()
+    where, name = asked()
     return Left(
-        f"{asked or 'this'} needs plain numbers ({what}), and got a value that carries a gradient, which would be "
+        f"{name or 'this'} needs plain numbers ({what}), and got a value that carries a gradient, which would be "
         f"lost.\n  at {where}\n"
         "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
         "array made in this function (np.zeros), or take it from tape.numpy.  If no gradient is meant, say "
@@ -140,7 +140,7 @@ def refusal(what: str) -> Left:
     )
 
 
-def _asked() -> tuple[Location, str | None]:
+def asked() -> tuple[Location, str | None]:
     """The user's line, and the function of somebody else's that it called, if that is written in Python."""
     frame, last = sys._getframe(1), None
     while frame.f_back is not None and is_foreign(frame):
