@@ -65,7 +65,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
             f"else; got {len(funclist)}"
         )
     rest = funclist[len(conditions)] if len(funclist) > len(conditions) else 0.0
-    z = rest(x, *args, **kw) if callable(rest) else rest
+    z: Any = rest(x, *args, **kw) if callable(rest) else rest
     for condition, f in zip(conditions, funclist):
         z = where(condition, f(x, *args, **kw) if callable(f) else f, z)
     return z if z.dtype == x.dtype else cast(z, dtype=x.dtype)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import math
 import operator
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,25 +36,94 @@ def seen(x: Any) -> Any:
     return type(x).__name__
 
 
+def is_statement(program: str) -> bool:
+    """Whether a program is statements, not an expression."""
+    try:
+        ast.parse(program, mode="eval")
+    except SyntaxError:
+        return True
+    return False
+
+
+def run(program: str, space: dict[str, Any]) -> Any:
+    """What an expression gives, or what statements leave as ``r``."""
+    if is_statement(program):
+        exec(program, space)
+        return space.get("r")
+    return eval(program, space)
+
+
 def outcome(program: str, *arrays: Any, names: Any = None) -> Any:
     """What a program gives of arrays ``x, y, …``, and what it leaves them as; or what it raises."""
     space = {**NAMES, **(names or {}), **dict(zip("xyzw", arrays))}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            if (
-                "\n" in program
-                or " = " in program
-                or ("= " in program.replace("== ", "").replace("!= ", "").replace("<= ", "").replace(">= ", "")
-                and not program.endswith(")"))
-            ):
-                exec(program, space)
-                result = space.get("r")
-            else:
-                result = eval(program, space)
-            return "gave", seen(result), [seen(space[k]) for k, _ in zip("xyzw", arrays)]
+            result = run(program, space)
+            return "gave", seen(result), [seen(space.get(k)) for k, _ in zip("xyzw", arrays)]
     except Exception as error:
         return "raised", [kind.__name__ for kind in type(error).__mro__], str(error)
+
+
+def recorded_outcome(program: str, x: np.ndarray) -> Any:
+    """The outcome of a program of an array that is being differentiated."""
+    found = []
+
+    def f(x: Any) -> Any:
+        found.append(outcome(program, x, names={"np": tape.numpy}))
+        return x.sum()
+
+    tape.func.vjp(f, x)
+    return found[0]
+
+
+def compiled_outcome(program: str, xs: list[np.ndarray]) -> Iterator[tuple[Any, Any]]:
+    """What NumPy and a compiled program give for each of several arrays."""
+
+    def f(x: Any) -> Any:
+        space = {**NAMES, "x": x}
+        result = run(program, space)
+        return (result if isinstance(result, KEPT) else None), space.get("x")
+
+    compiled = tape.compile(f)
+    for x in xs:
+        both = []
+        for g in (f, compiled):
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    both.append(("gave", without_axes(seen(g(x.copy())))))
+            except Exception as error:
+                both.append(("raised", [kind.__name__ for kind in type(error).__mro__], str(error)))
+        yield both[0], both[1]
+
+
+KEPT = (np.ndarray, np.generic, float, int, complex, str, tuple, list)
+
+
+def without_axes(x: Any) -> Any:
+    """What was seen, with arrays without axes and NumPy's scalars as numbers, as compiled programs give them."""
+    if isinstance(x, tuple) and len(x) == 4 and x[2] == ():
+        return x[3]
+    return type(x)(map(without_axes, x)) if isinstance(x, (list, tuple)) else x
+
+
+def agree(expected: Any, found: Any, refused: bool = False) -> bool:
+    """Whether outcomes are the same, errors by their types; or whether it was refused for a gradient that is lost."""
+    if found[0] == "raised" and refused and any(text in found[2] for text in ("carries a gradient", "no rule")):
+        return True
+    if expected[0] == "raised":
+        kind = expected[1][0].lstrip("_")
+        kind = "TypeError" if kind.startswith("UFunc") else kind
+        return found[0] == "raised" and kind in found[1]
+    return found[0] == "gave" and (alike(expected, found) or alike(as_numbers(expected), as_numbers(found)))
+
+
+def as_numbers(x: Any) -> Any:
+    """What was seen, with NumPy's scalars as Python's numbers: ``item()`` of a recorded array stays recorded."""
+    if isinstance(x, tuple) and len(x) == 4 and x[0] == "scalar":
+        return type(x[3]).__name__, x[3]
+    return type(x)(map(as_numbers, x)) if isinstance(x, (list, tuple)) else x
 
 
 def alike(x: Any, y: Any) -> bool:

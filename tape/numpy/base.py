@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -21,6 +21,11 @@ class Base(Face):
     """A face, as the themes of its attributes and methods see it."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # given by the rooms about reading and writing
+        __getitem__: Any
+        __setitem__: Any
+        __iter__: Any
 
     @staticmethod
     def _array(tensor: Tensor) -> Any:

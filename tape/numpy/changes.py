@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
-from .base import Base, numpy
+from .attributes import Attributes
+from .base import numpy
 from .leaving import refusal
 
 
-class Changes(Base):
+class Changes(Attributes):
     """The methods of `numpy.ndarray` that change it."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-        __getitem__: Any
-        __setitem__: Any  # given by the room about writing
 
     def __delitem__(self, index: Any) -> None:
         raise ValueError("cannot delete array elements")
@@ -49,7 +46,7 @@ class Changes(Base):
         shape = new_shape[0] if len(new_shape) == 1 else new_shape
         if numpy.empty(shape).size != self.size:
             raise ValueError("cannot resize an array that is recorded; use np.resize, which gives another one")
-        self.shape = shape  # type: ignore[attr-defined]
+        self.shape = shape
 
     def setfield(self, val: Any, dtype: Any, offset: SupportsIndex = 0) -> None:
         """Refused: part of an element's bytes has no derivative.

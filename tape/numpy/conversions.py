@@ -6,6 +6,7 @@ format, is not.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -14,13 +15,14 @@ import ops
 
 from ..dtypes import kind_of
 from ..level import Layer
-from .base import Base, numpy
+from .attributes import Attributes
+from .base import numpy
 from .casting import NUMERIC, cast
 from .layout import copied, resolved
 from .leaving import number_of, value_of
 
 
-class Conversions(Base):
+class Conversions(Attributes):
     """The methods of `numpy.ndarray` that convert."""
 
     __slots__ = ()
@@ -125,7 +127,7 @@ class Conversions(Base):
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
-            return np.empty(self.shape, self.dtype).__index__()  # NumPy's own error
+            return operator.index(numpy.empty(self.shape, self.dtype))  # NumPy's own error
         return number_of(self, int)
 
     # What other libraries ask: bare numbers, or nothing.

@@ -19,6 +19,7 @@ from ..dtypes import kind_of
 from ..recorder import wrap
 from ..tensor import Face
 from ..views import owner
+from .base import numpy
 from .casting import NUMERIC, cast
 from .face import Array, array
 from .layout import copied, outline, resolved
@@ -89,7 +90,7 @@ def linspace(
 ) -> Any:  # fmt: skip
     num = int(num)
     if not isinstance(start, Face) and not isinstance(stop, Face):
-        return recordable(np.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named))
+        return recordable(numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named))
     steps = np.arange(num, dtype=float).reshape((-1,) + (1,) * max(np.ndim(start), np.ndim(stop)))
     between = num - 1 if endpoint else num
     step = (stop - start) / between if between > 0 else np.nan
@@ -121,12 +122,16 @@ def array_(
         tensor = cast(tensor, dtype)
         if order != "K":
             tensor = copied(tensor, order)
-    elif (copy and found is object) or (order != "K" and not outline(tensor).flags[f"{order}_CONTIGUOUS"]):
+    elif (copy and found is object) or (order != "K" and not _is_in(order, outline(tensor).flags)):
         tensor = copied(tensor, order)
     missing = ndmin - len(tensor._spec.shape)
     if missing > 0:
         tensor = ops.reshape(tensor, shape=(1,) * missing + tensor._spec.shape)
     return found if tensor is found._tensor and type(found) is Array else array(tensor)
+
+
+def _is_in(order: str, flags: Any) -> bool:
+    return bool(flags.f_contiguous if order == "F" else flags.c_contiguous)
 
 
 def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") -> Callable[..., Any]:

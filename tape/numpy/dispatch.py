@@ -19,7 +19,7 @@ from ..tensor import Face, Tensor
 from ..tree import leaves_of
 from .attributes import readonly
 from .explaining import explained, numbers_in
-from .face import Array, array, face, faces
+from .face import Array, Number, array, face, faces
 from .layout import settled
 from .leaving import OPEN, carries, refusal
 from .unwrapping import bare, has_tensor, tensor_of
@@ -47,6 +47,25 @@ def _ravel(a: Any, order: Any = "C") -> Any:
 
 METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel}
 """Functions that NumPy itself answers by the method, whose arguments say more than an op takes."""
+
+BY_ELEMENTS = frozenset({np.clip, np.round, np.around})
+"""Functions whose results are broadcast to ``out=``, as those of ufuncs are."""
+
+
+def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
+    """Whether arrays share memory, which a recorded list has none of."""
+
+    def ask(a: Any, b: Any, max_work: Any = None) -> bool:
+        for x in (a, b):
+            if isinstance(x, Face):
+                x._tensor.__unrecorded__("it asks whether arrays share memory")
+        both = [x._tensor.numpy(force=True) if isinstance(x, Face) else x for x in (a, b)]
+        return asks(*both, max_work=max_work)
+
+    return ask
+
+
+METHODS.update({f: _share(f) for f in (np.shares_memory, np.may_share_memory)})
 
 LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 """Functions that give a list."""
@@ -92,18 +111,18 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     xs = bare(inputs)
-    target = next(x for x in xs if isinstance(x, Tensor))
+    target: Any = next(x for x in xs if isinstance(x, Tensor))
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
 
 
-def array_function(self: Face, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
     if function in CHANGES:
         return change(function, args, kwargs)
-    if function in METHODS and isinstance(args[0] if args else kwargs.get("a"), Face):
+    if function in METHODS and not has_tensor(args):
         return METHODS[function](*args, **kwargs)
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
@@ -115,12 +134,12 @@ def array_function(self: Face, function: Callable[..., Any], types: Any, args: A
         result = _answer(function, types, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
-    return result if out is None else store(out, result, function.__name__)
+    return result if out is None else store(out, result, function.__name__, broadcast=function in BY_ELEMENTS)
 
 
 def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     given, named = bare(list(args)), bare(kwargs)
-    target = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
+    target: Any = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):
@@ -135,8 +154,10 @@ def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) ->
         result = NAMED[function](*result)
     if function in READ_ONLY:
         return readonly(faces(result))
-    if function in KEPT and args:
-        return faces(result, array if type(args[0]) is Array else _of_number)
+    if function in KEPT and args and type(args[0]) is Array:
+        return faces(result, array)
+    if any(type(x) is Number for x in args):
+        return faces(result, _of_number)
     return faces(result, array if function in ALWAYS else face)
 
 

@@ -13,13 +13,12 @@ without axes that nobody can write into.  C code asks for the type itself and is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..tensor import Face, Tensor
 from ..tree import transform
-from .attributes import Attributes
 from .changes import Changes
 from .conversions import Conversions
 from .reductions import Reductions
@@ -28,7 +27,7 @@ from .shapes import Shapes
 new = object.__new__
 
 
-class Recorded(Attributes, Shapes, Conversions, Reductions):
+class Recorded(Shapes, Conversions, Reductions):
     """What arrays and numbers have in common.
 
     The rooms that know both give them what is asked by Python and NumPy: `reading` and `writing` the indexing,
@@ -36,11 +35,6 @@ class Recorded(Attributes, Shapes, Conversions, Reductions):
     """
 
     __slots__ = ()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    if TYPE_CHECKING:
-        __getitem__: Any
 
     @staticmethod
     def _array(tensor: Tensor) -> Any:
@@ -68,8 +62,10 @@ class Array(Changes, Recorded):
 
     __slots__ = ()
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    __hash__ = None  # type: ignore[assignment]
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return np.ndarray
 
     @property
@@ -82,8 +78,8 @@ class Number(Recorded):
 
     __slots__ = ()
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return self._tensor._spec.dtype.type
 
     @property

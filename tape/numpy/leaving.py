@@ -141,15 +141,15 @@ def told() -> Iterator[None]:
 
 def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
-    where, asked = _asked()
-    asked = (name if asked is None or asked.startswith("numpy") else None) or asked or "this"
+    where, caller = asked()
+    title = (name if caller is None or caller.startswith("numpy") else None) or caller or "this"
     return Left(
-        f"{asked} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
-        f"  at {where}\n{instead_of(asked)}  If no gradient is meant, say tape.stop_gradient(x)."
+        f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
+        f"  at {where}\n{instead_of(title)}  If no gradient is meant, say tape.stop_gradient(x)."
     )
 
 
-def _asked() -> tuple[Location, str | None]:
+def asked() -> tuple[Location, str | None]:
     """The user's line, and the function of somebody else's that it called, if that is written in Python."""
     frame, last = sys._getframe(1), None
     while frame.f_back is not None and is_foreign(frame):

@@ -79,7 +79,8 @@ def _whole(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any) -> Any:
         if not isinstance(x, Face):
             return original(x)
-        return original(np.ones(x.shape)) if np.ndim(x) else original(_settled(x))
+        shape = x._tensor._spec.shape
+        return original(np.ones(shape)) if shape else original(_settled(x))
 
     return call
 

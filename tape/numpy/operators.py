@@ -6,6 +6,7 @@ The short way of an elementwise op is that of a plain tensor, or of one that is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return op(other, self._tensor) if is_reflected else op(self._tensor, other)
         if isinstance(other, (str, bytes)):
             return of_text(self, other)
+        if type(self) is Number and op.symbol == "mul" and isinstance(other, (list, tuple)):
+            if self.dtype.kind not in "iu":
+                raise TypeError(f"can't multiply sequence by non-int of type 'numpy.{self.dtype.type.__name__}'")
+            return other * index(self)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
         if not isinstance(other, (np.ndarray, np.generic)) and is_stranger(other):
@@ -107,4 +112,4 @@ install(Array, {
     f"__i{op.symbol}__": augmented(ufunc_of(op))
     for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
 })  # fmt: skip
-Recorded.__divmod__, Recorded.__rdivmod__ = _divmod, _rdivmod  # type: ignore[attr-defined]
+install(Recorded, {"__divmod__": _divmod, "__rdivmod__": _rdivmod})

@@ -86,7 +86,7 @@ def _rounded(self: Number, ndigits: int | None = None) -> Any:
     if ndigits is None and self.dtype.kind == "f":
         return number_of(numpy.round(self), int)
     if ndigits is None and self.dtype.kind in "bc":
-        return np.ones((), self.dtype)[()].__round__()  # NumPy's own error, or its result
+        return round(numpy.ones((), self.dtype)[()])  # NumPy's own error, or its result
     return self if ndigits is None else numpy.round(self, ndigits)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
-from .base import Axis, Base, absent, numpy, told
+from .attributes import Attributes
+from .base import Axis, absent, numpy, told
 
 
-class Reductions(Base):
+class Reductions(Attributes):
     """The methods of `numpy.ndarray` that compute."""
 
     __slots__ = ()

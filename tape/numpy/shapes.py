@@ -10,12 +10,13 @@ import numpy as np
 import ops
 
 from ..views import base_of
-from .base import Axis, Base, numpy
+from .attributes import Attributes
+from .base import Axis, numpy
 from .layout import copied, in_a_row, resolved
 from .leaving import plain
 
 
-class Shapes(Base):
+class Shapes(Attributes):
     """The methods of `numpy.ndarray` that give its elements in another shape."""
 
     __slots__ = ()

@@ -19,10 +19,11 @@ from ..level import live
 from ..tensor import Face, Tensor
 from ..version import renew
 from ..views import is_related
+from .base import numpy
 from .casting import cast, source_of
 from .explaining import explained, rehearsed
 from .face import Array, Number, array
-from .leaving import plain, refusal
+from .leaving import asked, plain, refusal
 from .reading import plain_index
 from .unwrapping import bare, holds_face, tensor_of
 
@@ -62,7 +63,12 @@ def hold(y: Array, value: Any) -> None:
     for level in active():
         if isinstance(value, Tensor) and level.has(value) and not level.has(y._tensor):
             if is_related(y._tensor):
-                raise refusal("a value that vmap maps over is written into an array that has views, or is one")
+                where, _ = asked()
+                raise TypeError(
+                    "vmap: a value that differs from lane to lane is written into an array that is the same in all of "
+                    f"them, and that has views or is one, which would not see the lanes.\n  at {where}\n"
+                    "Write before you look at it in another way, or make it with np.zeros_like of a mapped value."
+                )
             y._tensor = level.layer(ops.clone(level.full(live(y._tensor))))
 
 
@@ -80,13 +86,9 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
     if type(out) is Number or not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
     source = source_of(result)
+    _check_cast(name, source.dtype, out.dtype)
     if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
         raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
-    if not np.can_cast(source.dtype, out.dtype, "same_kind"):
-        ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
-        raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
-            ufunc, "same_kind", source.dtype, out.dtype, 0
-        )
     if not isinstance(out, Face):
         np.copyto(out, plain(result, f"{name}(out=…) into an array that was not made in this function"), where=where)
         return out
@@ -94,6 +96,12 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
         source = ops.where(bare(where), source, out._tensor)
     assign(out, ..., array(source) if isinstance(source, Tensor) else source)  # type: ignore[arg-type]
     return out
+
+
+def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> None:
+    if not np.can_cast(dtype, out, "same_kind"):
+        ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
+        raise np._core._exceptions._UFuncOutputCastingError(ufunc, "same_kind", dtype, out, 0)  # type: ignore[attr-defined]
 
 
 def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
@@ -216,7 +224,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 def _repeated(values: Any, n: int) -> Any:
     """The first `n` of some values, which begin anew where they run out."""
-    flat: Any = np.ravel(array(tensor_of(values)) if holds_face(values) else values)  # type: ignore[arg-type]
+    flat: Any = numpy.ravel(array(tensor_of(values)) if holds_face(values) else values)
     return flat[np.arange(n) % flat.size]
 
 
@@ -225,4 +233,4 @@ CHANGES: dict[Any, Callable[..., None]] = {
     np.put_along_axis: put_along_axis,
 }  # fmt: skip
 """NumPy's functions that change their first argument."""
-Array.__setitem__ = assign  # type: ignore[method-assign,assignment]
+Array.__setitem__ = assign
