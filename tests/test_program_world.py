@@ -171,7 +171,7 @@ ORDINARY = {
     "itertools": lambda x: sum(a * b for a, b in itertools.product([1, 2], [3, 4])) * x,
     "generator": lambda x: sum(v for v in (x * k for k in range(3))), "getattr": lambda x: x * getattr(SPACE, "k"),
     "getattr by name": lambda x, n="k": x * getattr(SPACE, n), "hasattr": lambda x: x * hasattr(SPACE, "k"),
-    "isinstance": lambda x: x if isinstance(x, (float, tape.Tensor)) else x * 2, "norm": lambda x: np.linalg.norm(x),
+    "isinstance": lambda x: x if isinstance(x, (float, np.ndarray)) else x * 2, "norm": lambda x: np.linalg.norm(x),
     "seeded": lambda x: x * np.random.default_rng(3).normal(), "grad": lambda x: tape.func.grad(
         lambda t: (t * t * FACTOR).sum())(x), "text": lambda x: x * float(f"{FACTOR:.2f}"),
     "counter": lambda x: x * collections.Counter("aab")["a"], "fraction": lambda x: x * float(fractions.Fraction(1, 2)),
@@ -184,9 +184,9 @@ ORDINARY = {
 def test_ordinary_programs_stay_compiled(name):
     function = ORDINARY[name]
     fast = tape.compile(function)
-    expected = function(tape.tensor(X))
+    expected = function(X)
     for _ in range(3):
-        assert_allclose(fast(X), expected.numpy())
+        assert_allclose(fast(X), expected)
     assert not fast.statistics().eager
     assert fast.statistics().replays >= 2
 

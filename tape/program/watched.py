@@ -346,7 +346,7 @@ def alike(now: Any, value: Any) -> bool:
 
 def original(thing: Any) -> Any:
     """What a door of `tape.numpy.doors` stands in the place of, while something is recorded; else the thing itself."""
-    return thing.__wrapped__ if type(thing) is FunctionType and thing.__code__ in DOOR else thing
+    return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOOR else thing
 
 
 DOOR = [constant for constant in _door.__code__.co_consts if isinstance(constant, CodeType)]
@@ -354,10 +354,11 @@ DOOR = [constant for constant in _door.__code__.co_consts if isinstance(constant
 
 def equal(now: Any, value: Any) -> bool:
     """Whether something is the same number or text as before, if it is not the same object."""
-    now, value, kind = original(now), original(value), type(now)
+    now, value = original(now), original(value)
+    kind = type(now)
     if now is value:
         return True
-    if type(now) is not type(value):
+    if kind is not type(value):
         return False
     if kind is MethodType:
         return now.__func__ is value.__func__ and now.__self__ is value.__self__
