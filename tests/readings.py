@@ -311,7 +311,80 @@ def as_json():
     return (lambda x: x * json.loads(json.dumps(held))["k"][0]), lambda: held["k"].__setitem__(0, 5.0)
 
 
+@reading
+def cause_of_an_exception():
+    held = ValueError("a")
+    held.__cause__ = ValueError(2.0)
+    return (lambda x: x * held.__cause__.args[0]), lambda: setattr(held, "__cause__", ValueError(5.0))
+
+
+@reading
+def class_gets_a_special_method():
+    own = type("Own", (), {})()
+    return (lambda x: x * (2.0 if own else 5.0)), lambda: setattr(type(own), "__bool__", lambda self: False)
+
+
+@reading
+def metaclass_call():
+    k = [2.0]
+    meta = type("Meta", (type,), {"__call__": lambda cls: k[0]})
+    own = meta("Own", (), {})
+    return (lambda x: x * own()), lambda: k.__setitem__(0, 5.0)
+
+
+@reading
+def init_subclass():
+    k = [2.0]
+
+    class Own:
+        def __init_subclass__(cls):
+            cls.k = k[0]
+
+    def f(x):
+        class More(Own):
+            pass
+
+        return x * More.k
+
+    return f, lambda: k.__setitem__(0, 5.0)
+
+
+simple("slice", lambda: slice([2.0]), lambda s: s.stop[0], lambda s: s.stop.__setitem__(0, 5.0))
+simple("generic_alias", lambda: types.GenericAlias(list, ([2.0],)), lambda g: g.__args__[0][0],
+       lambda g: g.__args__[0].__setitem__(0, 5.0))  # fmt: skip
+simple("missing_key", lambda: type("Own", (dict,), {"v": [2.0], "__missing__": lambda self, key: self.v[0]})(),
+       lambda d: d["k"], lambda d: d.v.__setitem__(0, 5.0))  # fmt: skip
+
+
 # Functions.
+
+
+@reading
+def function_that_claims_to_be_a_library():
+    space = {"__name__": "numpy.linalg", "k": [2.0]}
+    exec("def g(): return k[0]", space)
+    g = space["g"]
+    return (lambda x: x * g()), lambda: space["k"].__setitem__(0, 5.0)
+
+
+@reading
+def getattr_under_another_name():
+    held, functions = Plain(), [getattr]
+    return (lambda x: x * functions[0](held, "".join(["k"]))), lambda: setattr(held, "k", 5.0)
+
+
+@reading
+def operator_call():
+    k = [2.0]
+    g = lambda: k[0]  # noqa: E731
+    return (lambda x: x * operator.call(g)), lambda: k.__setitem__(0, 5.0)
+
+
+@reading
+def ufunc_of_python():
+    k = [2.0]
+    u = np.frompyfunc(lambda v: v * k[0], 1, 1)
+    return (lambda x: x * float(u(1.0))), lambda: k.__setitem__(0, 5.0)
 
 
 @reading

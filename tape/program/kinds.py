@@ -12,6 +12,7 @@ import re
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -40,7 +41,7 @@ from .watched import Array, Container, Fact, Slot, bases_fact, dict_fact, dict_o
 LONGEST = 1 << 16
 """Things in a container that has to be gone through to verify it."""
 IMMUTABLE = {
-    int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType, range, slice,
+    int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType, range,
     datetime.timedelta, datetime.date, datetime.datetime, datetime.time, datetime.timezone, re.Pattern,
     types.UnionType, np.bool_, *(k for k in np.sctypeDict.values() if not issubclass(k, (np.void, np.object_))),
 }  # fmt: skip
@@ -161,8 +162,9 @@ def _instance(look: Any, thing: Any, kind: type) -> Looked:
     closed = any(map(_has_known_code, kind.__mro__))
     parts = _slots(look, thing, closed) + _attributes(look, thing, kind, closed)
     if issubclass(kind, BaseException):
-        look.around.facts.append(Fact(lambda: thing.args, lambda args: setattr(thing, "args", args)))
-        parts += thing.args
+        for name in ("args", "__cause__", "__context__", "__traceback__"):
+            look.around.facts.append(Fact(partial(getattr, thing, name), partial(setattr, thing, name)))
+            parts.append(look.around.facts[-1].value)
     unknown = look.all_inside(parts)
     if issubclass(kind, np.ndarray):
         return unknown or _array(look, thing)
@@ -272,7 +274,8 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     classmethod: lambda look, m: look.inside(m.__func__),
     functools.cached_property: lambda look, p: look.inside(p.func),
     super: lambda look, s: look.all_inside((s.__thisclass__, s.__self__)),
-    types.GenericAlias: lambda look, a: look.inside(a.__origin__),
+    types.GenericAlias: lambda look, a: look.all_inside((a.__origin__, *a.__args__)),
+    slice: lambda look, s: look.all_inside((s.start, s.stop, s.step)),
     type: _class,
     np.dtype: lambda look, d: None,
     np.void: lambda look, v: Unknown(v),

@@ -184,6 +184,8 @@ def is_known(thing: Any) -> bool:
     """Whether a function or type that is not written in Python gives the same again for the same arguments."""
     if id(thing) in known():
         return True
+    if isinstance(thing, FunctionType):
+        return False
     module = str(getattr(thing, "__module__", None) or "")
     if isinstance(thing, (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)):
         return is_known(thing.__objclass__)

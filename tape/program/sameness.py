@@ -50,7 +50,7 @@ def _same(mine: Any, other: Any, around: Surroundings | None, open: set[tuple[in
     )
 
 
-COMPARED = IMMUTABLE - {int, float, complex, slice}
+COMPARED = IMMUTABLE - {int, float, complex}
 """Types of which equal objects are the same."""
 
 
