@@ -36,6 +36,7 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+import scipy.interpolate
 import scipy.sparse
 
 import tape
@@ -347,6 +348,42 @@ def init_subclass():
         return x * More.k
 
     return f, lambda: k.__setitem__(0, 5.0)
+
+
+simple(
+    "name_of_a_class",
+    lambda: type("Own", (), {}),
+    lambda k: len(k.__name__),
+    lambda k: setattr(k, "__name__", "Longer"),
+)
+simple(
+    "text_of_a_class",
+    lambda: type("Own", (), {}),
+    lambda k: len(str(k)),
+    lambda k: setattr(k, "__qualname__", "Longer"),
+)
+simple("name_of_a_function", lambda: lambda: 0, lambda g: len(g.__name__), lambda g: setattr(g, "__name__", "g"))
+simple(
+    "annotations", lambda: Holder.first, lambda g: 1 + len(g.__annotations__), lambda g: g.__annotations__.update(k=1)
+)
+simple("writeable", lambda: np.ones(3), lambda a: 1 + a.flags.writeable, lambda a: a.setflags(write=False))
+simple("module_attribute_added", lambda: sys, lambda m: 1 + hasattr(m, "readings"), lambda m: setattr(m, "readings", 1))
+simple("spline", lambda: scipy.interpolate.CubicSpline(np.arange(4.0), np.arange(4.0) ** 2), lambda s: float(s(1.5)),
+       lambda s: s.c.__imul__(2))  # fmt: skip
+simple("program", lambda: (lambda w: (w, tape.record(lambda x: x * w, 1.0)))(np.array(2.0)), lambda t: t[1](1.0),
+       lambda t: t[0].fill(5.0))  # fmt: skip
+
+
+@reading
+def custom_function():
+    k = [2.0]
+
+    class Own(tape.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * k[0]
+
+    return (lambda x: Own.apply(tape.tensor(np.asarray(x))).numpy()), lambda: k.__setitem__(0, 5.0)
 
 
 simple("slice", lambda: slice([2.0]), lambda s: s.stop[0], lambda s: s.stop.__setitem__(0, 5.0))

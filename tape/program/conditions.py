@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ..jit import layout as objects
 from ..spec import spec
 from .frames import address_of, fits
 from .surroundings import Surroundings
@@ -105,6 +106,7 @@ class Conditions:
             self.checks.append(watched.holds)
             return
         address = w.array(w.thing(array), array.shape, array.dtype)
+        w.require_equal(w.load(w.thing(array), objects.ARRAY_FLAGS, "i32"), array.flags.num, "i32")
         if array.nbytes:
             w.thing(copy)
             w.require_content(address, w.known(address_of(copy)), array.nbytes)

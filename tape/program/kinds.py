@@ -61,12 +61,9 @@ def watch(look: Any, thing: Any) -> Looked:
     for family, way in WAYS.items():
         if kind is family or (family in FAMILIES and issubclass(kind, family)):
             return way(look, thing)
-    if kind in DISPATCHERS or kind.__name__ in CYTHON or (kind.__module__.startswith("scipy.") and callable(thing)):
+    if not is_written_in_python(kind) and (kind in DISPATCHERS or callable(thing)):
         return None if is_known(thing) else Unknown(thing)
     return _own(look, thing) if in_library(file_of(kind)) else _instance(look, thing, kind)
-
-
-CYTHON = ("cython_function_or_method", "_cython_3_0_11.cython_function_or_method", "fused_cython_function")
 
 
 def _tensor(look: Any, thing: Tensor) -> Looked:
@@ -85,6 +82,9 @@ def _generator(look: Any, thing: Any) -> Looked:
 
 def _own(look: Any, thing: Any) -> Looked:
     """An object of this library's: a function that it stands for is looked at."""
+    listing = getattr(thing, "listing", None)
+    if listing is not None:  # a program, which reads what it captured
+        return look.all_inside(listing.constants)
     inner = getattr(thing, "__wrapped__", None)
     return look.inside(inner) if inner is not None else None
 
@@ -150,6 +150,7 @@ def _class(look: Any, kind: type) -> Looked:
         return Unknown(kind)
     else:
         look.open(space)
+        space.whole = space.whole or any(in_library(file_of(k)) or _has_known_code(k) for k in kind.__mro__[1:])
     bases = [k for k in kind.__mro__[1:] if not is_known(k) and k not in IMMUTABLE]
     return look.all_inside((*bases, type(kind)))
 

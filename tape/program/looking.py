@@ -32,10 +32,12 @@ from .known import (
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .watched import MISSING, Cell, Fact, Space, code_facts, is_special, original
+from .watched import MISSING, Cell, Fact, Space, code_facts, is_special, name_facts, original
 
 MOST = 1 << 15
 """Things looked at beyond which it costs too much to watch them."""
+TITLES = {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__"}
+"""What functions and classes say of themselves."""
 ENTERING = -1
 """Stands for the beginning of a function, among offsets in its code."""
 Place = tuple[CodeType, int]
@@ -75,6 +77,7 @@ class Look:
             for thing in roots:
                 self.look(thing, None)
             self._look_into_open()
+            self._look_at_titles()
         except (RecursionError, TooMuch):
             self._found = [(Unknown(None, "more things than can be watched"), None)]
         around = self.around
@@ -93,9 +96,22 @@ class Look:
                     self._attribute(space, name)
             for module in self._libraries[:]:
                 space = self.around.space(vars(module))
+                space.names.update(self._sites)
                 for name in self._sites.keys() & space.copy.keys():
-                    space.names.add(name)
                     self._attribute(space, name)
+
+    def _look_at_titles(self) -> None:
+        """What functions and classes are called, if that is asked for."""
+        names = TITLES & self.around.names if not self.by_name else TITLES
+        names |= {"__name__", "__qualname__"} if "texts" in self.around.asked else set()
+        if not names:
+            return
+        owners = [space.owner for space in self.around.spaces.values() if space.owner is not None]
+        for thing in (*self.around.functions, *owners):
+            facts = list(name_facts(thing, sorted(names)))
+            self.around.facts += facts
+            for fact in facts:
+                self.look(fact.value, None if type(fact.value) is dict else "__name__")
 
     def _attribute(self, space: Space, name: Any) -> None:
         if (id(space), name) not in self._seen:

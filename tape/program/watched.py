@@ -8,7 +8,7 @@ import ctypes
 import gc
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import is_
 from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MethodType
@@ -224,13 +224,13 @@ class Array:
     def __init__(self, array: np.ndarray):
         self.array = array
         self.copy = None if is_frozen(array) else np.array(array, order="C", subok=False)
-        self.layout = array.shape, array.strides, array.dtype
+        self.layout = array.shape, array.strides, array.dtype, array.flags.writeable
 
     def holds(self) -> bool:
         x = self.array
-        if (x.shape, x.strides, x.dtype) != self.layout:
+        if (x.shape, x.strides, x.dtype, x.flags.writeable) != self.layout:
             return False
-        return not x.flags.writeable if self.copy is None else same_bytes(x, self.copy)
+        return self.copy is None or same_bytes(x, self.copy)
 
     def put_back(self) -> None:
         if self.copy is not None and self.array.shape == self.copy.shape and self.array.flags.writeable:
@@ -373,8 +373,16 @@ def equal(now: Any, value: Any) -> bool:
 
 def code_facts(function: FunctionType) -> Iterator[Fact]:
     """What can be set of a function."""
-    for name, offset in FUNCTION.items():
+    for name, offset in list(FUNCTION.items())[:3]:
         yield Fact(partial(getattr, function, name), partial(setattr, function, name), id(function) + offset)
+
+
+def name_facts(thing: Any, names: Iterable[str]) -> Iterator[Fact]:
+    """What a function or class is called, and the like."""
+    places = TITLES if isinstance(thing, type) else FUNCTION
+    for name in names:
+        at = places.get(name, 0)
+        yield Fact(partial(getattr, thing, name, None), partial(setattr, thing, name), at and id(thing) + at)
 
 
 def type_fact(thing: Any) -> Fact:
@@ -403,8 +411,14 @@ def _function_places() -> dict[str, int]:
     def probe(a: Any = [], *, b: Any = []) -> None:  # noqa: B006
         """Has defaults of both kinds."""
 
-    names = ("__code__", "__defaults__", "__kwdefaults__")
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * 3))
+    names = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * 6))
+
+
+def _title_places() -> dict[str, int]:
+    probe = type("Probe", (), {"__qualname__": "Some.Probe"})
+    names = ("__name__", "__qualname__")
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
 
 
 def _has_pointers() -> bool:
@@ -417,6 +431,7 @@ TYPE, MANAGED = 8, -24
 """Where objects point to their types, and before themselves to their attributes."""
 POINTERS = _has_pointers()
 FUNCTION = _function_places()
+TITLES = _title_places()
 ORDER = _places(Space, [Space.__mro__])[0] if POINTERS else 0
 
 
