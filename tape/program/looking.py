@@ -102,7 +102,7 @@ class Look:
 
     def _look_at_titles(self) -> None:
         """What functions and classes are called, if that is asked for."""
-        names = TITLES & self.around.names if not self.by_name else TITLES
+        names = TITLES if self.by_name else TITLES & self._sites.keys()
         names |= {"__name__", "__qualname__"} if "texts" in self.around.asked else set()
         if not names:
             return
