@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import tape
 from tape.tensor import Face
 
 NAMES = {"np": np, "math": math, "copy": copy, "operator": operator}

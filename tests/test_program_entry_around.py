@@ -116,6 +116,8 @@ def test_what_is_equal_is_not_changed(monkeypatch):
     fast = compiled(lambda x: x * settings["factor"] * factor + len(settings["more"]), 3.0)
     settings["factor"] = float("2.0")
     monkeypatch.setitem(globals(), "factor", float("2.0"))
+    assert fast(3.0) == 14.0  # which looks again
+    assert len(fast.programs) == 1
     assert entered(fast, 3.0) == 14.0
     settings["factor"] = 2
     assert entered(fast, 3.0) is NotImplemented

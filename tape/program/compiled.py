@@ -6,7 +6,7 @@ import copy
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from types import FunctionType
 from typing import Any
@@ -16,6 +16,7 @@ from ..location import in_library
 from .conditions import Entry
 from .display import counted
 from .listing import narrower
+from .looking import surroundings
 from .outside import Outside
 from .pickling import named, renamed, restored
 from .program import GuardMissed, Program
@@ -23,12 +24,13 @@ from .recording import Recorded, in_order, record_call
 from .replay import Refitted
 from .required import require_count, require_function, require_options
 from .shortcut import Shortcut
-from .signature import Call, objects_in, take_apart, varying
+from .signature import Call, Fixed, objects_in, take_apart, varying
 from .statistics import CallStatistics
 from .surroundings import Surroundings
 from .trace import Untraceable, same
 from .traced import Traced
 from .variety import Variety, advice
+from .witness import Again
 
 MOST_PATHS = 32
 MOST_SIGNATURES = 256
@@ -41,18 +43,26 @@ class Paths:
     row-major order alone (``ordered``).
     """
 
-    def __init__(self, key: Hashable, fixed_floats: bool = False) -> None:
+    def __init__(self, key: Any, fixed_floats: bool = False) -> None:
         self.tensors = any(type(part) is tuple for part in varying(key))
         self.first: Path | None = None
         self.count = 0
         self.missed = 0
         self.fixed_floats = fixed_floats
         self.eager = self.ordered = False
-        self.around: Surroundings | None = None
+        self.key = key
+        self.around: list[Surroundings] = []
 
     def forget(self) -> None:
         """Begin anew."""
-        self.first, self.count, self.around = None, 0, None
+        self.first, self.count = None, 0
+
+    def watch(self, around: Surroundings) -> None:
+        """Be for arguments of which the same is read as was found around the function and in objects among them."""
+        self.around.append(around)
+        for part in self.key:
+            if isinstance(part, Fixed):
+                part.around = around if part.around is None else part.around
 
 
 class Path:
@@ -76,9 +86,17 @@ class CompiledFunction:
         programs: what was recorded so far.
     """
 
-    def __init__(self, function: Callable[..., Any], tier: str | None, threads: int | None, most_paths: int):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tier: str | None,
+        threads: int | None,
+        most_paths: int,
+        constant: tuple[Any, ...] = (),
+    ):
         functools.update_wrapper(self, function)
         self.function, self.tier, self.threads, self.most_paths = function, tier, threads, most_paths
+        self.constant = constant
         self._paths: dict[Any, Paths] = {}
         self._surroundings: Surroundings | None = None
         self._renewed = 0
@@ -88,7 +106,7 @@ class CompiledFunction:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The function and the options; programs are recorded again elsewhere."""
-        options = self.tier, self.threads, self.most_paths
+        options = self.tier, self.threads, self.most_paths, self.constant
         if named(self.function) is self:
             if protocol < 4:  # which reaches a name with a dot through what stands before the dot: this
                 return self.function.__qualname__
@@ -101,7 +119,8 @@ class CompiledFunction:
         return renamed(self.function)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
-        return CompiledFunction(copy.deepcopy(self.function, memo), self.tier, self.threads, self.most_paths)
+        function, constant = copy.deepcopy((self.function, self.constant), memo)
+        return CompiledFunction(function, self.tier, self.threads, self.most_paths, constant)
 
     @property
     def programs(self) -> list[Program]:
@@ -147,7 +166,7 @@ class CompiledFunction:
         if self._renewed > self.most_paths:
             return self._eager(args, kwargs)
         if self._surroundings is None or not self._surroundings.unchanged():
-            self._surroundings, self._paths, self._entry = Surroundings(self.function), {}, None
+            self._surroundings, self._paths, self._entry = self._around(), {}, None
             self._variety.forget()
             self._renewed += 1
         paths = self._paths_of(call, args, kwargs)
@@ -162,8 +181,9 @@ class CompiledFunction:
             return self._eager(args, kwargs)
         if paths.ordered and not in_order(call.given):
             return self._eager(args, kwargs)
-        if paths.around is not None and not paths.around.unchanged():
-            paths.forget()
+        if paths.around and not all(around.unchanged() for around in paths.around):
+            del self._paths[paths.key]
+            paths = self._paths[call.key] = Paths(call.key, paths.fixed_floats)
             self._renewed += 1
         last, missed = None, None
         path = paths.first
@@ -201,8 +221,7 @@ class CompiledFunction:
     def _remember(self, path: Path, paths: Paths, call: Call, arguments: Any) -> None:
         """Let the next such call find this path at once."""
         assert self._surroundings is not None
-        around = [self._surroundings] if paths.around is None else [self._surroundings, paths.around]
-        path.shortcut.look(path.program, call.key, arguments, around)
+        path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
         self._entry = path.shortcut.entry or self._entry
 
     def _record(self, args: Any, kwargs: Any, call: Call, paths: Paths, last: Any, missed: Any) -> Any:
@@ -250,14 +269,23 @@ class CompiledFunction:
         assert self._surroundings is not None
         around, objects = self._surroundings, objects_in(call.key)
         if objects:
-            around = paths.around = Surroundings(self.function, objects)
-        recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
+            around = self._around(objects)
+            paths.watch(around)
+        try:
+            recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
+        except Again:
+            self._surroundings = self._around()
+            return self._recorded(args, kwargs, call, paths)
         if around.stale:
             self._entry = None
         if objects:
-            self._surroundings.settle(self._surroundings.arrays, recorded.logs)
+            self._surroundings.settle(recorded.logs)
             self._surroundings.stale = around.stale
         return recorded
+
+    def _around(self, objects: Iterable[Any] = ()) -> Surroundings:
+        """What the function may read, and in some objects that it is given."""
+        return surroundings(self.function, objects, self.constant)
 
     def _give_up(self, paths: Paths, reason: str) -> None:
         paths.eager = True
@@ -293,6 +321,7 @@ def compile(
     tier: str | None = None,
     threads: int | None = None,
     most_paths: int = MOST_PATHS,
+    assume_constant: Iterable[Any] = (),
 ) -> Any:
     """A function that is recorded when it is first called with arguments of some shapes, and replayed after.
 
@@ -307,12 +336,13 @@ def compile(
         threads: how many threads share large work; by default as many as there are processors.
         most_paths: how many paths are kept, and how many values of an argument that is no array or float; where there
             are more, the function runs as it is, with a warning.
+        assume_constant: functions, modules and other objects that are not looked at: that they, and all that is read
+            through them, stay what they are is your promise.
 
-    Also watched is what the function reads around it: globals, closures, defaults, attributes, lists and dicts.  A
-    function that changes its arguments, draws random numbers, asks a clock or goes on with an iterator runs as it is,
-    with a warning.  Not noticed: other changes of what it does outside, such as printing, and of what it reads from
-    files, from the system inside libraries, behind properties and ``__slots__``, in a list of more than 1024 things, or
-    by NumPy alone from an array of more than 64 KiB that it also computes with beside its arguments.
+    Also watched is everything that the function may read around it: globals, closures, defaults, attributes, classes,
+    modules, containers, arrays.  A function that reads what is not known to stay what it is (a clock, a file, an
+    iterator, a function written in C that is not known), that prints, draws random numbers or changes its arguments
+    runs as it is, with a warning that says why.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.
@@ -327,6 +357,6 @@ def compile(
     require_options(tier, threads)
     require_count(most_paths, "most_paths")
     if function is None:
-        return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths)
+        return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths, assume_constant=assume_constant)
     require_function(function, "tape.compile")
-    return CompiledFunction(function, tier, threads, most_paths)
+    return CompiledFunction(function, tier, threads, most_paths, tuple(assume_constant))

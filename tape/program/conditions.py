@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import numpy as np
-
+from ..jit import layout as objects
 from ..spec import spec
-from .fingerprint import SMALL, fingerprint
 from .frames import address_of, fits
-from .surroundings import MISSING, Surroundings, holds
+from .surroundings import Surroundings
+from .watched import MISSING, TAGS, Array, Container, Space
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 LOOKS = 16
 """Containers of more things are left to Python."""
+SMALL = 1 << 12
+"""Bytes of an array up to which machine code compares them."""
+BUSY = 16
+"""Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
 EQUAL = 2
 """Python's number of the comparison ``==``."""
 
@@ -38,8 +41,11 @@ class Conditions:
         self.checks: list[Callable[[], bool]] = []
 
     def same(self, thing: str, value: Any) -> None:
-        """An object, or 0, must be this one; a number or a text may be another one that is equal."""
+        """An object must be this one, or be missing; a number or a text may be another one that is equal."""
         w, kind = self.write, type(value)
+        if value is MISSING:
+            w.require_equal(thing, 0)
+            return
         if kind not in (int, str, bytes, float):
             w.require_same(thing, value)
             return
@@ -54,43 +60,53 @@ class Conditions:
     def around(self, surroundings: Surroundings) -> None:
         """Everything around a function must be what it was."""
         w = self.write
-        for cell, value in surroundings.cells:
-            self.same(w.content(cell), value)
-        for space, name, value in surroundings.bindings:
-            if value is MISSING:
-                w.require_equal(w.named(space, name), 0)
-            else:
-                self.same(w.named(space, name) if isinstance(space, dict) else w.item(space, name), value)
-        for container, parts in surroundings.parts:
-            self._container(container, parts)
-        for array, print in surroundings.contents.values():
-            self._content(array, print)
+        for space in surroundings.spaces.values():
+            self._space(space)
+        for cell in surroundings.cells:
+            self.same(w.content(cell.cell), cell.value)
+        for fact in (*surroundings.facts, *surroundings.slots):
+            self._pointer(fact)
+        for container in surroundings.containers:
+            self._container(container)
+        for array in surroundings.arrays.values():
+            self._content(array)
 
-    def _container(self, container: Any, parts: list[Any]) -> None:
-        w, kind = self.write, type(container)
-        if len(parts) > LOOKS or kind not in (list, dict):
-            self.checks.append(partial(holds, container, parts))
+    def _space(self, space: Space) -> None:
+        """A dict must not have changed since it was looked at, or have what counts under each name."""
+        w = self.write
+        if TAGS and space.busy < BUSY:
+            self.write.require_equal(w.load(w.known(space.address)), w.load(w.known(ctypes.addressof(space.tag))))
+        elif space.whole or space.attributes:
+            self.checks.append(space.holds)
+        else:
+            for name in space.names:
+                self.same(w.named(space.mapping, name), space.copy.get(name, MISSING))
+
+    def _pointer(self, one: Any) -> None:
+        """What an object keeps at a known place must be this."""
+        w, address = self.write, one.address()
+        if address is None:
+            self.checks.append(one.holds)
+        else:
+            self.same(w.load(w.known(address)), one.value if getattr(one, "pointer", 1) else MISSING)
+
+    def _container(self, container: Container) -> None:
+        thing, parts = container.thing, container.parts
+        if len(parts) > LOOKS or type(thing) is not list:
+            self.checks.append(container.holds)
             return
-        thing = w.thing(container)
-        now = w.items(thing, list, len(parts)) if kind is list else w.values(thing, parts[::2])
-        for x, part in zip(now, parts if kind is list else parts[1::2]):
+        for x, part in zip(self.write.items(self.write.thing(thing), list, len(parts)), parts):
             self.same(x, part)
 
-    def _content(self, array: Any, print: Any) -> None:
-        """An array, or a sparse matrix, must hold what it held."""
-        w = self.write
-        if (
-            not isinstance(array, np.ndarray)
-            or array.nbytes > SMALL
-            or array.dtype.hasobject
-            or not fits(array, spec(array.shape, array.dtype))
-        ):
-            self.checks.append(lambda: bool(fingerprint(array) == print))
+    def _content(self, watched: Array) -> None:
+        """An array must hold what it held."""
+        w, array, copy = self.write, watched.array, watched.copy
+        small = array.nbytes <= SMALL and fits(array, spec(array.shape, array.dtype))
+        if copy is None or not small or array.strides != copy.strides:
+            self.checks.append(watched.holds)
             return
-        copy = array.copy()
-        if fingerprint(copy) != print:
-            raise Unsuited
         address = w.array(w.thing(array), array.shape, array.dtype)
+        w.require_equal(w.load(w.thing(array), objects.ARRAY_FLAGS, "i32"), array.flags.num, "i32")
         if array.nbytes:
             w.thing(copy)
             w.require_content(address, w.known(address_of(copy)), array.nbytes)

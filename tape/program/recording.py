@@ -19,12 +19,14 @@ from . import adjoint  # noqa: F401  (it says how traced tensors are differentia
 from .chance import Chance
 from .effects import Before, holds_traced, is_log
 from .listing import Listing, listing_of
+from .looking import surroundings
 from .outside import stand_in, standing
 from .signature import rebuilt
 from .surroundings import Surroundings
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .unreachable import settle_constants
+from .witness import Witness
 
 
 class Place:
@@ -101,8 +103,8 @@ def record_call(
     Raises:
         Untraceable: if it did something that a list cannot repeat.
     """
-    around = around or Surroundings(function)
-    if around.names("is_grad_enabled"):
+    around = around or surroundings(function)
+    if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
@@ -112,9 +114,7 @@ def record_call(
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
     theirs = new if trace.tensors else [face(z) if type(x) is float else array(z) for x, z in zip(given, new)]
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
-    if around.fresh:
-        raise Untraceable(f"it reads {around.fresh[0]}, which gives something else whenever it is asked")
-    before, chance = Before(around, (args, kwargs)), Chance(around.generators)
+    witness, before, chance = Witness(around), Before(around, (args, kwargs)), Chance(around.generators)
     try:
         try:
             with trace.recording(), standing(around.tensors, trace):
@@ -122,6 +122,7 @@ def record_call(
                     if not trace.tensors:
                         doors.enter_context(told())
                         doors.enter_context(opened(function))
+                    doors.enter_context(witness.watching())
                     tree = function(*args, **kwargs)
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
             if not trace.tensors:
@@ -142,7 +143,7 @@ def record_call(
             )
         trace.check_captured()
         logs = allowed(before, trace)
-        around.settle(trace.captured, logs)
+        around.settle(logs)
         settle_constants(trace)
         return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
     except BaseException:

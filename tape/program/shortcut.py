@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .conditions import Entry
+from .conditions import BUSY, Entry
 from .entry import entry_of
 from .surroundings import Surroundings
 
@@ -24,7 +24,7 @@ class Shortcut:
 
     def __init__(self) -> None:
         self.entry: Entry | None = None
-        self._until = 0
+        self._until = 0, 0
 
     def look(self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = ()) -> None:
         """Make the entry if it is time, after a call that went the general way.
@@ -33,6 +33,9 @@ class Shortcut:
             key, call: the call's arguments, and what a program for them is for.
             around: what must be unchanged.
         """
-        if program.replays >= PAYS and program.replay.until != self._until:
-            self._until = program.replay.until
+        if program.replays < PAYS:
+            return
+        busy = sum(space.busy >= BUSY for some in around for space in some.spaces.values())
+        if (program.replay.until, busy) != self._until:
+            self._until = program.replay.until, busy
             self.entry = entry_of(program, key, call, around)

@@ -12,7 +12,9 @@ from ..recorder import masked_error
 from ..spec import Spec, spec
 from ..tensor import Tensor
 from ..tree import Structure, build, leaves_like, leaves_of, structure_of
-from .surroundings import SETTLED
+from .sameness import interchangeable
+from .surroundings import SETTLED, Surroundings
+from .watched import parts_of
 
 NUMERIC = "biufc"
 
@@ -30,27 +32,32 @@ class Call(NamedTuple):
 
 
 class Fixed:
-    """An argument that a recorded list is for, compared by type and value."""
+    """An argument that a recorded list is for, compared by type and by what was read of it.
 
-    __slots__ = ("value",)
+    Attributes:
+        value: the argument.
+        around: what was found to be read of it; until that is known, all of it is compared.
+    """
+
+    __slots__ = ("around", "value")
 
     def __init__(self, value: Any):
         self.value = value
+        self.around: Surroundings | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fixed) and type(self.value) is type(other.value) and self._same(other.value)
-
-    def _same(self, other: Any) -> bool:
-        if self.value is other:
-            return True
-        equal = bool(self.value == other)
-        return equal and not (self.value == 0 and repr(self.value) != repr(other))  # -0.0 is not 0.0
+        if not isinstance(other, Fixed):
+            return False
+        if self.around is None:
+            return interchangeable(other.value, self.value, other.around)
+        return interchangeable(self.value, other.value, self.around)
 
     def __hash__(self) -> int:
-        try:
-            return hash(self.value)
-        except TypeError:
-            return id(self.value)
+        kind = type(self.value)
+        return hash((kind, self.value)) if kind in (int, str, bool, bytes, type(None)) else hash(kind)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool = False) -> Call:
@@ -77,9 +84,17 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     if flat:
         return Call(tuple(parts), given)
     given = []
-    structure = structure_of((args, kwargs))
+    structure = exact(structure_of((args, kwargs)))
     leaves = leaves_of((args, kwargs))
     return Call((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
+
+
+def exact(structure: Structure) -> Structure:
+    """A structure that equals no other one with keys of other types: 1 is not 1.0."""
+    if structure.container is None:
+        return structure
+    keys = tuple([key if type(key) is str else Fixed(key) for key in structure.keys])
+    return Structure(structure.container, keys, tuple(map(exact, structure.inside)))
 
 
 def objects_in(key: Any) -> list[Any]:
@@ -116,7 +131,7 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     if isinstance(x, np.ndarray):  # of things that are no numbers: another one when they change
         return Fixed((np.ndarray, x.dtype, x.shape, *x.ravel().tolist()))
     if isinstance(x, (set, bytearray)):
-        return Fixed((type(x), frozenset(x) if isinstance(x, set) else bytes(x)))
+        return Fixed((type(x), *parts_of(x)))
     return Fixed(x)
 
 

@@ -1,0 +1,151 @@
+"""What a function's code reads by name, found in its instructions."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+from typing import NamedTuple
+
+from .known import INNER, READING
+
+GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
+ENCLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+NAMED = (
+    *ATTRIBUTE,
+    "IMPORT_FROM",
+    "STORE_ATTR",
+    "DELETE_ATTR",
+    "LOAD_SUPER_ATTR",
+    "LOAD_ZERO_SUPER_ATTR",
+    "LOAD_SUPER_METHOD",
+)
+PLAIN = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", *GLOBAL[:2], *ENCLOSED)
+TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
+FORMATTING = ("__format__", "__repr__", "__str__", "format", "format_map")
+REMAINDER = (6, 19)
+"""The numbers of the operators ``%`` and ``%=``."""
+BETWEEN = ("CACHE", "NOP", "PRECALL", "PUSH_NULL", "KW_NAMES", "COPY_FREE_VARS", "RESUME", "EXTENDED_ARG")
+
+
+class Load(NamedTuple):
+    """A name that is read, and what attributes of it are.
+
+    Attributes:
+        offsets: of the instruction, with its prefixes.
+        how: ``"global"``, ``"enclosed"`` or ``"import"``.
+        name: the name; of a module, for an import, with dots before a relative one.
+        attributes: what is read of it at once.
+        texts: the constant names that it is called with, as ``getattr(x, "a")`` is; None if it is not called like that.
+    """
+
+    offsets: tuple[int, ...]
+    how: str
+    name: str
+    attributes: tuple[str, ...]
+    texts: tuple[str, ...] | None = None
+
+
+class Reads(NamedTuple):
+    """What one code object reads.
+
+    Attributes:
+        loads: names of scopes around it, and imports.
+        attributes: by name, the offsets of the instructions that read or set it.
+        inner: offsets where frames, scopes and the like are asked for, each with the attribute's name.
+        any: offsets where attributes are read whose names do not stand there.
+        texts: whether texts are made of things.
+    """
+
+    loads: list[Load]
+    attributes: dict[str, list[int]]
+    inner: list[tuple[int, str]]
+    any: list[int]
+    texts: bool
+
+
+class Step(NamedTuple):
+    """An instruction, with the offsets of its prefixes."""
+
+    op: str
+    argument: object
+    offsets: tuple[int, ...]
+
+
+def steps_of(code: CodeType) -> list[Step]:
+    """The instructions of a code object that do something."""
+    steps, prefixes = [], []
+    for step in dis.get_instructions(code):
+        if step.opname == "EXTENDED_ARG":
+            prefixes.append(step.offset)
+        elif step.opname not in BETWEEN:
+            steps.append(Step(step.opname, step.argval, (*prefixes, step.offset)))
+            prefixes = []
+    return steps
+
+
+@lru_cache(maxsize=4096)
+def reads_of(code: CodeType) -> Reads:
+    """What a code object reads, without those inside it."""
+    steps = steps_of(code)
+    found = Reads([], {}, [], [], any(map(makes_text, steps)))
+    for k, (op, argument, offsets) in enumerate(steps):
+        if op in GLOBAL or op in ENCLOSED:
+            attributes, following = chain(steps, k + 1)
+            how = "global" if op in GLOBAL else "enclosed"
+            found.loads.append(Load(offsets, how, str(argument), attributes, texts_at(steps, following)))
+        elif op == "IMPORT_NAME":
+            level: object = steps[k - 2].argument
+            dots = "." * level if isinstance(level, int) else ""
+            found.loads.append(Load(offsets, "import", f"{dots}{argument}", ()))
+        if op in NAMED:
+            found.attributes.setdefault(str(argument), []).extend(offsets)
+            if argument in READING:
+                found.any.extend(offsets)
+            if argument in INNER:
+                found.inner.extend((offset, str(argument)) for offset in offsets)
+        elif op == "MATCH_CLASS":
+            found.any.extend(offsets)
+    return found
+
+
+def makes_text(step: Step) -> bool:
+    """Whether an instruction may make a text of something."""
+    remainder = step.op == "BINARY_OP" and step.argument in REMAINDER
+    return remainder or step.op in TEXTS or (step.op in NAMED and step.argument in FORMATTING)
+
+
+def chain(steps: list[Step], k: int) -> tuple[tuple[str, ...], int]:
+    """The attributes that are read one of the other from a position on, and the position behind them."""
+    first = k
+    while k < len(steps) and steps[k].op in ATTRIBUTE:
+        k += 1
+    return tuple([str(step.argument) for step in steps[first:k]]), k
+
+
+def texts_at(steps: list[Step], k: int) -> tuple[str, ...] | None:
+    """The texts that a function is called with, before or behind one plain argument; None if it is not so."""
+    if k < len(steps) and steps[k].op in PLAIN and steps[k].op != "LOAD_CONST":
+        _, k = chain(steps, k + 1)
+        count, most = 1, 1
+    else:
+        count, most = 0, 9
+    texts: list[str] = []
+    while k < len(steps) and steps[k].op == "LOAD_CONST" and isinstance(steps[k].argument, str) and len(texts) < most:
+        texts.append(str(steps[k].argument))
+        k, count = k + 1, count + 1
+    if texts and most == 1 and k < len(steps) and steps[k].op in PLAIN:
+        _, k = chain(steps, k + 1)
+        count += 1
+    called = k < len(steps) and steps[k].op == "CALL" and steps[k].argument == count
+    return tuple(part for text in texts for part in text.split(".")) if texts and called else None
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of the functions defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
