@@ -7,6 +7,8 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Hashable
+from functools import cached_property
+from types import FunctionType
 from typing import Any
 
 from ..level import Layer
@@ -15,6 +17,7 @@ from .conditions import Entry
 from .display import counted
 from .listing import narrower
 from .outside import Outside
+from .pickling import named, renamed, restored
 from .program import GuardMissed, Program
 from .recording import Recorded, in_order, record_call
 from .replay import Refitted
@@ -83,14 +86,19 @@ class CompiledFunction:
         self._reasons: set[str] = set()
         self._entry: Entry | None = None
 
-    def __reduce__(self) -> Any:
-        """The function, by its name where that stands for this; programs are recorded again elsewhere."""
-        space: Any = sys.modules.get(self.function.__module__)
-        for name in getattr(self.function, "__qualname__", "").split("."):
-            space = getattr(space, name, None)
-        if space is self:
-            return self.function.__qualname__
-        return CompiledFunction, (self.function, self.tier, self.threads, self.most_paths)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The function and the options; programs are recorded again elsewhere."""
+        options = self.tier, self.threads, self.most_paths
+        if named(self.function) is self:
+            if protocol < 4:  # which reaches a name with a dot through what stands before the dot: this
+                return self.function.__qualname__
+            return restored, (self.plain, CompiledFunction, options)
+        return CompiledFunction, (self.function, *options)
+
+    @cached_property
+    def plain(self) -> FunctionType:
+        """A twin of the function, whose name is its own when the function's name stands for this (see `renamed`)."""
+        return renamed(self.function)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
         return CompiledFunction(copy.deepcopy(self.function, memo), self.tier, self.threads, self.most_paths)

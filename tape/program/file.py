@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ from ..location import Location, locate
 from ..spec import Spec
 from ..tree import Structure
 from .check import check
-from .container import ProgramFileError, write
+from .container import ProgramFileError, packed, write
 from .encoding import Decoder, Encoder, length
 from .listing import Listing, op_number
 from .recording import Place, Results
@@ -64,9 +65,22 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
     Raises:
         TypeError: if there is something in it that a file cannot hold.
     """
+    write(path, *_told(program))
+
+
+def to_bytes(program: Program) -> bytes:
+    """The bytes of the file of a program.
+
+    Raises:
+        TypeError: if there is something in it that a file cannot hold.
+    """
+    return packed(*_told(program))
+
+
+def _told(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Header and arrays of the file of a program."""
     writer = _Writer(type(program))
-    told = writer.program(program)
-    write(path, {"written_by": WRITER, "program": told}, writer.encode.arrays)
+    return {"written_by": WRITER, "program": writer.program(program)}, writer.encode.arrays
 
 
 def program_of(header: dict[str, Any], arrays: list[np.ndarray], make: Make) -> Program:
@@ -96,7 +110,7 @@ class _Writer:
         results = program.results
         key: Any = program.key
         return {
-            **self.listing(program.recorded),
+            **self.listing(replace(program.recorded, guards=program.guards)),
             "signature": None if key is None else [self.part(p) for p in key],
             "results": results and [self.encode(results.structure), self.encode.several(results.leaves)],
             "tier": program.tier,

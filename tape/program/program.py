@@ -20,6 +20,7 @@ from ..tensor import Tensor
 from ..wengert import current
 from . import file
 from .argued import difference, taken
+from .container import unpacked
 from .derive import adjoint_of, tangent_of
 from .display import Display
 from .listing import Listing
@@ -219,6 +220,16 @@ class Program(Display):
         """
         file.save(self, path)
 
+    def __reduce__(self) -> Any:
+        """The bytes of its file; so pickles and deep copies hold what a file holds, and no code."""
+        return from_bytes, (file.to_bytes(self),)
+
+    def __copy__(self) -> Program:
+        """A program that shares what this one captured, and counts its replays anew."""
+        program = Program(self.recorded, self.results, self.key, self.tier, self.threads)
+        program.guards = self.guards
+        return program
+
     # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
 
     def vjp(self, g: Bundle, xs: Sequence[Any], wanted: tuple[int, ...]) -> list[Any]:
@@ -251,6 +262,15 @@ class Program(Display):
                 if found is None:
                     found = self._derived[key] = Program(make(), None, None, self.tier, self.threads)
         return found
+
+
+def from_bytes(whole: bytes) -> Program:
+    """The program whose file has these bytes.
+
+    Raises:
+        ProgramFileError: if they are damaged, or are no program's.
+    """
+    return file.program_of(*unpacked(whole), Program)
 
 
 def guard_of_floats(guard: Guard) -> bool:
