@@ -82,7 +82,8 @@ if TYPE_CHECKING:
 
 
 _ROOMS = {
-    room: f"tape.{room}" for room in ("fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
+    room: f"tape.{room}"
+    for room in ("dask", "fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
 }
 _PROGRAMS = dict.fromkeys(("Program", "compile", "load", "record", "save"), "tape.program")
 _open = on_demand(
@@ -98,6 +99,7 @@ def __getattr__(name: str) -> Any:
     return dtypes.bfloat16() if name == "bfloat16" else _open(name)
 
 
+__version__ = "0.1.0"
 newaxis = None
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():
