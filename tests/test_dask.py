@@ -116,13 +116,13 @@ def test_a_function_is_recorded_once_per_shape():
     calls = []
 
     def loss(w, X, y):
-        calls.append(X.shape)
+        calls.append(len(X))
         return squares(w, X, y)
 
     evaluate = tape.dask.value_and_grad(loss, data=blocked(X, y))
     for k in range(3):
         evaluate(W + k)
-    assert calls == [(50, 3), (3, 3)]
+    assert calls == [50, 3]
 
 
 def test_blocks_that_lie_otherwise_give_the_same_bits():
