@@ -90,6 +90,8 @@ def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
 def opened(function: Callable[..., Any]) -> Iterator[None]:
     """While this thread runs a function of arrays that is recorded."""
     ident = get_ident()
+    with _lock:
+        _modules()  # made before any door stands in its place, whoever is first
     places = places_in(function)
     with _lock:
         _recording[ident] = _recording.get(ident, 0) + 1
