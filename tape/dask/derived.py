@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..func import grad, grad_and_value, jacfwd, jvp
-from ..func.tree import build, leaves_of, structure_of
+from ..tree import build, leaves_of, structure_of
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:

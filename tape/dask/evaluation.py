@@ -10,7 +10,7 @@ import numpy as np
 from dask._task_spec import Task, TaskRef
 from dask.typing import Key
 
-from ..func.tree import build, leaves_of, structure_of, transform
+from ..tree import build, leaves_of, structure_of, transform
 from .blocks import Blocks
 from .engine import Engine
 from .parcel import same

@@ -15,10 +15,8 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.typing import Key
 
-from ..func.tree import Structure, build, leaves_of, structure_of
-from ..program.eager import run_eagerly
 from ..program.recording import Place
-from ..program.signature import take_apart
+from ..tree import Structure, build, leaves_of, structure_of
 from .blocks import as_collection
 from .engine import Engine
 from .parcel import Parcel, same
@@ -140,7 +138,7 @@ def results_of(source: Source, recorded: Recorded, args: tuple[Any, ...]) -> tup
         return results.structure, [x if hasattr(x, "shape") else np.asarray(x) for x in specs]
     stands = [x.stand_in() if isinstance(x, Shape) else x for x in with_shapes(args, EXAMPLE)]
     try:
-        tree = run_eagerly(source.function, stands, {}, take_apart(tuple(stands), {}).given, source.around)
+        tree = source.function(*stands)
     except Exception as error:
         error.add_note(f"tape.dask.map() called {source.name} on {EXAMPLE} rows of zeros, to see what it gives")
         raise

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from ..func.tree import transform
 from ..program import GuardMissed, Untraceable
 from ..program.compiled import MOST_PATHS, Path
-from ..program.eager import run_eagerly
 from ..program.program import Program, from_bytes, shown
 from ..program.recording import record_call
 from ..program.signature import Call, take_apart
 from ..program.surroundings import Surroundings
+from ..tree import transform
 from .derived import DERIVED
 from .parcel import Parcel, checked
 
@@ -66,7 +65,7 @@ class Paths:
             return sent(*(self._laid_out(args)))
         call = take_apart(self._laid_out(args), {})
         if self.parcel.eager is not None:
-            return self._eagerly(args, call)
+            return self._eagerly(args)
         last: Path | None = None
         missed: GuardMissed | None = None
         path = self.roots.get(call.key)
@@ -76,7 +75,7 @@ class Paths:
             except GuardMissed as miss:
                 last, missed, path = path, miss, path.branch(miss)
         if path is not None:
-            return self._eagerly(args, call)
+            return self._eagerly(args)
         return self._record(args, call, last, missed)
 
     def _laid_out(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,14 +95,14 @@ class Paths:
         except Untraceable as reason:
             return self._give_up(args, call, last, str(reason))
         except Exception:
-            return self._eagerly(args, call)  # which raises what the function raises, in its own lines
+            return self._eagerly(args)  # which raises what the function raises, in its own lines
         self.ordered = self.ordered or recorded.ordered
         program = Program(recorded.listing, recorded.results, call.key, self.parcel.tier, threads=1)
         program.expect(call.given)
         try:
             results = program.run(call.given)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
-            return self._eagerly(args, call)
+            return self._eagerly(args)
         with self._growing:
             if self.count < MOST_PATHS:
                 self.count += 1
@@ -117,12 +116,12 @@ class Paths:
         if last is None:
             self.roots[call.key] = reason
             warn(f"{self.parcel.name} runs as it is on blocks like this one: {reason}.")
-        return self._eagerly(args, call)
+        return self._eagerly(args)
 
-    def _eagerly(self, args: tuple[Any, ...], call: Call) -> Any:
+    def _eagerly(self, args: tuple[Any, ...]) -> Any:
         function = self._function_for(None)
         self.ran_eagerly += 1
-        return run_eagerly(function, args, {}, call.given, Surroundings(function))
+        return function(*args)
 
     def _function_for(self, missed: GuardMissed | None) -> Callable[..., Any]:
         """The function that is recorded here; the user's own is unpickled when it is first needed."""

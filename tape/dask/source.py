@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from ..func.tree import leaves_of, transform
 from ..location import in_library
 from ..program import Untraceable
 from ..program.compiled import CompiledFunction
@@ -24,6 +23,7 @@ from ..program.signature import is_varying, take_apart
 from ..program.surroundings import Surroundings
 from ..program.tiers import TIERS
 from ..program.trace import INPUT
+from ..tree import leaves_of, transform
 from .derived import DERIVED
 from .parcel import Parcel, packed
 from .worker import Shape
