@@ -17,7 +17,7 @@ def running(workers=2, **options):
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=50,
             **options,
         ) as cluster,

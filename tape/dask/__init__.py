@@ -13,13 +13,29 @@ Without a `distributed.Client` the same code runs on Dask's threads in this proc
 (54.0, array([36., 36.]))
 """
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 if find_spec("dask") is None:
     raise ImportError("tape.dask needs Dask, which is not installed here: pip install 'wengert[dask]'")
 
-from .evaluation import gauss_newton, hvp, value_and_grad
-from .mapping import map
-from .paths import PathReport
+if TYPE_CHECKING:
+    from .evaluation import gauss_newton, hvp, value_and_grad
+    from .mapping import map
+    from .paths import PathReport
+
+ROOMS = {
+    "PathReport": "paths", "gauss_newton": "evaluation", "hvp": "evaluation", "map": "mapping",
+    "value_and_grad": "evaluation",
+}  # fmt: skip
+"""Where the names are; a worker needs none of them, and so does not wait for what they import."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ROOMS:
+        return getattr(import_module(f".{ROOMS[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = ["PathReport", "gauss_newton", "hvp", "map", "value_and_grad"]
