@@ -44,11 +44,12 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> An
         ValueError: when computed, if a result does not have the rows of its block.
 
     >>> import dask.array as da, numpy as np, tape, tape.dask
-    >>> price = lambda s: np.exp(s[0]) * s[1]
+    >>> def price(s):
+    ...     return np.exp(s[0]) * s[1]
     >>> scenarios = da.ones((6, 2), chunks=(4, 2))
     >>> delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios)
-    >>> delta
-    dask.array<price-map, shape=(6, 2), dtype=float64, chunksize=(4, 2), chunktype=numpy.ndarray>
+    >>> delta.shape, delta.chunks, value.chunks
+    ((6, 2), ((4, 2), (2,)), ((4, 2),))
     >>> value.sum().compute().round(3)
     np.float64(16.31)
     """

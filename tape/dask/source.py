@@ -49,7 +49,7 @@ class Source:
             )
         self.own = function.function if isinstance(function, CompiledFunction) else function
         self.function, self.kind, self.tier = DERIVED[kind](self.own), kind, tier
-        self.name = getattr(self.own, "__name__", type(self.own).__name__).strip("<>")
+        self.name = getattr(self.own, "__name__", type(self.own).__name__).replace("<", "").replace(">", "")
         self._look()
         self._told: set[str] = set()
 
