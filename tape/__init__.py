@@ -73,6 +73,7 @@ from .legacy import CONSTRUCTORS
 from .limits import finfo, iinfo
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
+from .release import __version__
 from .rooms import on_demand
 from .size import Size
 from .tensor import Tensor
@@ -99,7 +100,6 @@ def __getattr__(name: str) -> Any:
     return dtypes.bfloat16() if name == "bfloat16" else _open(name)
 
 
-__version__ = "0.1.0"
 newaxis = None
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():

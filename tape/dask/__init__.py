@@ -13,9 +13,10 @@ Without a `distributed.Client` the same code runs on Dask's threads in this proc
 (54.0, array([36., 36.]))
 """
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..rooms import on_demand
 
 if find_spec("dask") is None:
     raise ImportError("tape.dask needs Dask, which is not installed here: pip install 'wengert[dask]'")
@@ -25,17 +26,16 @@ if TYPE_CHECKING:
     from .mapping import map
     from .paths import PathReport
 
-ROOMS = {
-    "PathReport": "paths", "gauss_newton": "evaluation", "hvp": "evaluation", "map": "mapping",
-    "value_and_grad": "evaluation",
-}  # fmt: skip
-"""Where the names are; a worker needs none of them, and so does not wait for what they import."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in ROOMS:
-        return getattr(import_module(f".{ROOMS[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+# A worker needs none of these names, and so does not wait for what they import.
+__getattr__ = on_demand(
+    "tape.dask",
+    {
+        "PathReport": "tape.dask.paths",
+        "gauss_newton": "tape.dask.evaluation",
+        "hvp": "tape.dask.evaluation",
+        "map": "tape.dask.mapping",
+        "value_and_grad": "tape.dask.evaluation",
+    },
+)
 
 __all__ = ["PathReport", "gauss_newton", "hvp", "map", "value_and_grad"]

@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import tape
-
+from .. import release
 from ..program.container import VERSION as FORMAT
 
 
@@ -55,7 +54,7 @@ def packed(
 
 def version() -> str:
     """What two ends of a cluster must have in common."""
-    return f"{tape.__version__}, file format {FORMAT}"
+    return f"{release.__version__}, file format {FORMAT}"
 
 
 def checked(travelled: tuple[Any, ...], here: str) -> Parcel:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-<<<<<<< HEAD
 from contextlib import ExitStack
-=======
-from contextlib import nullcontext
 from threading import active_count
->>>>>>> f7f1ca4 (wip: tape.dask)
 from typing import Any, NamedTuple
 
 import numpy as np
