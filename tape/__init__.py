@@ -73,6 +73,7 @@ from .legacy import CONSTRUCTORS
 from .limits import finfo, iinfo
 from .printing import printoptions, set_printoptions
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
+from .release import __version__
 from .rooms import on_demand
 from .size import Size
 from .tensor import Tensor
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
     from .program import Program, compile, load, record, save
 
 
-_NAMES = ("fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
+_NAMES = ("dask", "fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
 _ROOMS = {room: f"tape.{room}" for room in _NAMES}
 _PROGRAMS = dict.fromkeys(("Program", "compile", "load", "record", "save"), "tape.program")
 _OTHERS = {"checkpoint": "tape.utils.checkpoint", "stop_gradient": "tape.numpy.face", "vmap": "tape.func"}

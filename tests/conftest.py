@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 # Jitted from the first sweep on, as in a process that has worked for a while; test_native.py is about the time before.
 os.environ.setdefault("TAPE_JIT", "1")
 
-pytest_plugins = ["command_line", "gradcheck_damage"]  # fixtures of several test files
+pytest_plugins = ["command_line", "dask_cluster", "gradcheck_damage"]  # fixtures of several test files
 
 # The first example pays for compiling kernels, so that no deadline would be met by luck alone.
 settings.register_profile("dev", max_examples=30, deadline=None)

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
-from benchmarks import command
+from benchmarks import clusters, command
 from benchmarks.catalogue import BENCHMARKS, chosen
+from benchmarks.clusters import CLUSTERED
 from benchmarks.goal import at_most, beyond, faster, within
 from benchmarks.kinds import Fresh, Timed, agree, gradients
 from benchmarks.peers import start
@@ -27,6 +29,16 @@ def test_small_gradients_agree_with_the_complex_step(benchmark):
     agree(gradients(start(ours, work)), work.reference(), benchmark.name)
     with benchmark.samplers([ours], small=True) as samplers:
         assert samplers[ours]() > 0
+
+
+@pytest.mark.cluster
+def test_peers_on_a_cluster_find_the_same_and_give_a_figure(client, monkeypatch):
+    """All on one cluster; those that come without other libraries."""
+    monkeypatch.setattr(clusters, "cluster", lambda stack, workers: client)
+    for benchmark in (b for b in CLUSTERED if b.name in ("dask logistic", "dask scenarios")):
+        peers = [peer for peer in benchmark.peers if peer.startswith(("tape", "numpy", "dask"))]
+        with benchmark.samplers(peers, small=True) as samplers:
+            assert all(np.isfinite(sample()) for sample in samplers.values()), benchmark.name
 
 
 @pytest.mark.parametrize("benchmark", FRESH, ids=names(FRESH))

@@ -125,6 +125,8 @@ _stand: list[tuple[str, ...]] = []
 def opened(function: Callable[..., Any]) -> Iterator[None]:
     """While this thread runs a function of arrays that is recorded."""
     ident = get_ident()
+    with _lock:
+        _modules()  # made before any door stands in its place, whoever is first
     places = places_in(function)
     with _lock:
         _recording[ident] = _recording.get(ident, 0) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from threading import active_count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,14 @@ class Place:
 
     def __init__(self, number: int):
         self.number = number
+
+
+ATTEMPTS = 3
+"""So often a function is recorded while other threads draw random numbers too."""
+
+
+class Drew(Untraceable):
+    """Random numbers were drawn while a function was recorded: by itself, or meanwhile by another thread."""
 
 
 class Recorded(NamedTuple):
@@ -104,6 +113,19 @@ def record_call(
         Untraceable: if it did something that a list cannot repeat.
     """
     around = around or surroundings(function)
+    # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
+    for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
+        try:
+            return _record_once(function, args, kwargs, given, fixed_floats, around)
+        except Drew:
+            continue
+    return _record_once(function, args, kwargs, given, fixed_floats, around)
+
+
+def _record_once(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
+    around: Surroundings,
+) -> Recorded:  # fmt: skip
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
@@ -136,7 +158,7 @@ def record_call(
         if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
             raise Untraceable("it changed an array among its arguments in place, which every call has to do")
         if drawn:
-            raise Untraceable("it drew random numbers, which every replay would repeat")
+            raise Drew("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):
             raise Untraceable(
                 "what it changes in place depends on how its arguments lie in memory, which is not in order"

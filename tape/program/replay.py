@@ -146,11 +146,15 @@ class NumPyStep:
         k = step.row
         op = listing.op(k)
         assert op is not None
-        self.op, self.row, self.needs, self.makes = op, k, listing.operands(k), [k]
+        self.op, self.row, self.needs, self.makes, self.listing = op, k, listing.operands(k), [k], listing
         self.forward, self.params = forward_of(op), listing.parameters(k)
 
     def __call__(self, values: Values) -> None:
-        values[self.row] = self.forward(*[values[k] for k in self.needs], **self.params)
+        try:
+            values[self.row] = self.forward(*[values[k] for k in self.needs], **self.params)
+        except Exception as error:  # NumPy does not know of the user's line
+            error.add_note(f"in {self.op.name}, recorded at {self.listing.location(self.row)}")
+            raise
 
 
 class KernelStep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from . import processes
+from .clusters import CLUSTERED, Clustered
 from .compiled import COMPILED
 from .goal import at_most, faster, within
 from .kinds import Fresh, Sampler, Timed
@@ -51,7 +52,7 @@ def _bytes_per_record(peer: str, records: int) -> Sampler:
     return lambda: processes.bytes_per_record(peer, records)
 
 
-BENCHMARKS: tuple[Timed | Fresh, ...] = (
+BENCHMARKS: tuple[Timed | Fresh | Clustered, ...] = (
     *_chains(),
     *_forwards(),
     Timed("tiny", "`y = x*x` on one number: the call `y.backward()`", square, (), (), ("tape", "torch"), "backward"),
@@ -97,11 +98,12 @@ BENCHMARKS: tuple[Timed | Fresh, ...] = (
         unit="B", size=(200_000,), small=(20_000,),
     ),
     *COMPILED,
+    *CLUSTERED,
 )  # fmt: skip
 """In the order in which they are shown; the first peer is always one of ours."""
 
 
-def chosen(prefixes: Sequence[str]) -> list[Timed | Fresh]:
+def chosen(prefixes: Sequence[str]) -> list[Timed | Fresh | Clustered]:
     """The benchmarks whose names begin with one of these; all, where there are none.
 
     Raises:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from .catalogue import chosen
+from .clusters import Clustered
 from .kinds import Fresh, Timed
 from .machine import describe
 from .peers import installed
@@ -18,7 +19,9 @@ from .report import Result, show, write_readme
 from .timing import compare
 
 
-def measure(benchmark: Timed | Fresh, seconds: float, small: bool = False, rounds: int | None = None) -> Result:
+def measure(
+    benchmark: Timed | Fresh | Clustered, seconds: float, small: bool = False, rounds: int | None = None
+) -> Result:
     """Run one benchmark with those of its peers that are installed."""
     peers = [peer for peer in benchmark.peers if installed(peer)]
     missing = [peer for peer in benchmark.peers if peer not in peers]

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = "numpy", "scipy", "numba", "llvmlite", "torch", "autograd", "jax", "casadi"
+PACKAGES = "numpy", "scipy", "numba", "llvmlite", "torch", "autograd", "jax", "casadi", "dask"
 
 
 def processor() -> str:

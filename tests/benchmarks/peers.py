@@ -115,7 +115,8 @@ PEERS: dict[str, tuple[str, Callable[[Any, Work], Any]]] = {
 
 def package(peer: str) -> str:
     """The package that a peer needs."""
-    return PEERS[peer][0].partition(".")[0] if peer in PEERS else peer
+    module = PEERS[peer][0] if peer in PEERS else peer.partition(",")[0]
+    return module.partition(".")[0]
 
 
 def installed(peer: str) -> bool:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from .clusters import Clustered
 from .goal import Goal
 from .kinds import Fresh, Timed
 from .machine import describe
@@ -24,7 +25,7 @@ START, STOP = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 class Result:
     """What one benchmark found, and which of its peers were not installed."""
 
-    benchmark: Timed | Fresh
+    benchmark: Timed | Fresh | Clustered
     samples: Samples
     missing: list[str] = field(default_factory=list)
 

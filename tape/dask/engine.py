@@ -1,0 +1,54 @@
+"""Who computes: the user's cluster if there is a client, otherwise the scheduler that Dask would take: its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import dask
+import dask.threaded
+from dask.base import get_scheduler
+
+from .parcel import Parcel, same
+from .paths import PathReport, reports
+
+_sent: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+"""By client and digest, the futures of the parcels that are in a cluster's memory."""
+
+
+class Engine:
+    """Where graphs are computed now.
+
+    Attributes:
+        get: computes the keys of a graph.
+        client: of the cluster; None within this process.
+    """
+
+    def __init__(self) -> None:
+        self.get: Callable[..., Any] = get_scheduler() or dask.threaded.get
+        owner = getattr(self.get, "__self__", None)
+        self.client: Any = owner if hasattr(owner, "scheduler_info") else None
+
+    @property
+    def travels(self) -> bool:
+        """Whether what is computed leaves this process."""
+        return self.client is not None or (self.get is not dask.threaded.get and self.get is not dask.get)
+
+    def reference(self, parcel: Parcel) -> Any:
+        """What stands for a parcel in a graph: on a cluster a future, from which each worker gets it once."""
+        if self.client is None:
+            return tuple(parcel)
+        sent = _sent.setdefault(self.client, {})
+        future = sent.get(parcel.digest)
+        if future is None or future.status not in ("pending", "finished"):
+            key = f"program-of-{parcel.name}-{parcel.digest[:32]}"
+            future = sent[parcel.digest] = self.client.submit(same, *parcel, key=key)
+        return future
+
+    def reports(self, digests: Iterable[str]) -> list[PathReport]:
+        """What was taken on every worker, and in this process."""
+        wanted = list(digests)
+        if self.client is None:
+            return reports(wanted)
+        return [r for found in self.client.run(reports, wanted).values() for r in found]

@@ -1,0 +1,144 @@
+"""What runs where the data is: one task for each block.
+
+Tasks are pure: Dask runs them again elsewhere when a worker is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..tree import leaves_of, transform
+from .paths import here, opened
+
+Leaves = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Shape and dtype of an array that is elsewhere."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def stand_in(self) -> np.ndarray:
+        """An array like it, for recording; it takes no memory as long as nobody looks."""
+        return np.zeros(self.shape, self.dtype)
+
+
+def contribution(
+    travelled: tuple[Any, ...], number: int, count: int, mean: bool, nan: str, arguments: tuple[Any, ...], *data: Any
+) -> Leaves | None:
+    """What one block adds to the sum: the leaves of what the function gives, times the rows where a mean is wanted.
+
+    A block without rows contributes nothing: None.
+    """
+    blocks = tuple(map(block_of, data))
+    rows = rows_in(blocks)
+    if not rows:
+        return None
+    leaves = leaves_of(evaluated(travelled, number, count, (*arguments, *blocks)))
+    if nan == "raise":
+        refuse_nan(leaves, blocks, f"block {number} of {count} of {travelled[2]}")
+    return (*(rows * leaf for leaf in leaves), rows) if mean else tuple(leaves)
+
+
+def mapped(travelled: tuple[Any, ...], number: int, count: int, common: dict[int, Any], *data: Any) -> Leaves:
+    """The leaves of what the function gives for one block; `common` are arguments that are not blocks, by position."""
+    blocks = iter([block_of(x) for x in data])
+    args = [common[k] if k in common else next(blocks) for k in range(len(data) + len(common))]
+    leaves = leaves_of(evaluated(travelled, number, count, tuple(args)))
+    rows = rows_in([x for k, x in enumerate(args) if k not in common])
+    for leaf in leaves:
+        if np.ndim(leaf) == 0 or len(leaf) != rows:
+            raise ValueError(
+                f"tape.dask.map() requires a result for each row; for block {number} with {rows} rows, "
+                f"{travelled[2]} returned an array of shape {np.shape(leaf)}.\n"
+                "Map a function of one row: tape.func.vmap(function)."
+            )
+    return tuple(leaves)
+
+
+def evaluated(travelled: tuple[Any, ...], number: int, count: int, args: tuple[Any, ...]) -> Any:
+    """What the function gives; what it raises says for which block."""
+    try:
+        return opened(travelled)(*args)
+    except Exception as error:
+        shapes = ", ".join(str(np.shape(x)) for x in leaves_of(args))
+        error.add_note(
+            f"in block {number} of {count} (counted from 0) of {travelled[2]}, with arguments of shapes {shapes}"
+            + (f", on {here()}" if here() else "")
+        )
+        raise
+
+
+def block_of(x: Any) -> Any:
+    """A partition as arrays: of a list of rows an array, of a list of records a record of arrays."""
+    if isinstance(x, np.ndarray):
+        # What was sent from another worker has the same bits and may lie otherwise; sums must not see that.
+        return x if x.flags.forc and x.flags.aligned else np.array(x, order="C")
+    if isinstance(x, dict):
+        return {key: block_of(part) for key, part in x.items()}
+    if isinstance(x, tuple):
+        return tuple(map(block_of, x))
+    if hasattr(x, "to_numpy"):
+        return block_of(x.to_numpy())
+    rows = list(x) if isinstance(x, (list, Iterator, map, range)) else x
+    if isinstance(rows, list) and rows:
+        first = rows[0]
+        if isinstance(first, tuple):
+            return tuple([block_of([row[k] for row in rows]) for k in range(len(first))])
+        if isinstance(first, dict):
+            return {key: block_of([row[key] for row in rows]) for key in first}
+    found = np.asarray(rows)
+    if found.dtype.kind not in "biufc":
+        raise TypeError(
+            f"a block must hold numbers, or tuples and dicts of them; got {type(x).__name__} with dtype {found.dtype}"
+        )
+    return found
+
+
+def rows_in(blocks: Sequence[Any]) -> int:
+    """How many rows the first array of a block has."""
+    leaves = leaves_of(tuple(blocks))
+    return len(leaves[0]) if leaves and np.ndim(leaves[0]) else 1
+
+
+def refuse_nan(leaves: Sequence[Any], blocks: Sequence[Any], where: str) -> None:
+    """Raise if there is a nan among the results.
+
+    Raises:
+        FloatingPointError: naming the block, and the first nan of its data if there is one.
+    """
+    if not any(np.isnan(leaf).any() for leaf in leaves):
+        return
+    found = []
+    for k, x in enumerate(leaves_of(tuple(blocks))):
+        if x.dtype.kind in "fc" and np.isnan(x).any():
+            index = tuple(map(int, np.argwhere(np.isnan(x))[0]))
+            found.append(f"array {k} of its data has nan at {index if len(index) > 1 else index[0]}")
+    raise FloatingPointError(f"{where} gives nan: {'; '.join(found) or 'there is none in its data'}.")
+
+
+def described(*data: Any) -> Any:
+    """The shapes and dtypes of one block."""
+    return transform(lambda x: Shape(x.shape, x.dtype), tuple(map(block_of, data)))
+
+
+def total(*parts: Leaves | None) -> Leaves | None:
+    """The sum of what consecutive blocks gave, in a binary tree by their order, whoever was first."""
+    level: list[Leaves | None] = list(parts)
+    while len(level) > 1:
+        pairs = [added(level[k], level[k + 1]) for k in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(level) - len(level) % 2 :]
+    return level[0]
+
+
+def added(x: Leaves | None, y: Leaves | None) -> Leaves | None:
+    """x + y, leaf by leaf; None is nothing."""
+    if x is None or y is None:
+        return y if x is None else x
+    return tuple([a + b for a, b in zip(x, y, strict=True)])
