@@ -14,10 +14,10 @@ import numpy as np
 
 from ..program import GuardMissed, Untraceable
 from ..program.compiled import MOST_PATHS, Path
+from ..program.looking import surroundings
 from ..program.program import Program, from_bytes, shown
 from ..program.recording import record_call
 from ..program.signature import Call, take_apart
-from ..program.surroundings import Surroundings
 from ..tree import transform
 from .derived import DERIVED
 from .parcel import Parcel, checked
@@ -89,7 +89,7 @@ class Paths:
         on which others its worker had before.
         """
         function = self._function_for(missed)
-        around = Surroundings(function)
+        around = surroundings(function)
         try:
             recorded = record_call(function, args, {}, call.given, False, around)
         except Untraceable as reason:

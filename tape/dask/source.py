@@ -16,6 +16,7 @@ from ..program.compiled import CompiledFunction
 from ..program.file import to_bytes
 from ..program.fingerprint import fingerprint
 from ..program.listing import Listing
+from ..program.looking import surroundings
 from ..program.program import Program
 from ..program.recording import record_call
 from ..program.required import require_function
@@ -68,7 +69,7 @@ class Source:
 
     def _look(self) -> None:
         """Look at what the function reads around it; what was recorded before is for something else."""
-        self.around, self._known = Surroundings(self.function), dict[Any, Recorded]()
+        self.around, self._known = surroundings(self.function), dict[Any, Recorded]()
         self._prints = prints_of(self.around)
 
     def left(self, travels: bool) -> Recorded:
@@ -148,7 +149,7 @@ def looks_at_data(listing: Listing, moving: Sequence[bool]) -> bool:
 
 def prints_of(around: Surroundings) -> list[Any]:
     """What the arrays and tensors hold that a function finds around it, which a parcel has as they were."""
-    return [fingerprint(x) for x in (*around.arrays.values(), *(t._data for t in around.tensors))]
+    return [fingerprint(x) for x in (*(w.array for w in around.arrays.values()), *(t._data for t in around.tensors))]
 
 
 def users_depth() -> int:

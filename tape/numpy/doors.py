@@ -110,7 +110,7 @@ def _modules(rooms: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any
 @functools.cache
 def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
-    found = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
+    found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))
@@ -126,7 +126,7 @@ def opened(function: Callable[..., Any]) -> Iterator[None]:
     """While this thread runs a function of arrays that is recorded."""
     ident = get_ident()
     with _lock:
-        _modules()  # made before any door stands in its place, whoever is first
+        _modules(arrived())  # made before any door stands in its place, whoever is first
     places = places_in(function)
     with _lock:
         _recording[ident] = _recording.get(ident, 0) + 1
