@@ -137,7 +137,7 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     return result if out is None else store(out, result, function.__name__, broadcast=function in BY_ELEMENTS)
 
 
-def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     given, named = bare(list(args)), bare(kwargs)
     target: Any = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
     try:

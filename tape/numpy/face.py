@@ -127,4 +127,6 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stopped(x: Any) -> Any:
-    return type(x)._of(x._tensor.detach()) if isinstance(x, Face) else x
+    if not isinstance(x, Face):
+        return x
+    return array(x._tensor.detach()) if type(x) is Array else face(x._tensor.detach())

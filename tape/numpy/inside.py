@@ -119,7 +119,7 @@ def arrays_inside(transformation: F) -> F:
             found = transformation(Inside(func), *how, **named)(*as_tensors(args), **as_tensors(kwargs))
             return outside(found, holds_faces((args, kwargs)))
 
-        call.__wrapped__ = func  # type: ignore[attr-defined]
+        call.__wrapped__ = func
         return call
 
     return transformed  # type: ignore[return-value]

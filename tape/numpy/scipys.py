@@ -95,7 +95,7 @@ def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> A
     return np.where((k <= N) & (N >= 0) & (k >= 0), of_op(ops.REGISTRY["special_binom"], N, k), 0.0)
 
 
-SPECIAL = {
+SPECIAL: dict[str, Callable[..., Any]] = {
     "logsumexp": _logsumexp,
     "log_softmax": _log_softmax,
     "softmax": lambda x, axis=None: np.exp(_log_softmax(x, axis)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,5 +76,5 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return value
 
 
-CALLING = {np.apply_along_axis: apply_along_axis, np.apply_over_axes: apply_over_axes}
+CALLING: dict[Any, Callable[..., Any]] = {np.apply_along_axis: apply_along_axis, np.apply_over_axes: apply_over_axes}
 """NumPy's functions that call one of the user's."""
