@@ -15,7 +15,7 @@ from .core import REGISTRY, Op
 from .domain import REAL, Interval, Truth
 
 RESERVED = frozenset({"g", "i", "out", "wanted", "xs", "z"})
-FACTS = frozenset({"batch", "cases", "complex", "node", "numpy", "symmetric"})
+FACTS = frozenset({"batch", "cases", "complex", "node", "numpy", "scipy", "symmetric"})
 """Attributes of `Op` that a declaration of one's own may give beside the arguments it names."""
 
 

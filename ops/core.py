@@ -115,6 +115,7 @@ class Op:
             (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter),
             ``"matrix"`` (x̄ += g yᵀ and ȳ += xᵀ g, where the matrices are small).
         numpy: the NumPy functions that the op answers for.
+        scipy: names of the functions in `scipy.special` that the op answers for; a forward that is one brings its own.
         symbol: the Python operator it implements, such as ``"mul"`` for ``__mul__``.
         domain: per operand, the `ops.domain.Interval` where it is smooth (elementwise ops).
         chooses: positions of the operands that are truth values (elementwise ops).
@@ -145,6 +146,7 @@ class Op:
         jvp: Callable[..., Any] | None = None,
         joint: Callable[..., Any] | None = None,
         numpy: Sequence[Callable[..., Any]] = (),
+        scipy: Sequence[str] = (),
         symbol: str | None = None,
         node: str | Callable[..., str] | None = None,
         lane: Any = None,
@@ -172,6 +174,7 @@ class Op:
         self.joint = joint and Rule(joint, False)
         self.jvp_rule = jvp
         self.numpy = (forward, *numpy) if isinstance(forward, np.ufunc) else tuple(numpy)
+        self.scipy = (*getattr(forward, "scipy", ()), *scipy)
         self.symbol = symbol
         self.node = node
         self.lane = lane

@@ -16,12 +16,12 @@ exp = elementwise(
 )
 
 expm1 = elementwise(
-    "expm1", np.expm1, lambda z: z + 1.0, lane=Math("expm1"), complex=HOLOMORPHIC, domain=(REAL,),
+    "expm1", np.expm1, lambda z: z + 1.0, scipy=("expm1",), lane=Math("expm1"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="z = eˣ − 1, accurate near 0.",
 )
 
 exp2 = elementwise(
-    "exp2", np.exp2, lambda z: 0.6931471805599453 * z, lane=Math("exp2"),
+    "exp2", np.exp2, lambda z: 0.6931471805599453 * z, scipy=("exp2",), lane=Math("exp2"),
     complex=HOLOMORPHIC, domain=(REAL,), doc="Power of two: z = 2ˣ.",
 )
 
@@ -31,7 +31,8 @@ log = elementwise(
 )
 
 log1p = elementwise(
-    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), lanes_first=True, lane=Math("log1p"), node="Log1PBackward0",
+    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), scipy=("log1p",),
+    lanes_first=True, lane=Math("log1p"), node="Log1PBackward0",
     complex=HOLOMORPHIC, domain=(Interval(-0.9, 4.0),),
     doc="z = log(1 + x), accurate near 0.",
 )
@@ -58,7 +59,7 @@ rsqrt = elementwise(
 )
 
 cbrt = elementwise(
-    "cbrt", np.cbrt, lambda z: 1.0 / (3.0 * z * z), lane=Math("cbrt"), domain=(NONZERO,),
+    "cbrt", np.cbrt, lambda z: 1.0 / (3.0 * z * z), scipy=("cbrt",), lane=Math("cbrt"), domain=(NONZERO,),
     doc="Cube root.  The gradient at 0 is inf.",
 )
 
@@ -158,7 +159,7 @@ def _sigmoid_lane(x):  # type: ignore[no-untyped-def]
 
 
 sigmoid = elementwise(
-    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), lanes_first=True, lane=Via(_sigmoid_lane),
+    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), scipy=("expit",), lanes_first=True, lane=Via(_sigmoid_lane),
     complex=HOLOMORPHIC, domain=(REAL,),
     doc="Logistic function: z = 1 / (1 + e⁻ˣ), without overflow and accurate in both tails.",
 )

@@ -12,8 +12,9 @@ from .comparison import eq, gt, logical_and, logical_not
 from .core import HOLOMORPHIC, composite, elementwise, ready
 from .domain import POSITIVE, REAL, Interval
 from .elementary import cos, exp, log, log1p
+from .scipys import scipy_function
 from .selection import sign, where
-from .special import lgamma, scipy_function
+from .special import lgamma
 
 SQRT_TWO_PI = 2.5066282746310002
 PI = math.pi

@@ -150,7 +150,7 @@ trunc = elementwise(
 round = elementwise(
     "round", lambda x, *, decimals=0: np.round(x, decimals), lambda: 0.0,
     node=lambda decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
-    numpy=(np.round, np.around), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
+    numpy=(np.round, np.around), scipy=("round",), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
     doc="Nearest number with that many decimals, halves to even.  The gradient is 0 everywhere.",
 )
 

@@ -12,30 +12,11 @@ from .core import HOLOMORPHIC, elementwise
 from .domain import POSITIVE, REAL, UNIT, Interval
 from .elementary import exp, exp2, log, log1p, sigmoid
 from .lane import Math, Via
+from .scipys import scipy_function
 from .selection import abs, maximum, relu, where
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
 SQRT_PI_OVER_TWO = 0.8862269254527580
-
-
-def scipy_function(name: str, arity: int = 1):  # type: ignore[no-untyped-def]
-    """A function of `scipy.special`, looked up at its first call: importing `ops` stays cheap."""
-    found: list[Any] = []
-
-    def unary(x: Any) -> Any:
-        return loaded()(x)
-
-    def binary(x: Any, y: Any) -> Any:
-        return loaded()(x, y)
-
-    def loaded() -> Any:
-        if not found:
-            import scipy.special
-
-            found.append(getattr(scipy.special, name))
-        return found[0]
-
-    return binary if arity == 2 else unary
 
 
 def _polygamma(x: Any, *, n: int = 1) -> Any:
@@ -130,13 +111,13 @@ softplus = elementwise(
 
 logsigmoid = elementwise(
     "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
-    lambda x: sigmoid(-x), node="LogSigmoidBackward0",
+    lambda x: sigmoid(-x), node="LogSigmoidBackward0", scipy=("log_expit",),
     lanes_first=True, lane=Via(lambda x: where(gt(x, 0.0), 0.0, x) - log1p(exp(-abs(x)))), domain=(REAL,),
     doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
 )
 
 logit = elementwise(
     "logit", lambda x: np.log(x) - np.log1p(-x), lambda x: 1.0 / (x * (1.0 - x)),
-    lane=Via(lambda x: log(x) - log1p(-x)), domain=(Interval(0.05, 0.95),),
+    lane=Via(lambda x: log(x) - log1p(-x)), scipy=("logit",), domain=(Interval(0.05, 0.95),),
     doc="Inverse of the logistic function: z = log(x / (1 − x)).",
 )

@@ -12,6 +12,7 @@ import ops
 from ops.batching_index import parts_of
 from ops.core import shape_of
 from ops.index import is_plain
+from ops.sparse import yielding
 
 from . import redraw, restriding
 from .batch import Batch, Batched, batched, check_redraw, form_of, hidden
@@ -56,7 +57,7 @@ for _name, _what in {
 }.items():  # fmt: skip
     _method = _refusal(_what)
     _method.__name__ = _name
-    setattr(Batched, _name, _method)
+    setattr(Batched, _name, yielding(_method) if _name == "__array__" else _method)
 
 
 def _detach(self: Batched) -> Tensor:

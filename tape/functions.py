@@ -16,6 +16,7 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 from ops.arguments import argument_names, arguments_of
+from ops.sparse import is_sparse, times, times_from_left
 
 from .operators import binary, is_operand, reflected, store, unary
 from .recorder import as_tensor
@@ -47,10 +48,11 @@ SPELLINGS = {
 
 FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({
-    "output", "custom", "replay", "chain_mul", "copy_over", "put_view", "scatter_extreme", "sum_to", "zero",
+    "output", "custom", "replay", "chain_mul", "copy_over", "put_view", "scatter_extreme", "sparse_product",
+    "sparse_solve", "sum_to", "zero",
 })  # fmt: skip
-TRANSFORMS = "fft_"
-"""How the names of ops begin that are public in the room `tape.fft` alone."""
+TRANSFORMS, SCIPYS = "fft_", "special_"
+"""How the names of ops begin that are public in the room `tape.fft` alone, or under SciPy's names alone."""
 
 
 ALONG = frozenset({
@@ -203,23 +205,29 @@ def public(op: Op) -> Callable[..., Any]:
     return function
 
 
-def _comparison(op: Op) -> Callable[..., Any]:
-    def compare(self: Any, other: Any) -> Any:
-        return op(self, other) if is_operand(other) else NotImplemented
+def _general(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
+    """An operator that is no elementwise op: a comparison, or the product of matrices, which may be sparse."""
+    sparsely = {(False, "matmul"): times_from_left, (True, "matmul"): lambda x, a: times(a, x)}
 
-    return compare
+    def apply(self: Any, other: Any) -> Any:
+        if is_operand(other):
+            return op(other, self) if is_reflected else op(self, other)
+        product = sparsely.get((is_reflected, op.name))
+        return product(self, other) if product is not None and is_sparse(other) else NotImplemented
+
+    return apply
 
 
 def _forward(op: Op) -> Callable[..., Any]:
     if op.kind == "elementwise":
         return unary(op) if op.arity == 1 else binary(op)
-    return (lambda self: op(self)) if op.arity == 1 else _comparison(op)
+    return (lambda self: op(self)) if op.arity == 1 else _general(op)
 
 
 def _reflected(op: Op) -> Callable[..., Any]:
     if op.kind == "elementwise":
         return reflected(op)
-    return lambda self, other: op(other, self) if is_operand(other) else NotImplemented
+    return _general(op, is_reflected=True)
 
 
 def is_method(op: Op) -> bool:
@@ -235,7 +243,9 @@ FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})
 ops.install(Tensor, ops.methods(_forward, _reflected))
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    op.name: public(op) for op in REGISTRY.values() if op.name not in INTERNAL and not op.name.startswith(TRANSFORMS)
+    op.name: public(op)
+    for op in REGISTRY.values()
+    if op.name not in INTERNAL and not op.name.startswith((TRANSFORMS, SCIPYS))
 }
 """The derived functions by name; `methods` puts its own in place of the irregular ones."""
 

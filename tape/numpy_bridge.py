@@ -8,6 +8,7 @@ the function.  What no op answers for raises a TypeError: history is never dropp
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -19,6 +20,7 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 from ops.own import CHANGES
+from ops.sparse import yielding
 
 from .functions import plain_value, tensors
 from .operators import check_still
@@ -27,7 +29,9 @@ from .tensor import Tensor, attribute, method
 from .views import materialise
 from .wengert import current
 
-ABOUT = frozenset({np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj})
+ABOUT = frozenset(
+    {np.shape, np.ndim, np.size, np.result_type, np.common_type, np.can_cast, np.iscomplexobj, np.isrealobj}
+)
 """Functions that read no number of a tensor: they get arrays of its shape and dtype."""
 
 OF_VALUES = frozenset({np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type})
@@ -47,13 +51,36 @@ UNTOLD: dict[Any, Any] = {
 
 @cache
 def op_for(function: Any) -> Op | None:
-    """The op that answers for a NumPy function."""
-    return _answers().get(function)
+    """The op that answers for a function of NumPy's, or of `scipy.special`."""
+    return _answers().get(function) or _answers_to_scipy(sys.modules.get("scipy.special")).get(function)
 
 
 @cache
 def _answers() -> dict[Any, Op]:
     return {function: op for op in REGISTRY.values() for function in op.numpy}
+
+
+@cache
+def _answers_to_scipy(special: Any) -> dict[Any, Op]:
+    """The ops by the functions of SciPy's module, which is not imported for that."""
+    pairs = [(getattr(special, name, None), op) for op in REGISTRY.values() for name in op.scipy]
+    return {function: op for function, op in pairs if function is not None}
+
+
+@cache
+def called(function: Any, how: str = "__call__") -> str:
+    """What users call a function: ``np.add.reduce``, ``scipy.special.gammaln``."""
+    if isinstance(function, np.ufunc):
+        special = sys.modules.get("scipy.special")
+        room = "scipy.special" if getattr(special, function.__name__, None) is function else "np"
+    else:
+        room = public_name(getattr(function, "__module__", None) or "np").replace("numpy", "np")
+    return f"{room}.{function.__name__}" + ("" if how == "__call__" else f".{how}")
+
+
+def public_name(name: str) -> str:
+    """A dotted name without the private rooms in it: ``scipy.linalg._matfuncs.expm`` is ``scipy.linalg.expm``."""
+    return ".".join(part for part in name.split(".") if not part.startswith("_") or part.endswith("__"))
 
 
 @cache
@@ -65,7 +92,7 @@ def _along(how: str) -> dict[Any, Op]:
 
 def _forget(op: Op) -> None:
     """Ask the ops again: one has joined or left."""
-    for answers in (op_for, _answers, _along):
+    for answers in (op_for, _answers, _answers_to_scipy, _along):
         answers.cache_clear()
 
 
@@ -86,7 +113,7 @@ def _no_rule(name: str, why: str = "has no rule for tensors") -> NoRule:
 @method
 def __array_ufunc__(self: Tensor, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
     """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
-    name = f"np.{ufunc.__name__}" + ("" if how == "__call__" else f".{how}")
+    name = called(ufunc, how)
     result = _apply(ufunc, how, inputs, options, name)
     target = out[0] if isinstance(out, tuple) else out
     return result if target is None else _store(result, target, name)
@@ -146,7 +173,7 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
         array_of = _outline if function in ABOUT else _value
         return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
     op = op_for(function)
-    name = f"{function.__module__}.{function.__name__}".replace("numpy", "np")
+    name = called(function)
     if op is None:
         raise _no_rule(name)
     kwargs = dict(kwargs)
@@ -247,6 +274,7 @@ def _is_default(function: Any, name: str, value: Any) -> bool:
 
 
 @method
+@yielding
 def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """The numbers as an array, which NumPy asks for where it does not know tensors."""
     array = numpy(self)

@@ -10,6 +10,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.bundle import Bundle
 from ops.core import in_dtype
+from ops.scipys import Unknown
 
 DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom", "replay")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
@@ -26,7 +27,7 @@ def samples(op: Op, seed: int = 0) -> list[tuple[tuple[Any, ...], dict[str, Any]
     if op.cases is not None:
         return list(op.cases(rng))
     shapes = [(2, 3)], [()], [(3, 1), (4,), (2, 1, 1)]
-    return [(draw(op, rng, (s * 3)[: len(op.domain)]), {}) for s in shapes]
+    return [(draw(op, rng, (s * 4)[: len(op.domain)]), {}) for s in shapes]
 
 
 def in_the_plane(op: Op, seed: int = 0) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -49,8 +50,13 @@ def _off_axis(op: Op, operands: Any, chosen: list[int], rng: np.random.Generator
 
 
 def active(op: Op, operands: Any) -> list[int]:
-    """Positions of the operands that have a rule and floating values."""
-    return [i for i, x in enumerate(operands) if op.rule(i) and np.asarray(x).dtype.kind in "fc"]
+    """Positions of the operands that have a rule, one that is known, and floating values."""
+    return [i for i, x in enumerate(operands) if known(op.rule(i)) and np.asarray(x).dtype.kind in "fc"]
+
+
+def known(rule: Any) -> bool:
+    """Whether there is a rule that does not refuse."""
+    return rule is not None and not isinstance(rule.call, Unknown)
 
 
 def results(z: Any) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ import numpy as np
 import ops
 from ops import Op
 from ops.core import in_dtype
+from ops.sparse import yielding
 
 from ..adopting import worn
 from ..history import requires_grad
@@ -127,7 +128,9 @@ class Dual(Layer):
             )
         return self._primal.numpy(force=force)
 
-    __array__ = lambda self, dtype=None, copy=None: np.array(self.numpy(), dtype, copy=copy)  # noqa: E731
+    @yielding
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.numpy(), dtype, copy=copy)
 
     def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
         """Add the gradient to the leaves' ``.grad``: of the primal, without tangents.

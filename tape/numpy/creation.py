@@ -7,6 +7,7 @@ what is recorded.  What shares memory with a plain array stays plain, for who ho
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,7 +26,7 @@ from .leaving import carries, plain, refusal
 from .unwrapping import holds_face, stacked
 
 FILLED = (
-    "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter",
+    "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
     "fromstring", "geomspace", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
     "logspace", "ones", "tri", "zeros",
 )  # fmt: skip
@@ -148,6 +149,16 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     return found
 
 
+@functools.wraps(np.fromiter)
+def fromiter(iter: Any, dtype: Any, count: int = -1, **named: Any) -> Any:
+    found = list(iter) if count < 0 else list(itertools.islice(iter, count))
+    if not holds_face(found):
+        return recordable(np.fromiter(found, dtype, count, **named))
+    if len(found) < count:
+        raise ValueError("iterator too short")
+    return gathered(found, np.dtype(dtype))
+
+
 @functools.wraps(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     return array_(a, order=order, subok=subok)
@@ -158,6 +169,6 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "array": array_, "asarray": _converter(np.asarray), "asanyarray": _converter(np.asanyarray),
     "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
     "asfortranarray": _converter(np.asfortranarray, 1, "F"),
-    "asarray_chkfinite": asarray_chkfinite, "copy": copy, "full": full, "linspace": linspace,
+    "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter, "full": full, "linspace": linspace,
 }  # fmt: skip
 """NumPy's constructors by name, with results that can be recorded."""

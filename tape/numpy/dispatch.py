@@ -14,14 +14,14 @@ import numpy as np
 
 from ..errors import ComplexError
 from ..level import Layer, live
-from ..numpy_bridge import NoRule
+from ..numpy_bridge import NoRule, called as title
 from ..tensor import Face, Tensor
 from ..tree import leaves_of
 from .attributes import readonly
 from .explaining import explained, numbers_in
 from .face import Array, array, face, faces
 from .layout import settled
-from .leaving import carries, refusal
+from .leaving import OPEN, carries, refusal
 from .unwrapping import bare, has_tensor, tensor_of
 from .vectorised import CALLING
 from .writing import CHANGES, at, change, store
@@ -77,8 +77,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         options["where"] = where
     if where is not True and how == "__call__" and out is None:
         raise TypeError(
-            f"np.{ufunc.__name__} with where= and without out= leaves elements at random; say which, with out= or "
-            "np.where"
+            f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
     try:
         result = _result(ufunc, how, inputs, options)
@@ -96,8 +95,7 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
-        name = ufunc.__name__ if how == "__call__" else f"{ufunc.__name__}.{how}"
-        return of_numbers(getattr(ufunc, how), inputs, options, f"np.{name}")
+        return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
 
 
 def array_function(self: Face, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -125,8 +123,9 @@ def _answer(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) ->
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):
-        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
-        return of_numbers(function, args, kwargs, name)
+        if function.__module__.startswith(OPEN):
+            return function._implementation(*args, **kwargs)
+        return of_numbers(function, args, kwargs, title(function))
     if function in BOOLS:
         return bool(result)
     if function in LISTS:
@@ -154,11 +153,11 @@ def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) 
     tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
     lost = [t for t in tensors if carries(t)]
     if any(isinstance(live(t), Layer) for t in lost):
-        raise refusal(f"{name}, which has no rule,")
+        raise refusal("it has no rule", name)
     copies = {id(t): np.array(t.detach().numpy(force=True)) for t in tensors}
     result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
-        raise refusal(f"{name}, which has no rule,")
+        raise refusal("it has no rule", name)
     return faces(_wrapped(result))
 
 

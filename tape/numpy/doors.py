@@ -1,5 +1,7 @@
 """NumPy's constructors reach the recording: doors in its modules, open while a function of arrays is recorded.
 
+SciPy's functions and sparse matrices have doors as well (`tape.numpy.scipys`), if somebody has imported them.
+
 NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itself.  So while some thread records, the
 modules hold doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
 is the user's code, and to the originals otherwise.  Names that the user imported from there (``from numpy import
@@ -29,12 +31,11 @@ from typing import Any
 import numpy as np
 
 from .callee import callee
-from .leaving import is_foreign, is_library
+from .leaving import is_library, is_recorded
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .namespace import functions
+from .scipys import METHODS, ROOMS
 from .vectorised import vectorize
-
-_vectorize: Any = np.vectorize.__call__
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""
@@ -46,20 +47,40 @@ _lock = threading.RLock()
 _installed: list[int] = [0]
 
 
-@functools.cache
+def arrived() -> tuple[str, ...]:
+    """The rooms of SciPy's that somebody has imported; none is imported for the sake of doors."""
+    return tuple([name for name in (*ROOMS, *METHODS) if _is_ready(sys.modules.get(name))])
+
+
+def _is_ready(module: Any) -> bool:
+    return module is not None and not getattr(module.__spec__, "_initializing", False)
+
+
 def doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
-    """By identity of a function of NumPy's or Python's: itself, and the door that stands in its place."""
+    """By identity of a function of NumPy's, SciPy's or Python's: itself, and the door that stands in its place."""
+    return _doors(arrived())
+
+
+@functools.cache
+def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
     pairs = [(getattr(np, name), inside) for name, inside in functions("").items()]
     for room in ("linalg", "fft"):
         pairs += [(getattr(getattr(np, room), name), inside) for name, inside in functions(room).items()]
     pairs += [(getattr(module, name), inside) for (module, name), inside in MATHEMATICS.items()]
+    known = {id(original) for original, _ in pairs}
+    for room in rooms:
+        module = sys.modules[room]
+        for name, making in ROOMS.get(room, {}).items():
+            original = getattr(module, name, None)
+            if original is not None and id(original) not in known:
+                pairs.append((original, making(original)))
     return {id(original): (original, _door(original, inside)) for original, inside in pairs}
 
 
 def _door(original: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
-        if get_ident() in _recording and is_called_by(frame := sys._getframe(1), door) and not is_foreign(frame):
+        if get_ident() in _recording and is_called_by(frame := sys._getframe(1), door) and is_recorded(frame):
             return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
@@ -77,13 +98,27 @@ def is_called_by(frame: FrameType, door: Any) -> bool:
 
 
 @functools.cache
-def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+def _modules(rooms: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """The names of each module, those with doors in their places, and what they are without."""
-    found = []
-    for module in (np, np.linalg, np.fft, math, cmath):
-        there = {name: value for name, value in list(vars(module).items()) if id(value) in doors()}
-        found.append((vars(module), {name: doors()[id(value)][1] for name, value in there.items()}, there))
+    found, known = [], _doors(rooms)
+    for module in (np, np.linalg, np.fft, math, cmath, *[sys.modules[room] for room in rooms]):
+        there = {name: value for name, value in list(vars(module).items()) if id(value) in known}
+        found.append((vars(module), {name: known[id(value)][1] for name, value in there.items()}, there))
     return found
+
+
+@functools.cache
+def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
+    """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
+    found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
+    for room in rooms:
+        for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
+            found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))
+    return found
+
+
+_stand: list[tuple[str, ...]] = []
+"""For which rooms doors stand in the modules, if they do."""
 
 
 @contextmanager
@@ -95,9 +130,7 @@ def opened(function: Callable[..., Any]) -> Iterator[None]:
         _recording[ident] = _recording.get(ident, 0) + 1
         _installed[0] += 1
         if _installed[0] == 1:
-            for names, put, _ in _modules():
-                names.update(put)
-            np.vectorize.__call__ = vectorize  # type: ignore[method-assign]
+            _install(arrived())
         put_back = [(place, old) for place in places if (old := _replaced(place)) is not None]
     try:
         yield
@@ -110,9 +143,24 @@ def opened(function: Callable[..., Any]) -> Iterator[None]:
                 del _recording[ident]
             _installed[0] -= 1
             if not _installed[0]:
-                for names, _, there in _modules():
-                    names.update(there)
-                np.vectorize.__call__ = _vectorize  # type: ignore[method-assign]
+                _remove(_stand.pop())
+
+
+def _install(rooms: tuple[str, ...]) -> None:
+    """Put doors into the modules and classes."""
+    _stand.append(rooms)
+    for names, put, _ in _modules(rooms):
+        names.update(put)
+    for kind, name, inside, _ in _methods(rooms):
+        setattr(kind, name, inside)
+
+
+def _remove(rooms: tuple[str, ...]) -> None:
+    """Put everything back."""
+    for names, _, there in _modules(rooms):
+        names.update(there)
+    for kind, name, _, original in _methods(rooms):
+        setattr(kind, name, original)
 
 
 def _replaced(place: Place) -> Any:
@@ -143,22 +191,24 @@ def _put(place: Place, value: Any) -> None:
         space.cell_contents = value
 
 
-_known: weakref.WeakKeyDictionary[Any, list[Place]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
 
 
 def places_in(function: Any) -> list[Place]:
     """The globals and cells that a function, or what it names, reads an original from; looked for once."""
     try:
+        rooms = arrived()
         found = _known.get(function)
-        if found is None:
-            found = _known[function] = list(_search(function))
-        return found
+        if found is None or found[0] != rooms:
+            found = _known[function] = rooms, list(_search(function))
+        return found[1]
     except TypeError:
         return list(_search(function))
 
 
 def _search(function: Any) -> Iterator[Place]:
     seen: set[int] = set()
+    known = doors()
     stack = [function]
     while stack and len(seen) < 10_000:
         thing = stack.pop()
@@ -177,7 +227,7 @@ def _search(function: Any) -> Iterator[Place]:
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
                     there = _read(place)
-                    if id(there) in doors():
+                    if id(there) in known:
                         yield place
                     else:
                         stack.append(there if isinstance(there, _CALLED) else type(there))

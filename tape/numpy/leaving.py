@@ -20,11 +20,16 @@ import numpy as np
 
 from ..level import Layer, live
 from ..location import Location, in_library, locate
+from ..numpy_bridge import public_name
 from ..tensor import Face, Tensor
 from .callee import callee
 
-LIBRARIES = frozenset({"numpy", "scipy", "numba", "pandas", "tape", "ops"}) | sys.stdlib_module_names
+COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
+LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 """The packages whose code is nobody's own program: a constructor called there gives a plain array."""
+
+OPEN = "numpy.polynomial"
+"""The room of NumPy's that is written in NumPy itself: what it makes with constructors can be recorded."""
 
 _told: set[tuple[CodeType, int]] = set()
 
@@ -62,7 +67,7 @@ def number_of(x: Face, convert: type) -> Any:
     if convert is not int and carries(tensor):
         frame, depth = user_frame()
         how = asks(frame.f_code, frame.f_lasti)
-        if isinstance(live(tensor), Layer) or how not in (convert.__name__, TEXT):
+        if isinstance(live(tensor), Layer) or how not in (convert.__name__, TEXT) or is_computed_with(frame):
             raise refusal(f"{convert.__name__}()")
         if how != TEXT:
             _warn(convert.__name__, frame, depth)
@@ -76,6 +81,12 @@ def asks(code: CodeType, lasti: int) -> str:
     """What an instruction asks for a number by: the name of what it calls, ``%`` for a text, or nothing known."""
     kind, name = callee(code, lasti)
     return TEXT if kind == "operator" else name if kind == "global" else ""
+
+
+def is_computed_with(frame: FrameType) -> bool:
+    """Whether it is a library of numbers that asks for a number: what it makes of that would be of no history."""
+    name = frame.f_globals.get("__name__")
+    return type(name) is str and name.partition(".")[0] in COMPUTING
 
 
 def _warn(name: str, frame: FrameType, depth: int) -> None:
@@ -128,15 +139,13 @@ def told() -> Iterator[None]:
         raise
 
 
-def refusal(what: str) -> Left:
-    """The error for a value that would lose its gradient, with the user's line and who asked."""
+def refusal(what: str, name: str | None = None) -> Left:
+    """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
     where, asked = _asked()
+    asked = (name if asked is None or asked.startswith("numpy") else None) or asked or "this"
     return Left(
-        f"{asked or 'this'} needs plain numbers ({what}), and got a value that carries a gradient, which would be "
-        f"lost.\n  at {where}\n"
-        "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
-        "array made in this function (np.zeros), or take it from tape.numpy.  If no gradient is meant, say "
-        "tape.stop_gradient(x)."
+        f"{asked} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
+        f"  at {where}\n{instead_of(asked)}  If no gradient is meant, say tape.stop_gradient(x)."
     )
 
 
@@ -144,11 +153,47 @@ def _asked() -> tuple[Location, str | None]:
     """The user's line, and the function of somebody else's that it called, if that is written in Python."""
     frame, last = sys._getframe(1), None
     while frame.f_back is not None and is_foreign(frame):
-        if not in_library(frame.f_code.co_filename):
+        if not in_library(frame.f_code.co_filename) and (last is None or "<locals>" not in _name_of(frame)):
             last = frame
         frame = frame.f_back
-    name = last and f"{last.f_globals.get('__name__', '')}.{getattr(last.f_code, 'co_qualname', last.f_code.co_name)}"
-    return locate(frame.f_code, frame.f_lasti), name
+    return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last))
+
+
+def _name_of(frame: FrameType) -> str:
+    """The module and name of the function that a frame runs; decorators have made those with ``<locals>`` in it."""
+    code = frame.f_code
+    return f"{frame.f_globals.get('__name__', '')}.{getattr(code, 'co_qualname', code.co_name)}"
+
+
+INSTEAD = {
+    "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
+    "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
+    "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
+    "scipy.stats": "Write the density or distribution function out with scipy.special, whose gammaln, betaln, xlogy, "
+    "ndtr, log_ndtr, stdtr, gammainc and betainc record.",
+    "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
+    "a quadrature, np.trapezoid records, and so does a loop of Runge and Kutta's steps.",
+    "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
+    "np.linalg.solve.",
+    "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
+    "tape.autograd.Function.",
+    "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
+    "for anything else, compute with A.toarray().",
+    "scipy.fft": "The functions of np.fft record.",
+    **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
+}
+"""By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
+
+
+def instead_of(name: str) -> str:
+    """What to write in the place of a function."""
+    room = next((room for room in INSTEAD if name.startswith(room)), None)
+    if room is not None:
+        return INSTEAD[room]
+    return (
+        "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
+        "array made in this function (np.zeros), or take it from tape.numpy."
+    )
 
 
 def user_frame() -> tuple[FrameType, int]:
@@ -173,3 +218,8 @@ def is_library(module: Any, file: str) -> bool:
 
 
 OURS = "tape", "ops"
+
+
+def is_recorded(frame: FrameType) -> bool:
+    """Whether what a frame's code makes with constructors is to be recorded: the user's, or as open as that."""
+    return not is_foreign(frame) or frame.f_globals["__name__"].startswith(OPEN)

@@ -76,10 +76,15 @@ class Conditions:
         for x, part in zip(now, parts if kind is list else parts[1::2]):
             self.same(x, part)
 
-    def _content(self, array: np.ndarray, print: Any) -> None:
-        """An array must hold what it held."""
+    def _content(self, array: Any, print: Any) -> None:
+        """An array, or a sparse matrix, must hold what it held."""
         w = self.write
-        if array.nbytes > SMALL or array.dtype.hasobject or not fits(array, spec(array.shape, array.dtype)):
+        if (
+            not isinstance(array, np.ndarray)
+            or array.nbytes > SMALL
+            or array.dtype.hasobject
+            or not fits(array, spec(array.shape, array.dtype))
+        ):
             self.checks.append(lambda: bool(fingerprint(array) == print))
             return
         copy = array.copy()

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from ops.sparse import is_sparse
+
 SMALL = 1 << 12
 LARGE, ROW = 1 << 20, 1 << 14
 """Bytes from which on sums along two directions are taken, which is several times faster; and of one of their rows."""
 
 
 def fingerprint(value: Any) -> Any:
-    """Something that is equal as long as an array, or a number, is the same in every bit."""
+    """Something that is equal as long as an array, a number or a sparse matrix is the same in every bit."""
+    if is_sparse(value):
+        return type(value), value.shape, [fingerprint(part) for part in _parts(value)]
     value = np.asarray(value)
     if value.dtype.hasobject:
         return value.shape, list(value.flat)
@@ -25,3 +29,11 @@ def fingerprint(value: Any) -> Any:
     square = content[: len(content) // ROW * ROW].view(np.uint64).reshape(-1, ROW // 8)
     sums = [zlib.crc32(square.sum(axis=axis)) for axis in (0, 1)]
     return value.shape, value.dtype, *sums, zlib.crc32(content[square.nbytes :])
+
+
+def _parts(matrix: Any) -> list[Any]:
+    """The arrays that a sparse matrix keeps its elements in."""
+    if matrix.format in ("dok", "lil"):  # a dict, and lists
+        matrix = matrix.tocoo()
+    named = [getattr(matrix, name) for name in ("indptr", "indices", "offsets") if hasattr(matrix, name)]
+    return [matrix.data, *named, *getattr(matrix, "coords", ())]

@@ -19,6 +19,7 @@ import numpy as np
 import ops
 from ops import Op
 from ops.overwriting import look as shown
+from ops.sparse import yielding
 
 from ..adopting import views_below
 from ..recorder import bind, lift
@@ -288,7 +289,7 @@ for _name, _own in list(vars(Traced).items()):
         if _changes(_name) or _name in HISTORY:
             setattr(Outside, _name, _changing(_name))
         elif _name in ASKED or not _name.startswith("__"):
-            setattr(Outside, _name, _asked(_name))
+            setattr(Outside, _name, yielding(_asked(_name)) if _name == "__array__" else _asked(_name))
 for _name in UNKNOWN:
     setattr(Outside, _name, _fact(_name))
 Outside.__alter__ = _alter

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.sparse import is_sparse
+
 from .. import dtypes
 from ..location import in_library
 from ..tensor import Tensor
@@ -52,7 +54,7 @@ class Surroundings:
         arrays: by identity, those found there.
         generators: of random numbers.
         cells, bindings: cells with what is in them; spaces, names and what they stand for there.
-        parts, contents: containers with what is in them; by identity, arrays with their fingerprints.
+        parts, contents: containers with what is in them; by identity, arrays and sparse matrices with fingerprints.
         long: containers of too many things.
         functions: those that are not of this library.
         spaces: what attributes and global names are kept in, each with the class that it is of, if it is of one.
@@ -69,7 +71,7 @@ class Surroundings:
         self.cells: list[tuple[Any, Any]] = []
         self.bindings: list[tuple[Any, str, Any]] = [(vars(dtypes), "_default", dtypes.get_default_dtype())]
         self.parts: list[tuple[Any, list[Any]]] = []
-        self.contents: dict[int, tuple[np.ndarray, Any]] = {}
+        self.contents: dict[int, tuple[Any, Any]] = {}
         self.tensors: list[Tensor] = []
         self.arrays: dict[int, np.ndarray] = {}
         self.generators: list[Any] = []
@@ -99,6 +101,8 @@ class Surroundings:
             self.tensors.append(thing)
         elif isinstance(thing, np.ndarray):
             self.arrays[id(thing)] = thing
+        elif is_sparse(thing):
+            self.contents[id(thing)] = thing, fingerprint(thing)
         elif isinstance(thing, GENERATORS):
             self.generators.append(thing)
         elif is_fresh(thing):

@@ -9,6 +9,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.sparse import yielding
 
 from ..device import check_layout
 from ..hooks import RemovableHandle
@@ -157,6 +158,7 @@ class Traced(Tensor):
         value.flags.writeable = False  # what is written there would not reach the tensor
         return value
 
+    @yielding
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype=dtype)
 
