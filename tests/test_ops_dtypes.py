@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from samples import ELEMENTWISE
+from samples import ELEMENTWISE, known
 
 import tape
 from tape.autograd import forward_ad, grad
@@ -35,7 +35,7 @@ def mixtures(op):
     rng = np.random.default_rng([*map(ord, op.name)])
     for moving in ("f4", "f8"):
         for other in OTHERS:
-            for i in (0, 1):
+            for i in (k for k in (0, 1) if known(op.rule(k))):
                 pair = [numbers(op, k, moving if k == i else other, rng) for k in (0, 1)]
                 if abs(pair[0] - pair[1].astype(float)).min() > 1e-3:
                     yield i, pair
@@ -43,7 +43,7 @@ def mixtures(op):
 
 def reference(op, pair, i):
     """∂ Σ cos(k) zₖ / ∂xᵢ with both operands in float64."""
-    leaves = [tape.tensor(x.astype(np.float64), requires_grad=True) for x in pair]
+    leaves = [tape.tensor(x.astype(np.float64), requires_grad=k == i) for k, x in enumerate(pair)]
     z = op(*leaves)
     first = grad(z, leaves[i], tape.tensor(np.cos(np.arange(N))), create_graph=True, allow_unused=True)[0]
     (second,) = (None,) if first is None or not first.requires_grad else grad(first.sum(), leaves[i], allow_unused=True)

@@ -150,7 +150,6 @@ REFUSED = {
     "scipy.integrate.quad": lambda x: scipy.integrate.quad(lambda t: np.sin(t * x[0]), 0, 1)[0],
     "scipy.integrate.odeint": lambda x: scipy.integrate.odeint(lambda y, t: -x[0] * y, [1.0], [0, 1.0])[-1, 0],
     "scipy.interpolate.CubicSpline": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x)(0.5),
-    "scipy.optimize.brentq": lambda x: scipy.optimize.brentq(lambda p: p - x[0], -1, 1),
     "scipy.optimize.minimize": lambda x: scipy.optimize.minimize(lambda p: ((p - x) ** 2).sum(), np.zeros(3)).x.sum(),
 }
 

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from samples import samples
+from samples import known, samples
 
 import tape
 from ops import REGISTRY
@@ -116,7 +116,7 @@ class Derivative:
 
     def __init__(self, op, rows, flags, params):
         self.op, self.rows, self.flags, self.params = op, rows, flags, params
-        self.active = [i for i, x in enumerate(rows[0]) if op.rule(i) and np.asarray(x).dtype.kind in "fc"]
+        self.active = [i for i, x in enumerate(rows[0]) if known(op.rule(i)) and np.asarray(x).dtype.kind in "fc"]
         rng = np.random.default_rng(7)
         self.kept = [k for k, z in enumerate(on_tensors(op, params)(*rows[0])) if np.asarray(z).dtype.kind in "fc"]
         self.x_dots = [

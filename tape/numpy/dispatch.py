@@ -96,8 +96,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         options["where"] = where
     if where is not True and how == "__call__" and out is None:
         raise TypeError(
-            f"np.{ufunc.__name__} with where= and without out= leaves elements at random; say which, with out= or "
-            "np.where"
+            f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
     try:
         result = _result(ufunc, how, inputs, options)
