@@ -21,7 +21,7 @@ from .blocks import as_collection
 from .engine import Engine
 from .parcel import Parcel, same
 from .source import Recorded, Source
-from .worker import Shape, mapped
+from .worker import Shape, mapped, mapped_alone
 
 EXAMPLE = 2
 """Rows of a block whose number of rows nobody knows, for finding out what the function gives."""
@@ -58,8 +58,11 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> An
     common = {k: x for k, x in enumerate(args) if k not in arrays}
     rows = rows_of(arrays)
     recorded = {n: record(source, args, n) for n in dict.fromkeys(rows)}
-    blocks = block_tasks(source, arrays, common, [recorded[n].parcel for n in rows])
     structure, leaves = results_of(source, next(iter(recorded.values())), args)
+    only = leaves[0] if len(leaves) == 1 else None
+    blocks = block_tasks(source, arrays, common, [recorded[n].parcel for n in rows], only)
+    if only is not None:
+        return build(structure, [array_of(blocks.graph, blocks.name, rows, only)])
     return build(structure, [column(blocks, number, rows, leaf) for number, leaf in enumerate(leaves)])
 
 
@@ -92,10 +95,13 @@ def with_shapes(args: tuple[Any, ...], n: int) -> list[Any]:
     return [Shape((n, *(int(m) for m in x.shape[1:])), x.dtype) if isinstance(x, da.Array) else x for x in args]
 
 
-def block_tasks(source: Source, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel]) -> Layers:
-    """A task for each block, which gives the leaves of its results."""
+def block_tasks(
+    source: Source, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel], only: Any
+) -> Layers:
+    """A task for each block, which gives the leaves of its results; or, if there is `only` one, that."""
     token = tokenize(parcels, list(arrays.values()), common)
-    name, graph = f"{source.name}-blocks-{token}", dict[Key, Any]()
+    name, graph = f"{source.name}-{'map' if only is not None else 'blocks'}-{token}", dict[Key, Any]()
+    call, rest = (mapped, ()) if only is None else (mapped_alone, (0,) * (len(only.shape) - 1))
     shared: Any = common
     if common:
         key: Key = f"arguments-of-{source.name}-{token}"
@@ -105,7 +111,8 @@ def block_tasks(source: Source, arrays: dict[int, Any], common: dict[int, Any], 
         sent: Key = f"program-of-{source.name}-{parcel.digest[:32]}"
         graph[sent] = Task(sent, same, *parcel)
         data = [TaskRef(column[k]) for column in columns]
-        graph[name, k] = Task((name, k), mapped, TaskRef(sent), k, len(parcels), shared, *data)
+        block: Key = (name, k, *rest)
+        graph[block] = Task(block, call, TaskRef(sent), k, len(parcels), shared, *data)
     return Layers(name, f"{source.name}-map", HighLevelGraph.from_collections(name, graph, list(arrays.values())))
 
 
@@ -120,14 +127,18 @@ class Layers(NamedTuple):
 def column(blocks: Layers, number: int, rows: tuple[float, ...], leaf: Any) -> da.Array:
     """One of the results of all blocks as a Dask array; `leaf` is that of a block."""
     name = f"{blocks.label}-{tokenize(blocks.name, number)}"
-    rest = np.shape(leaf)[1:]
+    rest = leaf.shape[1:]
     layer: dict[Key, Any] = {}
     for k in range(len(rows)):
         key: Key = (name, k, *(0 for _ in rest))
         layer[key] = Task(key, itemgetter(number), TaskRef((blocks.name, k)))
     graph = HighLevelGraph({**blocks.graph.layers, name: layer}, {**blocks.graph.dependencies, name: {blocks.name}})
-    chunks = (rows, *((n,) for n in rest))
-    return da.Array(graph, name, chunks, dtype=leaf.dtype)
+    return array_of(graph, name, rows, leaf)
+
+
+def array_of(graph: HighLevelGraph, name: str, rows: tuple[float, ...], leaf: Any) -> da.Array:
+    """The Dask array of blocks with these rows that are like a leaf but for that."""
+    return da.Array(graph, name, (rows, *((n,) for n in leaf.shape[1:])), dtype=leaf.dtype)
 
 
 def results_of(source: Source, recorded: Recorded, args: tuple[Any, ...]) -> tuple[Structure, list[Any]]:

@@ -62,6 +62,12 @@ def mapped(travelled: tuple[Any, ...], number: int, count: int, common: dict[int
     return tuple(leaves)
 
 
+def mapped_alone(*args: Any) -> Any:
+    """The only leaf of what the function gives for one block."""
+    (leaf,) = mapped(*args)
+    return leaf
+
+
 def evaluated(travelled: tuple[Any, ...], number: int, count: int, args: tuple[Any, ...]) -> Any:
     """What the function gives; what it raises says for which block."""
     try:
