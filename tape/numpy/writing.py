@@ -127,8 +127,9 @@ def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
 def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     """``ufunc.at(y, index, x)``: in place, and once for each time that a place is named."""
     what = f"np.{ufunc.__name__}.at into an array that was not made in this function"
-    if not isinstance(y, Face):
-        return ufunc.at(y, *plain((index, *others), what))
+    if not holds_face(y):
+        ufunc.at(y, *plain((index, *others), what))
+        return
     written(y, what)
     rehearsed(ufunc.at, (y, index, *others), {})
     numbers = np.arange(y.size).reshape(y.shape)[plain(index, f"np.{ufunc.__name__}.at")]
