@@ -155,9 +155,9 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return readonly(faces(result))
     if function in KEPT and args and type(args[0]) is Array:
         return faces(result, array)
-    if any(type(x) is Number for x in args):
-        return faces(result, _of_number)
-    return faces(result, array if function in ALWAYS else face)
+    if function in ALWAYS:
+        return faces(result, array)
+    return faces(result, _of_number if any(type(x) is Number for x in args) else face)
 
 
 def _of_number(tensor: Tensor) -> Any:

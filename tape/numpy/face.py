@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Face, Tensor
+from ..tensor import Tensor
 from ..tree import transform
 from .changes import Changes
 from .conversions import Conversions
@@ -127,6 +127,4 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stopped(x: Any) -> Any:
-    if not isinstance(x, Face):
-        return x
-    return array(x._tensor.detach()) if type(x) is Array else face(x._tensor.detach())
+    return x._like(x._tensor.detach()) if isinstance(x, Recorded) else x

@@ -98,7 +98,7 @@ def _warn(name: str, frame: FrameType, depth: int) -> None:
         f"{name}() makes a plain number of a value that carries a gradient, so no gradient flows through it.\n"
         "Compute with the value itself; it is a number already.  If no gradient is meant, say tape.stop_gradient(x).",
         UserWarning,
-        stacklevel=depth,
+        stacklevel=depth + 1,
     )
 
 

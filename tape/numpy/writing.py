@@ -86,9 +86,11 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
     if type(out) is Number or not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
     source = source_of(result)
-    _check_cast(name, source.dtype, out.dtype)
+    if broadcast:  # of two things that are wrong, NumPy tells of this one
+        _check_cast(name, source.dtype, out.dtype)
     if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
         raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
+    _check_cast(name, source.dtype, out.dtype)
     if not isinstance(out, Face):
         np.copyto(out, plain(result, f"{name}(out=…) into an array that was not made in this function"), where=where)
         return out
@@ -124,7 +126,11 @@ def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
 
 def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     """``ufunc.at(y, index, x)``: in place, and once for each time that a place is named."""
-    written(y, f"np.{ufunc.__name__}.at")
+    what = f"np.{ufunc.__name__}.at into an array that was not made in this function"
+    if not holds_face(y):
+        ufunc.at(y, *plain((index, *others), what))
+        return
+    written(y, what)
     rehearsed(ufunc.at, (y, index, *others), {})
     numbers = np.arange(y.size).reshape(y.shape)[plain(index, f"np.{ufunc.__name__}.at")]
     places = np.atleast_1d(numbers).ravel()

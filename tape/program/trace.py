@@ -205,16 +205,12 @@ class Trace:
             if fingerprint(value_in(self.constants[self.fields(row)[X]])) != print:
                 raise Untraceable("an array that is no argument was changed in place after it had been used")
 
-    def carries(self, row: int) -> bool:
-        """Whether a gradient would be lost if the numbers of a record left the recording."""
+    def awaited(self) -> list[int]:
+        """The records that gradients are, or may be, taken with respect to; none where nothing is recorded."""
         targets = [k for k, count in self.sought.items() if count > 0]
         targets += [k for k, tracked in zip(self.inputs, self.tracked) if tracked]
         targets += [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
-        if not targets or not self.wengert.recording:
-            return False
-        from .reach import reaches
-
-        return reaches(self, row, targets)
+        return targets if self.wengert.recording else []
 
     def sources(self) -> list[int]:
         """The records that a gradient may flow to from others: what has a history depends on one of them."""

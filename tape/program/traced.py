@@ -22,7 +22,7 @@ from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
-from .reach import has_history
+from .reach import has_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
 from .unknown import UNKNOWN, told
 
@@ -109,7 +109,8 @@ class Traced(Tensor):
         return self._trace.value(self._row)
 
     def __carries__(self) -> bool:
-        return self._trace.carries(self._row)
+        targets = self._trace.awaited()
+        return bool(targets) and reaches(self._trace, self._row, targets)
 
     def __seek__(self, sought: bool) -> None:
         rows = self._trace.sought
