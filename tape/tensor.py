@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+import ops
 from ops import Operators
 
 from .size import Size
@@ -70,6 +71,10 @@ class Tensor(Operators):
     def __carries__(self) -> bool:
         """Whether a gradient would be lost if the numbers left the recording."""
         return self._node is not None
+
+    def __own__(self) -> Tensor:
+        """The same tensor with memory of its own."""
+        return ops.clone(self)
 
     def __seek__(self, sought: bool) -> None:
         """A gradient with respect to this tensor is taken of what a function computes from here on, or no more."""

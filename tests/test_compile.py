@@ -105,7 +105,7 @@ def test_any_memory_layout(layout):
     x = {"T": x.T, "step": x[::2, 1:], "negative": x[::-1], "readonly": x.copy(), "swapped": x.astype(">f8")}[layout]
     x.flags.writeable = layout != "readonly"
     before = x.copy()
-    assert_allclose(compile(lambda x: (x.exp() * x + 1).sum())(x), np.sum(np.exp(x) * x + 1))
+    assert_allclose(compile(lambda x: (np.exp(x) * x + 1).sum())(x), np.sum(np.exp(x) * x + 1))
     assert_array_equal(x, before)
 
 
@@ -158,7 +158,7 @@ def test_a_loop_until_convergence():
     "ask",
     [
         lambda x: float(x.sum()), lambda x: x.sum().item(), lambda x: int(x.sum()), lambda x: x.tolist()[0],
-        lambda x: x.detach().numpy()[0], lambda x: np.asarray(x.detach())[0], lambda x: bool(x.sum()) * 1.0,
+        lambda x: np.asarray(x).copy()[0], lambda x: np.asarray(tape.stop_gradient(x))[0], lambda x: bool(x.sum()) * 1.0,
         lambda x: max(x), lambda x: x[x > 0.5].sum(), lambda x: x[x.argmax()], lambda x: 1.0 if x[0] in x[1:] else 2.0,
         lambda x: sorted(x)[1], lambda x: x[int(x[0])],
     ],
@@ -276,15 +276,24 @@ def change_argument(x):
 def test_what_a_list_cannot_repeat_runs_as_it_is(function):
     fast = compile(function)
     with pytest.warns(RuntimeWarning, match="without compiling"):
-        fast(np.ones(3))
-    a, b = fast(np.ones(3)), fast(np.ones(3))
+        fast(tape.ones(3))
+    a, b = fast(tape.ones(3)).numpy(), fast(tape.ones(3)).numpy()
     if function in (Double.apply, change_argument):
         assert_array_equal(a, function(tape.ones(3)).numpy())
         assert_array_equal(a, b)
     else:
         assert not np.array_equal(a, b)
     with pytest.raises(Untraceable):
-        record(function, np.ones(3))
+        record(function, tape.ones(3))
+
+
+def test_an_array_among_the_arguments_is_changed_by_every_call():
+    fast = compile(change_argument)
+    x = np.ones(3)
+    with pytest.warns(RuntimeWarning, match="changed an array among its arguments"):
+        fast(x)
+    fast(x)
+    assert_array_equal(x, np.full(3, 3.0))
 
 
 def test_in_place_changes_of_ones_own():
@@ -292,24 +301,25 @@ def test_in_place_changes_of_ones_own():
         y = x * 1.0
         y += x
         y[0] = x[1] * 3
-        y.mul_(2.0)
-        z = tape.zeros(3) + y
+        y *= 2.0
+        z = np.zeros(3) + y
         z[x > 0.5] = 0.0
         return y, z
 
     for x in (np.array([0.1, 0.7, 0.2]), np.array([0.9, 0.3, 0.2])):
-        for found, expected in zip(compile(f)(x), f(tape.tensor(x))):
-            assert_allclose(found, expected.numpy())
+        for found, expected in zip(compile(f)(x), f(x)):
+            assert_allclose(found, expected)
 
 
 def test_no_grad_and_detach_inside():
     def f(x):
         with tape.no_grad():
             y = x * x
-        return tape.func.grad(lambda t: (t * y + t * (t * 2).detach()).sum())(x)
+        return tape.func.grad(lambda t: (t * y + t * tape.stop_gradient(t * 2)).sum())(x)
 
     x = np.array([1.0, 2.0])
-    assert_allclose(compile(f)(x), f(tape.tensor(x)).numpy())
+    assert_allclose(compile(f)(x), f(x))
+    assert_allclose(compile(f)(tape.tensor(x)).numpy(), f(tape.tensor(x)).numpy())
 
 
 # Transformations, threads.
@@ -317,7 +327,7 @@ def test_no_grad_and_detach_inside():
 
 @pytest.mark.parametrize("name", ["grad", "jacrev", "jacfwd", "hessian"])
 def test_transformations_compile(name):
-    f = lambda x: (x**3).sum() * x[0].sin() if name in ("grad", "hessian") else x.cumsum(0) * x.exp()  # noqa: E731
+    f = lambda x: (x**3).sum() * np.sin(x[0]) if name in ("grad", "hessian") else x.cumsum(0) * np.exp(x)  # noqa: E731
     g = getattr(tape.func, name)(f)
     fast = compile(g)
     for x in np.random.default_rng(0).random((3, 4)):
@@ -325,7 +335,7 @@ def test_transformations_compile(name):
 
 
 def test_vmap_compiles():
-    g = tape.func.vmap(tape.func.grad(lambda x: (x[0] * x[1]).sin()))
+    g = tape.func.vmap(tape.func.grad(lambda x: np.sin(x[0] * x[1])))
     x = np.random.default_rng(0).random((5, 2))
     fast = compile(g)
     for _ in range(2):
@@ -339,7 +349,7 @@ def test_a_compiled_function_within_another():
 
 
 def test_several_threads_at_once():
-    fast = compile(tape.func.grad(lambda x: (x.exp() * x.sin()).sum()))
+    fast = compile(tape.func.grad(lambda x: (np.exp(x) * np.sin(x)).sum()))
     xs = np.random.default_rng(0).random((40, 500))
     expected = np.exp(xs) * (np.sin(xs) + np.cos(xs))
     fast(xs[0])

@@ -181,14 +181,14 @@ def test_a_traced_value_written_into_what_is_outside():
 
     def f(x):
         kept.copy_(x)
-        array[:] = x.detach()
+        array[:] = x.detach().numpy()
         return x * 2
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fast = compile(f)
         for k in (1.0, 2.0, 3.0):
-            assert_array_equal(fast(k * ONE), 2 * k * ONE)
+            assert_array_equal(fast(tape.tensor(k * ONE)).numpy(), 2 * k * ONE)
             assert_array_equal(kept.numpy(), k * ONE)
             assert_array_equal(array, k * ONE)
 
@@ -235,7 +235,7 @@ def test_tensors_of_its_own_that_are_written_into(function):
         found.backward(), expected.backward()
         assert_allclose(found.item(), expected.item())
         assert_allclose(xs[0].grad.numpy(), xs[1].grad.numpy())
-        assert_allclose(fast(np.array(values)), expected.item())
+        assert_allclose(fast(tape.tensor(values)).item(), expected.item())
     assert not fast.statistics().eager
 
 
@@ -249,9 +249,12 @@ def test_a_buffer_that_is_changed_after_it_was_used(make):
         return total
 
     fast = compile(f)
-    with pytest.warns(RuntimeWarning, match="changed in place after it had been used"):
+    if make is np.zeros:  # an array of the function's own is left to whoever holds it when it is changed
         assert_array_equal(fast(ONE), 6 * ONE)
-    assert_array_equal(fast(ONE), 6 * ONE)
+        assert not fast.statistics().eager
+    with pytest.warns(RuntimeWarning, match="changed in place after it had been used"):
+        assert_array_equal(fast(tape.tensor(ONE)).numpy(), 6 * ONE)
+    assert_array_equal(fast(tape.tensor(ONE)).numpy(), 6 * ONE)
 
 
 def test_an_array_that_was_asked_for_cannot_be_written_into():
@@ -262,9 +265,9 @@ def test_an_array_that_was_asked_for_cannot_be_written_into():
 
     fast = compile(f)
     with pytest.warns(RuntimeWarning, match="read-only"):
-        first = fast(ONE)
-    assert_array_equal(first, [7, 2])
-    assert_array_equal(fast(ONE), [7, 2])
+        first = fast(tape.tensor(ONE))
+    assert_array_equal(first.numpy(), [7, 2])
+    assert_array_equal(fast(tape.tensor(ONE)).numpy(), [7, 2])
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,11 @@ def test_a_second_backward_tells_the_line_and_the_first_result_stays():
     assert fast.statistics().eager == 0
 
 
-def test_arrays_are_replayed_as_before():
-    fast = tape.compile(twice_swept)
+def test_gradients_of_arrays_are_replayed():
+    fast = tape.compile(lambda x: tape.func.grad(lambda y: (np.sin(y) * y).sum())(x))
     x = np.array([0.5, 1.5])
     for _ in range(3):
-        _, g = fast(x)
+        g = fast(x)
     np.testing.assert_allclose(g, derivative(x), rtol=1e-14)
     assert fast.statistics().replays == 3
 
@@ -139,6 +139,12 @@ def hooked_result(x):
     y = x.exp()
     y.register_hook(lambda g: g * 3)
     return grad((y * x).sum(), x, create_graph=True)[0]
+
+
+def hooked(x):
+    y = x.exp()
+    y.register_hook(lambda g: g * 3)
+    return y * x
 
 
 def hooked_buffer(x):
@@ -207,9 +213,10 @@ def test_gradients_are_as_outside(f, match):
 
 
 def test_hooks_run_in_the_gradients_that_are_recorded():
-    fast, x = tape.compile(hooked_result), np.array([0.5, 1.5])
+    fast, x = tape.compile(tape.func.grad(lambda x: hooked(x).sum())), np.array([0.5, 1.5])
     for k in (1, 2, 3):
-        np.testing.assert_allclose(fast(k * x), np.exp(k * x) * (1 + 3 * k * x), rtol=1e-14)
+        given = tape.tensor(k * x)
+        np.testing.assert_allclose(fast(given).numpy(), np.exp(k * x) * (1 + 3 * k * x), rtol=1e-14)
     assert fast.statistics().replays == 3
 
 
@@ -267,7 +274,7 @@ def test_what_a_derivative_was_taken_at_has_no_history_after_it():
 
 
 def test_a_derivative_at_what_has_no_history_is_recorded():
-    fast = tape.compile(lambda x: tape.func.grad(lambda t: (t * t).sum())(x.detach()) * x)
+    fast = tape.compile(lambda x: tape.func.grad(lambda t: (t * t).sum())(tape.stop_gradient(x)) * x)
     x = np.array([1.0, 3.0])
     for k in (1, 2):
         np.testing.assert_allclose(fast(k * x), 2 * (k * x) ** 2)

@@ -37,7 +37,8 @@ def test_a_gradient_belongs_to_the_path_that_is_taken():
     "function",
     [
         lambda x: x, lambda x: x * 1.0, lambda x: -(-x), lambda x: x - 0.0, lambda x: x.T, lambda x: x[::2],
-        lambda x: x.reshape(-1), lambda x: x.expand(3, 4), lambda x: tape.stack([x, x])[0], lambda x: x.detach(),
+        lambda x: x.reshape(-1), lambda x: np.broadcast_to(x, (3, 4)), lambda x: np.stack([x, x])[0],
+        tape.stop_gradient,
     ],
 )  # fmt: skip
 def test_a_result_does_not_share_memory_with_an_argument(function):
@@ -122,7 +123,7 @@ def test_a_number_that_was_seen_is_told_from_all_others():
 
 def test_a_kernel_that_rounds_otherwise_than_numpy_misses_no_guard():
     def f(x):
-        y = x.exp().sin().log1p()
+        y = np.log1p(np.sin(np.exp(x)))
         return x * float(y.sum())
 
     fast = compile(f, tier="optimised")
@@ -174,7 +175,7 @@ def test_memory_that_kernels_cannot_read():
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3), ()])
 def test_arrays_of_nothing_and_without_axes(shape):
-    fast = compile(lambda x: (x.exp() * 2 + x, x.sum(), tape.where(x > 0, x, -x)), tier="optimised")
+    fast = compile(lambda x: (np.exp(x) * 2 + x, x.sum(), np.where(x > 0, x, -x)), tier="optimised")
     for _ in range(2):
         for found, expected in zip(
             fast(np.ones(shape)), (np.exp(np.ones(shape)) * 2 + 1, np.sum(np.ones(shape)), np.ones(shape))

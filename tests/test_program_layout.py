@@ -75,11 +75,11 @@ def test_a_large_copy_is_not_taken_for_a_view():
         flat = (x * 2).T.reshape(-1)
         y = x * 2
         own = y.T.reshape(-1)
-        own.mul_(3.0)
+        own *= 3.0
         return y.sum() + flat.sum()
 
     x = np.ones((300, 400))
-    assert tape.compile(f)(x) == f(tape.tensor(x)).item()
+    assert tape.compile(f)(x) == f(x)
 
 
 def flattened(x):

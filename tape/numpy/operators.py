@@ -42,7 +42,8 @@ def _unary(op: Op) -> Callable[..., Any]:
 def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
     short: Any = (reflected if is_reflected else binary)(op, depth=2) if op.kind == "elementwise" else None
     name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
-    ufunc = ufunc_of(op)
+    ufunc, usual, in_face = ufunc_of(op), f"__{name}__", f"_{name}_of_array"
+    is_ordered = op.symbol in ORDERED
 
     def apply(self: Face, other: Any) -> Any:
         x = self._tensor
@@ -53,12 +54,13 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             y = other
         else:
             return general(self, other)
-        if op.symbol in ORDERED and (x._spec.complex or (isinstance(y, Tensor) and y._spec.complex)):
+        if is_ordered and (x._spec.complex or (isinstance(y, Tensor) and y._spec.complex)):
             return general(self, other)
         if type(x) is Tensor and short is not None and (type(y) is Tensor or kind in FLOATS):
             z = short(x, y)
         else:
-            z = getattr(x, f"__{name}__")(y)
+            way = getattr(type(x), in_face, None) or getattr(type(x), usual)
+            z = way(x, y)
         made = new(Array if z._spec.shape else Number)
         made._tensor = z
         return made

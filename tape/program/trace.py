@@ -183,6 +183,11 @@ class Trace:
         """The row of an array or tensor that comes from outside; it is read anew on every replay."""
         if id(thing) in self.own:
             return self.own[id(thing)][1]._row
+        if type(thing) is Tensor and thing._node is None and not self.tensors:
+            # An array of the function's own, which a change in place leaves to whoever holds its memory.
+            thing = thing._data
+            if not isinstance(thing, np.ndarray):
+                return self._constant(thing, thing)
         found = self._objects.get(id(thing))
         if found is None:
             value = value_in(thing)

@@ -108,6 +108,9 @@ class Traced(Tensor):
         """The value, for the library's own eyes."""
         return self._trace.value(self._row)
 
+    def __own__(self) -> Traced:
+        return self._at(self._row)  # a change makes another record
+
     def __carries__(self) -> bool:
         targets = self._trace.awaited()
         return bool(targets) and reaches(self._trace, self._row, targets)
@@ -286,7 +289,7 @@ def escaped() -> RuntimeError:
 # The short way of an operator between two tensors being recorded, or one and a plain number.
 
 
-def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
+def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
     forward, code, float64 = op.forward, op.code, np.float64
 
     def apply(self: Traced, other: Any) -> Any:
@@ -317,7 +320,7 @@ def _binary(op: Op, reflected: bool) -> Callable[..., Any]:
         values.append(z)
         wengert = trace.wengert
         if wengert.where is None:
-            frame = getframe(1)
+            frame = getframe(depth)
             trace.extend((code, x, y, None, shape, frame.f_code, frame.f_lasti))
         else:
             trace.extend((code, x, y, None, shape, *wengert.where))
@@ -332,6 +335,11 @@ def _unary(op: Op) -> Callable[..., Any]:
     return lambda self: op(self)
 
 
+def of_array(symbol: str) -> str:
+    """The name of an operator's method for the face of a tensor, which stands a frame further up."""
+    return f"_{symbol}_of_array"
+
+
 def _set(name: str, function: Any) -> None:
     setattr(Traced, name, function)
 
@@ -340,8 +348,10 @@ for _op in REGISTRY.values():
     if _op.symbol and _op.kind in ("elementwise", "plain") and not _op.params:
         if _op.arity == 2:
             _set(f"__{_op.symbol}__", _binary(_op, reflected=False))
+            _set(of_array(_op.symbol), _binary(_op, reflected=False, depth=2))
             if _op.symbol not in NOT_AUGMENTED:
                 _set(f"__r{_op.symbol}__", _binary(_op, reflected=True))
+                _set(of_array(f"r{_op.symbol}"), _binary(_op, reflected=True, depth=2))
         else:
             _set(f"__{_op.symbol}__", _unary(_op))
 
