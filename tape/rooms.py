@@ -7,13 +7,20 @@ function's code, `on_demand` gives a package the names that it does not have yet
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
 from typing import Any
+
+AROUND: list[AbstractContextManager[Any]] = []
+"""What has to stand back while a room is imported; each can be entered again."""
 
 
 def opened(module: str) -> Any:
     """A module by its full name, imported if it was not yet."""
-    return import_module(module)
+    with ExitStack() as stack:
+        for around in AROUND:
+            stack.enter_context(around)
+        return import_module(module)
 
 
 class Room:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import weakref
 from typing import Any
 
@@ -14,6 +13,7 @@ from ops import REGISTRY, Op, Symbol
 from ops.core import OPS
 from ops.own import CHANGES
 
+from ..rooms import opened
 from ..locks import new_lock
 from . import objectcache
 from .emit import NoLane
@@ -121,7 +121,7 @@ class Kernels:
 
     def _provide(self, number: int) -> None:
         if number in (PRODUCT, PRODUCT + 1):
-            products = importlib.import_module("tape.jit.products")
+            products = opened("tape.jit.products")
             self._engines[number] = kernel = products.product_kernel(32 if number & 1 else 64)
             self.addresses[number] = kernel.address
             return

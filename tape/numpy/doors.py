@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rooms import AROUND, opened as opened_room
 from .callee import callee
 from .leaving import is_library, is_recorded
 from .mathematics import FUNCTIONS as MATHEMATICS
@@ -39,6 +40,9 @@ from .vectorised import vectorize
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""
+
+_stand: list[tuple[str, ...]] = []
+"""For which rooms doors stand in the modules, if they do."""
 
 _recording: dict[int, int] = {}
 """By thread, how many functions of arrays it is recording, one inside the other."""
@@ -58,7 +62,12 @@ def _is_ready(module: Any) -> bool:
 
 def doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
     """By identity of a function of NumPy's, SciPy's or Python's: itself, and the door that stands in its place."""
-    return _doors(arrived())
+    return _doors(standing())
+
+
+def standing() -> tuple[str, ...]:
+    """The rooms for which doors stand; those for which they would, if none do."""
+    return _stand[-1] if _stand else arrived()
 
 
 @functools.cache
@@ -117,35 +126,84 @@ def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     return found
 
 
-_stand: list[tuple[str, ...]] = []
-"""For which rooms doors stand in the modules, if they do."""
-
-
 @contextmanager
 def opened(function: Callable[..., Any]) -> Iterator[None]:
     """While this thread runs a function of arrays that is recorded."""
     ident = get_ident()
+    closed.listen()
     with _lock:
-        _modules(arrived())  # made before any door stands in its place, whoever is first
+        if not _stand:
+            _modules(arrived())  # made before any door stands in its place, whoever is first
     places = places_in(function)
     with _lock:
         _recording[ident] = _recording.get(ident, 0) + 1
         _installed[0] += 1
-        if _installed[0] == 1:
+        if not _stand and not closed.is_closed:
             _install(arrived())
-        put_back = [(place, old) for place in places if (old := _replaced(place)) is not None]
+        mine = [place for place in places if _take(place)]
     try:
         yield
     finally:
         with _lock:
-            for place, old in put_back:
-                _put(place, old)
+            for place in mine:
+                _give_back(place)
             _recording[ident] -= 1
             if not _recording[ident]:
                 del _recording[ident]
             _installed[0] -= 1
-            if not _installed[0]:
+            if not _installed[0] and _stand:
                 _remove(_stand.pop())
+
+
+class Closed:
+    """Doors stand nowhere meanwhile, for whoever imports or compiles what knows NumPy's functions by identity.
+
+    It is reentrant, and a listener of Numba's compilations, in whichever thread these are.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        with _lock:
+            self._depth += 1
+            if _stand:
+                _remove(_stand.pop())
+
+    def __exit__(self, *_: Any) -> None:
+        self.listen()
+        with _lock:
+            self._depth -= 1
+            if not self._depth and _installed[0] and not _stand:
+                _install(arrived())
+
+    def on_start(self, event: Any) -> None:
+        self.__enter__()
+
+    def on_end(self, event: Any) -> None:
+        self.__exit__()
+
+    def listen(self) -> None:
+        """Hear of Numba's compilations, once Numba is there, and let it learn the functions by which it knows NumPy."""
+        event = sys.modules.get("numba.core.event")
+        if event is None or event in _heard or not hasattr(sys.modules.get("numba"), "njit"):
+            return
+        _heard.append(event)
+        with self:
+            heard = type("Heard", (event.Listener,), {"on_start": self.on_start, "on_end": self.on_end})
+            event.register("numba:compiler_lock", heard())
+            target = opened_room("numba.core.registry").cpu_target
+            target.typing_context.refresh()
+            target.target_context.refresh()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._depth > 0
+
+
+_heard: list[Any] = []
+closed = Closed()
+AROUND.append(closed)
 
 
 def _install(rooms: tuple[str, ...]) -> None:
@@ -165,14 +223,29 @@ def _remove(rooms: tuple[str, ...]) -> None:
         setattr(kind, name, original)
 
 
-def _replaced(place: Place) -> Any:
-    """Put the door in a place; the original that was there, if it was one."""
-    there = _read(place)
+_taken: dict[tuple[int, Any], list[Any]] = {}
+"""By place, how many recordings have a door there, and what it is without."""
+
+
+def _take(place: Place) -> bool:
+    """Put the door in a place, if there is an original or somebody's door already."""
+    key, there = (id(place[0]), place[1]), _read(place)
+    if key in _taken:
+        _taken[key][0] += 1
+        return True
     found = doors().get(id(there))
     if found is None:
-        return None
+        return False
+    _taken[key] = [1, there]
     _put(place, found[1])
-    return there
+    return True
+
+
+def _give_back(place: Place) -> None:
+    key = id(place[0]), place[1]
+    _taken[key][0] -= 1
+    if not _taken[key][0]:
+        _put(place, _taken.pop(key)[1])
 
 
 def _read(place: Place) -> Any:
@@ -199,7 +272,7 @@ _known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = we
 def places_in(function: Any) -> list[Place]:
     """The globals and cells that a function, or what it names, reads an original from; looked for once."""
     try:
-        rooms = arrived()
+        rooms = standing()
         found = _known.get(function)
         if found is None or found[0] != rooms:
             found = _known[function] = rooms, list(_search(function))

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import ops
-
 from ..dtypes import kind_of
 from ..level import live
 from ..recorder import masked_error, wrap

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ops import Op
 from ops.lane import Same
 
+from ..rooms import opened
 from ..spec import Spec, spec_of
 from .listing import Listing
 from .recording import Place, Results
@@ -97,7 +97,7 @@ def _check_specs(listing: Listing) -> None:
     """Shape and dtype of what a kernel may compute, and of the inputs of one, are right."""
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         demand(listing.spec_of(k) is spec_for(listing.constant(k)), "a constant is not what its spec says")
-    lines = import_module("tape.jit.lines")
+    lines = opened("tape.jit.lines")
     for code in np.unique(listing.code[listing.code >= 0]).tolist():
         rows = np.flatnonzero(listing.code == code)
         op = listing.op(int(rows[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from ops import REGISTRY
 
+from ..rooms import opened
 from .listing import Listing, number_of
 from .trace import CONSTANT, NUMBERS
 
@@ -20,11 +20,11 @@ _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 
 
 
 def _grouping() -> Any:
-    return importlib.import_module("tape.jit.grouping")
+    return opened("tape.jit.grouping")
 
 
 def _segments() -> Any:
-    return importlib.import_module("tape.jit.segments")
+    return opened("tape.jit.segments")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ Step = Group | Alone
 @cache
 def _ops(count: int) -> tuple[np.ndarray, ...]:
     """By opcode: has a lane, gives truth values, takes truth values (bits), role in a group of others."""
-    lines, g = importlib.import_module("tape.jit.lines"), _grouping()
+    lines, g = opened("tape.jit.lines"), _grouping()
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
     lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
     for op in list(REGISTRY.values())[:count]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
@@ -11,12 +10,13 @@ import numpy as np
 from ops import REGISTRY
 
 from ..jit.regions import ALIGN
+from ..rooms import opened
 from .groups import Group
 from .layout import Layout
 
 
 def _jit(room: str) -> Any:
-    return importlib.import_module(f"tape.jit.{room}")
+    return opened(f"tape.jit.{room}")
 
 
 def task_of(layout: Layout) -> Any:

@@ -5,7 +5,6 @@ Each takes a listing and gives another one.  They are linear in its length.
 
 from __future__ import annotations
 
-import importlib
 import math
 from dataclasses import replace
 from functools import cache
@@ -17,13 +16,14 @@ from ops import REGISTRY
 from ops.lane import Same
 
 from ..evaluate import forward_of
+from ..rooms import opened
 from ..spec import spec
 from .listing import Listing, is_fixed, number_of
 from .trace import CONSTANT, INPUT
 
 
 def _jitted() -> Any:
-    return importlib.import_module("tape.jit.shorten")
+    return opened("tape.jit.shorten")
 
 
 def prune(listing: Listing) -> Listing:
@@ -156,7 +156,7 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     ops = list(REGISTRY.values())[:count]
     left = np.array([op.neutral.get(0, math.nan) for op in ops])
     right = np.array([op.neutral.get(1, math.nan) for op in ops])
-    gives_back = importlib.import_module("tape.jit.lines").gives_back
+    gives_back = opened("tape.jit.lines").gives_back
     kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
     twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
     return left, right, kept, twice, repeats, np.array([op.broadcasts and op.arity == 2 for op in ops])

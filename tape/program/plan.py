@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..jit.regions import ALIGN, BITS, BLOCK, BROUGHT, DATA, WORK
 from ..jit.state import STORE
+from ..rooms import opened
 from ..spec import Spec
 from .frames import WORD, Caller
 from .kernels import Compiled
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 def _room(name: str) -> Any:
-    return importlib.import_module(f"tape.jit.{name}")
+    return opened(f"tape.jit.{name}")
 
 
 class Plan:

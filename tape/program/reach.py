@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ops import REGISTRY
 from ..errors import used_up_error
 from ..location import locate
 from ..recorder import plan
+from ..rooms import opened
 from ..tensor import Tensor
 from .listing import Listing, listing_of
 from .rules import rules
@@ -89,4 +89,4 @@ def _columns(listing: Listing) -> tuple[np.ndarray, ...]:
 
 
 def _jitted() -> Any:
-    return importlib.import_module("tape.jit.reverse")
+    return opened("tape.jit.reverse")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ops import REGISTRY, Op, Symbol
+
+from ..rooms import opened
 
 NONE = -9
 
@@ -38,12 +39,12 @@ class Rules(NamedTuple):
 @cache
 def rules(count: int) -> Rules:
     """The rules of all ops that are declared."""
-    reverse = importlib.import_module("tape.jit.reverse")
+    reverse = opened("tape.jit.reverse")
     first, length, result = (np.full(3 * count, -1, dtype=np.int64) for _ in range(3))
     simple = np.zeros(count, dtype=np.bool_)
     differentiable = np.zeros(count, dtype=np.bool_)
     truth = np.zeros(count, dtype=np.int64)
-    lines = importlib.import_module("tape.jit.lines")
+    lines = opened("tape.jit.lines")
     table: list[int] = []
     constants: dict[float, int] = {}
     for op in list(REGISTRY.values())[:count]:
@@ -64,7 +65,7 @@ def rules(count: int) -> Rules:
 
 
 def _is_simple(op: Op) -> bool:
-    has_lane = importlib.import_module("tape.jit.lines").has_lane
+    has_lane = opened("tape.jit.lines").has_lane
     return op.kind == "elementwise" and op.arity <= 3 and not op.params and has_lane(op)
 
 
@@ -75,7 +76,7 @@ def _written(op: Op, i: int, constants: dict[float, int], reverse: Any) -> tuple
         return [], None
     if not set(rule.names) <= {"g", "z", *op.operands}:
         return None
-    bar, lines = importlib.import_module("tape.jit.lanes").vjp_formula(op, i), importlib.import_module("tape.jit.lines")
+    bar, lines = opened("tape.jit.lanes").vjp_formula(op, i), opened("tape.jit.lines")
     refs = {"g": reverse.G, "x": reverse.X, "y": reverse.Y, "w": reverse.W, "z": reverse.Z}
 
     def ref(x: Any) -> int:

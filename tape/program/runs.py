@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ops import REGISTRY
 
 from ..evaluate import forward_of
+from ..rooms import opened
 from ..spec import Spec, spec
 from .frames import KERNEL
 from .later import Later, foreseen
@@ -34,7 +34,7 @@ class Runs:
 
     def __init__(self, trace: Trace, targets: set[int]):
         self.trace, self.targets = trace, targets
-        self.jitted: Any = importlib.import_module("tape.jit.reverse")
+        self.jitted: Any = opened("tape.jit.reverse")
         self.rules = rules(len(REGISTRY))
         self.list: Listing = listing_of(trace, ())
         self.leads = leading(self.list, targets)
@@ -101,7 +101,7 @@ class Runs:
 
 def evaluated(trace: Trace, block: Block) -> list[Any]:
     """The values of the records of a block, which is about to be appended."""
-    interpreter = importlib.import_module("tape.jit.interpreter")
+    interpreter = opened("tape.jit.interpreter")
     instructions = interpreter.numbering(len(REGISTRY))[block.words[:, 0]]
     if not block.kinds[0].shape and len(block) and instructions.min() >= 0:
         return _interpreted(trace, block, interpreter, instructions)
