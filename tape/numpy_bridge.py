@@ -170,7 +170,7 @@ def _store(result: Tensor, out: Any, name: str) -> Any:
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's functions on tensors."""
     if function in ABOUT or function in OF_VALUES:
-        array_of = _outline if function in ABOUT else _value
+        array_of = outline if function in ABOUT else _value
         return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
     op = op_for(function)
     name = called(function)
@@ -192,7 +192,7 @@ def _value(x: Tensor) -> Any:
     return x._data
 
 
-def _outline(x: Tensor) -> np.ndarray:
+def outline(x: Tensor) -> np.ndarray:
     """An array of a tensor's shape and dtype, whatever its numbers are."""
     return np.broadcast_to(np.zeros((), x._spec.dtype), x._spec.shape)
 

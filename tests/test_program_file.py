@@ -40,7 +40,11 @@ def example(seed=0):
 # What comes back.
 
 
-@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+OF_MATRICES = {"sparse_product", "sparse_solve"}
+"""They hold a sparse matrix, which a file cannot."""
+
+
+@pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if op.name not in OF_MATRICES], ids=lambda op: op.name)
 def test_every_op(op, tmp_path):
     for xs, params in samples(op):
         program = tape.record(lambda *xs, params=params: op(*xs, **params), *map(np.asarray, xs))
@@ -160,7 +164,7 @@ class Point(NamedTuple):
 
 @pytest.mark.parametrize(
     ("f", "what"),
-    [(lambda x: Point(x, x), "Point"), (lambda x: (x, test_dtypes), "function"), (lambda x: (x, {1}), "set")],
+    [(lambda x: Point(x, x), "Point"), (lambda x: (x, lambda: 1), "function"), (lambda x: (x, {1}), "set")],
 )
 def test_what_a_file_cannot_hold(f, what, tmp_path):
     (tmp_path / "program").write_text("before")

@@ -214,10 +214,11 @@ def test_gradients_are_as_outside(f, match):
 
 def test_hooks_run_in_the_gradients_that_are_recorded():
     fast, x = tape.compile(tape.func.grad(lambda x: hooked(x).sum())), np.array([0.5, 1.5])
+    with pytest.warns(RuntimeWarning, match="a hook"):
+        fast(tape.tensor(x))
     for k in (1, 2, 3):
         given = tape.tensor(k * x)
         np.testing.assert_allclose(fast(given).numpy(), np.exp(k * x) * (1 + 3 * k * x), rtol=1e-14)
-    assert fast.statistics().replays == 3
 
 
 @pytest.mark.parametrize("name", UNKNOWN)

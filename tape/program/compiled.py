@@ -13,6 +13,7 @@ from typing import Any
 
 from ..level import Layer
 from ..location import in_library
+from ..tensor import Face
 from .conditions import Entry
 from .display import counted
 from .listing import narrower
@@ -176,7 +177,7 @@ class CompiledFunction:
         if (
             paths is None
             or paths.eager
-            or (paths.tensors and any(isinstance(x, (Traced, Outside, Layer)) for x in call.given))
+            or (paths.tensors and any(isinstance(x, (Face, Traced, Outside, Layer)) for x in call.given))
         ):
             return self._eager(args, kwargs)
         if paths.ordered and not in_order(call.given):

@@ -85,7 +85,8 @@ def holds_traced(thing: Any, trace: Trace) -> bool:
 
 def is_recorded(x: Any, trace: Trace) -> bool:
     """Whether something is a tensor, or an array, that stands for a record."""
-    return isinstance(x, (Traced, Face)) or id(x) in trace.own
+    x = x._tensor if isinstance(x, Face) else x
+    return isinstance(x, Traced) or id(x) in trace.own
 
 
 def is_log(thing: Any, added: Any, around: Surroundings) -> bool:

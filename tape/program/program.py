@@ -14,9 +14,13 @@ import numpy as np
 from ops import REGISTRY
 from ops.bundle import Bundle
 
+from ..numpy.face import faces
+from ..numpy.unwrapping import bare, holds_face
+from ..numpy_bridge import outline
 from ..recorder import wrap
 from ..spec import Spec
-from ..tensor import Tensor
+from ..tensor import Face, Tensor
+from ..tree import leaves_of, transform
 from ..wengert import current
 from . import file
 from .argued import difference, taken
@@ -30,7 +34,7 @@ from .recording import Results, record_call
 from .replay import Refitted, Replay
 from .required import require_function, require_options
 from .shortcut import Shortcut
-from .signature import gives_tensors, take_apart
+from .signature import gives_tensors, is_varying, take_apart
 from .trace import CONSTANT, INPUT, Guard, near
 
 REPLAY = REGISTRY["replay"]
@@ -140,6 +144,8 @@ class Program(Display):
 
     def general(self, args: Any, kwargs: Any) -> Any:
         """A call that takes the general way, past the entry."""
+        if holds_face(leaves_of((args, kwargs))):
+            return self._on_faces(args, kwargs)
         call = take_apart(args, kwargs)
         given = taken(call, self.key, self.recorded)
         if given is None:
@@ -148,6 +154,16 @@ class Program(Display):
         if given is call.given:
             self._shortcut.look(self, call.key, (args, kwargs))
         return results
+
+    def _on_faces(self, args: Any, kwargs: Any) -> Any:
+        """A call with arrays that something outside records."""
+        outlines = transform(lambda x: outline(x._tensor) if isinstance(x, Face) else x, (args, kwargs))
+        call = take_apart(*outlines)
+        if taken(call, self.key, self.recorded) is None:
+            raise TypeError(difference(self.key, call.key))
+        assert self.results is not None
+        given = [bare(x) for x in leaves_of((args, kwargs)) if isinstance(x, Face) or is_varying(x, False)]
+        return faces(self.results.build(REPLAY(*given, *self.captures, program=self)))
 
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""

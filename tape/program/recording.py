@@ -14,7 +14,7 @@ from ..numpy.doors import opened
 from ..numpy.face import array, face
 from ..numpy.leaving import told
 from ..numpy.unwrapping import bare
-from ..tensor import Tensor
+from ..tensor import Face, Tensor
 from ..tree import Structure, build, leaves_of, structure_of
 from . import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from .chance import Chance
@@ -212,9 +212,19 @@ def allowed(before: Before, trace: Trace) -> list[Any]:
     changes = list(before.changes())
     if any(holds_traced(now, trace) for _, now in changes):
         raise Untraceable("it kept a result in something around it, which every call has to do")
+    for thing, _ in changes:
+        leave_plain(thing)
     logs = [thing for thing, now in changes if is_log(thing, now, before.around)]
     before.around.stale = len(logs) < len(changes)
     return logs
+
+
+def leave_plain(thing: Any) -> None:
+    """Put plain arrays where a function has kept arrays of its own, which depend on nothing that is recorded."""
+    if type(thing) is dict or type(thing) is list:
+        for key, value in list(thing.items() if type(thing) is dict else enumerate(thing)):
+            if isinstance(value, Face):
+                thing[key] = constant_array(value._tensor)
 
 
 def differentiable(given: Iterable[Any]) -> tuple[type, ...]:

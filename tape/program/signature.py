@@ -10,7 +10,7 @@ import numpy as np
 from ..dtypes import kind_of
 from ..recorder import masked_error
 from ..spec import Spec, spec
-from ..tensor import Tensor
+from ..tensor import Face, Tensor
 from ..tree import Structure, build, leaves_like, leaves_of, structure_of
 from .sameness import interchangeable
 from .surroundings import SETTLED, Surroundings
@@ -120,6 +120,9 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     if isinstance(x, Tensor):
         given.append(x)
         return (x._spec,)
+    if isinstance(x, Face):
+        given.append(x)
+        return (x._tensor._spec,)
     if isinstance(x, np.ma.MaskedArray):
         raise masked_error()
     if isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC:

@@ -76,7 +76,7 @@ def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: boo
 
     `held` are the tensors from outside, whose gradients are looked at too.
     """
-    given = tape.tree.transform(lambda x: given_as(x, program.tensors), arguments)
+    given = tape.tree.transform(given_as, arguments)
     leaves = [x for x in tape.tree.leaves_of(given) if isinstance(x, tape.Tensor) and x.requires_grad]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -90,10 +90,10 @@ def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: boo
     return Outcome(None, tuple(values))
 
 
-def given_as(x: Any, tracked: bool) -> Any:
+def given_as(x: Any) -> Any:
     if not isinstance(x, (np.ndarray, np.generic)):
         return x
-    return tape.tensor(x, requires_grad=tracked and x.dtype.kind == "f")
+    return tape.tensor(x, requires_grad=x.dtype.kind == "f")
 
 
 def numbers(x: Any) -> np.ndarray:
