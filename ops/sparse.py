@@ -117,7 +117,8 @@ def _product(x: Any, *, matrix: Matrix) -> Any:
 
 def _solution(x: Any, *, matrix: Matrix) -> Any:
     x = np.asarray(x)
-    return matrix.solve(_columns(x) if x.size else x).reshape(x.shape)
+    found = matrix.solve(_columns(x) if x.size else x).reshape(x.shape)
+    return found.astype(np.result_type(matrix.dtype, x.dtype), copy=False)
 
 
 def _beside(a: Application) -> Any:
