@@ -21,6 +21,7 @@ import numpy as np
 from ..level import Layer, live
 from ..location import Location, in_library, locate
 from ..numpy_bridge import public_name
+from ..refusals import note, unswallowed
 from ..tensor import Face, Tensor
 from .callee import callee
 
@@ -130,9 +131,10 @@ class Left(TypeError):
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Let the user see a refusal itself, not what NumPy made of it (setting an array element with a sequence)."""
+    """Let the user see a refusal itself, not what NumPy makes of it, or an `except` of the function hides."""
     try:
-        yield
+        with unswallowed():
+            yield
     except (ValueError, TypeError) as error:
         if isinstance(error.__cause__, Left):
             raise error.__cause__ from None
@@ -143,9 +145,11 @@ def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
     where, caller = asked()
     title = (name if caller is None or caller.startswith("numpy") else None) or caller or "this"
-    return Left(
-        f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
-        f"  at {where}\n{instead_of(title)}  If no gradient is meant, say tape.stop_gradient(x)."
+    return note(
+        Left(
+            f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
+            f"  at {where}\n{instead_of(title)}  If no gradient is meant, say tape.stop_gradient(x)."
+        )
     )
 
 

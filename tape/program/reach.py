@@ -85,7 +85,9 @@ def marked(listing: Listing, records: Iterable[int]) -> np.ndarray:
 
 def _columns(listing: Listing) -> tuple[np.ndarray, ...]:
     differentiable = rules(len(REGISTRY)).differentiable
-    return listing.code, listing.first, listing.args, differentiable, marked(listing, listing.stopped)
+    stopped = marked(listing, listing.stopped)
+    exact = np.array([not s.inexact for s in listing.specs] + [False], dtype=np.bool_)  # none: several results
+    return listing.code, listing.first, listing.args, differentiable, stopped | exact[listing.spec]
 
 
 def _jitted() -> Any:

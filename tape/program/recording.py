@@ -141,8 +141,8 @@ def _record_once(
         try:
             with trace.recording(), standing(around.tensors, trace):
                 with ExitStack() as doors:
+                    doors.enter_context(told())
                     if not trace.tensors:
-                        doors.enter_context(told())
                         doors.enter_context(opened(function))
                     doors.enter_context(witness.watching())
                     tree = function(*args, **kwargs)

@@ -23,11 +23,13 @@ from ..errors import misfit
 from ..evaluate import forward_of
 from ..location import Location, locate, user_frame
 from ..recorder import getframe
+from ..refusals import note
 from ..spec import Spec, spec_of
 from ..tensor import Tensor
 from ..wengert import INFERRING, current
 from .fingerprint import fingerprint
 from .later import Later, foreseen, later
+from .raising import raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
 WIDTH = 7
@@ -37,6 +39,10 @@ INPUT, CONSTANT = -1, -2
 
 class Untraceable(RuntimeError):
     """The function does something that a recorded list cannot repeat; it has to run as it is."""
+
+    def __init__(self, *reason: Any) -> None:
+        super().__init__(*reason)
+        note(self)
 
 
 class Guard(NamedTuple):
@@ -152,6 +158,8 @@ class Trace:
     def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
         """Append a record; its number."""
         number = len(self.values)
+        if raises():
+            raise Untraceable("np.errstate or np.seterr makes floating-point errors more than warnings")
         spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
         self.values.append(value)

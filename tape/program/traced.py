@@ -22,6 +22,7 @@ from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
+from .raising import raises
 from .reach import has_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
 from .unknown import UNKNOWN, told
@@ -313,6 +314,8 @@ def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
             z = forward(values[x], values[y])
         except (ValueError, TypeError):  # a large array is computed later; else it is raised again, explained
             return op(other, self) if reflected else op(self, other)
+        if raises():
+            return op(other, self) if reflected else op(self, other)  # which refuses
         made = new(Traced)
         made._trace = trace
         made._row = row = len(values)

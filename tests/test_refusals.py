@@ -1,0 +1,88 @@
+"""What the user's own `except` swallows: the way that a function goes because of us is not its own."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import tape
+
+X = np.array([1.5, 2.0])
+KEPT = np.zeros(2)
+
+
+def without_a_rule(x):
+    try:
+        return np.linalg.lstsq(np.eye(2), x)[0].sum()
+    except TypeError:
+        return 4 * x.sum()
+
+
+def into_an_outer_array(x):
+    try:
+        KEPT[:] = x
+        return KEPT.sum()
+    except Exception:
+        return 3 * x.sum()
+
+
+def pickled(x):
+    try:
+        return pickle.loads(pickle.dumps(x)).sum()
+    except Exception:
+        return 3 * x.sum()
+
+
+@pytest.mark.parametrize("function", [without_a_rule, into_an_outer_array, pickled])
+@pytest.mark.parametrize("transformation", [tape.func.grad, tape.func.jacfwd, tape.func.jacrev, tape.func.hessian])
+def test_a_refusal_comes_out(function, transformation):
+    with pytest.raises(TypeError, match="needs plain numbers"):
+        transformation(function)(X)
+
+
+def test_what_c_code_makes_of_a_refusal():
+    optimize = pytest.importorskip("scipy.optimize")
+    with pytest.raises(TypeError, match="brentq needs plain numbers"):
+        tape.func.grad(lambda x: optimize.brentq(lambda t: t**3 - x[0] ** 2 - 1, 0, 10))(X)
+
+
+def test_a_swallowed_refusal_to_record_runs_the_function_as_it_is():
+    def function(x):
+        try:
+            x[0] = 5.0
+            return x * 2
+        except Exception:
+            return x * 3
+
+    compiled = tape.compile(function)
+    with pytest.warns(RuntimeWarning, match="changed in place"):
+        np.testing.assert_array_equal(compiled(X.copy()), [10.0, 4.0])
+    x = X.copy()
+    np.testing.assert_array_equal(compiled(x), [10.0, 4.0])
+    np.testing.assert_array_equal(x, [5.0, 2.0])
+
+
+def test_errors_of_the_users_own_are_his():
+    def function(x):
+        try:
+            return np.linalg.inv(np.diag(x) * 0)
+        except np.linalg.LinAlgError:
+            return x * x
+
+    np.testing.assert_array_equal(tape.func.grad(lambda x: function(x).sum())(X), 2 * X)
+
+
+@pytest.mark.parametrize("function", [lambda x: 1 / x, lambda x: np.log(x), lambda x: x[0] / x[1] + x])
+def test_floating_point_errors_that_are_raised(function):
+    def tried(x):
+        with np.errstate(all="raise"):
+            try:
+                return function(x)
+            except FloatingPointError:
+                return x * 0 + 5
+
+    compiled = tape.compile(tried)
+    with pytest.warns(RuntimeWarning, match="errstate"):
+        compiled(X)
+    for x in (X, np.zeros(2), X):
+        np.testing.assert_array_equal(compiled(x), tried(x))
