@@ -185,7 +185,7 @@ def test_a_real_process(folder):
     done = process("-m", "tape.gradcheck", "model.py:loss", "-i", "w=(3,)", "-i", "X=data.npz[X]", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert "right: 3 derivatives" in done.stdout
-    done = process("-m", "tape.gradcheck", "model:hooked", "-i", "x=[1.0]", cwd=folder)
+    done = process("-m", "tape.gradcheck", "model:hooked", "-i", "x=[1.0]", "--tensors", cwd=folder)
     assert done.returncode == 1
     done = process("-m", "tape.gradcheck", "nowhere.py:f", cwd=folder)
     assert done.returncode == 2

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..recorder import bind
-from ..tensor import Tensor
+from ..rooms import opened
+from ..tensor import Face, Tensor
 from .call import Call, run
 from .context import FunctionCtx
 from .once import once_differentiable
@@ -128,6 +129,8 @@ class Function(metaclass=FunctionMeta):
             TypeError, RuntimeError: if forward returns, or has marked, what it cannot; for a tensor that requires
                 grad and would get none.
         """
+        if any(isinstance(x, Face) for x in (*args, *kwargs.values())):
+            return opened("tape.numpy.inside").of_tensors(cls.apply, args, kwargs)
         if cls._is_separate():
             if kwargs or len(args) != _count(cls.forward):
                 bound = _signature(cls.forward).bind(*args, **kwargs)

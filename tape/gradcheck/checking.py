@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..numpy.inside import Inside, counts_as_arrays
 from .batched import batched_adjoints
 from .compare import Tolerances
 from .faults import check_function, differing, lost, mistyped, not_multiplied, without_history
@@ -97,8 +96,7 @@ def check(
     known = list(names) if names is not None else [f"input {i}" for i in range(len(given))]
     positions = _positions(given, known, wrt)
     if gradient is None:
-        inside = Inside(func) if counts_as_arrays(given) else func
-        subject = Subject(inside, given, positions, known)
+        subject = Subject(func, given, positions, known)
     else:
         subject = Written(func, given, positions, known, gradient)
     subject.lenient = wanted.only_differentiable

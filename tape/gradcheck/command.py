@@ -36,6 +36,7 @@ from typing import Any
 import click
 import numpy as np
 
+from ..numpy.inside import Inside
 from .checking import check
 from .errors import GradcheckError, Unfit
 from .inputs import BadInput, Reader
@@ -83,6 +84,7 @@ Example:
 @click.option("--atol", type=NOT_NEGATIVE, help="Absolute tolerance. Default: per element.")
 @click.option("--rtol", type=NOT_NEGATIVE, help="Relative tolerance. Default: 1e-6; 2e-5 in float32.")
 @click.option("--gradient", metavar="FUNCTION", help="Check this gradient, written by hand in the file, not tape's.")
+@click.option("--tensors", is_flag=True, help="Hand tensors to the function, not arrays: it has PyTorch's methods.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print inputs, steps, uncertainties and timing.")
@@ -128,7 +130,8 @@ def _prepare(target: str, options: dict[str, Any]) -> Plan:
     dtype = None if options["dtype"] is None else np.dtype(options["dtype"])
     reader = Reader(options["seed"], dtype, (Path.cwd(), folder))
     wrt = None if options["wrt"] is None else [name.strip() for name in options["wrt"].split(",")]
-    return plan(func, [reader.read(text) for text in options["inputs"]], wrt, reader, by_hand)
+    inside = func if options["tensors"] or by_hand is not None else Inside(func)
+    return plan(inside, [reader.read(text) for text in options["inputs"]], wrt, reader, by_hand)
 
 
 def _run(chosen: Plan, options: dict[str, Any]) -> list[Report]:

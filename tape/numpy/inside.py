@@ -20,8 +20,9 @@ from ..tree import leaves_of, transform
 from ..views import materialise
 from .casting import NUMERIC
 from .doors import opened
-from .face import array, face
+from .face import array, face, faces
 from .leaving import told
+from .unwrapping import bare, has_tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,6 +104,12 @@ PLAIN = Tensor, Narrow
 def holds_faces(args: Any) -> bool:
     """Whether one of the arguments is recorded by something outside."""
     return any(isinstance(x, Face) for x in leaves_of(args))
+
+
+def of_tensors(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function of tensors gives of recorded arrays: such arrays, or tensors if there is one among them."""
+    result = function(*bare(args), **bare(kwargs))
+    return result if has_tensor(args) or has_tensor(kwargs) else faces(result)
 
 
 def arrays_inside(transformation: F) -> F:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
+from ..rooms import opened
+from ..tensor import Face
+from ..tree import leaves_of
 from .recompute import CheckpointError, Frame
 
 __all__ = [
@@ -63,6 +67,11 @@ def checkpoint(
     """
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ('default', 'none') but got {determinism_check!r}")
+    if any(isinstance(x, Face) for x in leaves_of((args, kwargs))):
+        inside = opened("tape.numpy.inside")
+        how = {"context_fn": context_fn, "determinism_check": determinism_check, "early_stop": early_stop}
+        run = partial(checkpoint, inside.Inside(function), preserve_rng_state=preserve_rng_state, **how)
+        return inside.of_tensors(run, args, kwargs)
     first, second = context_fn()
     stop = early_stop if _early_stop is None else _early_stop
     frame = Frame(function, args, kwargs, second, determinism_check == "default", stop, preserve_rng_state)
