@@ -14,7 +14,7 @@ from .device import check_device, check_layout
 from .dtypes import check_dtype, default_for, get_default_dtype, kind_of
 from .leaf import leaf
 from .recorder import plain_array
-from .tensor import Tensor, method
+from .tensor import Face, Tensor, method
 from .views import materialise
 
 
@@ -106,6 +106,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     dtype = check_dtype(dtype)
     if not isinstance(data, Tensor) and carries(data):
         data = gathered(data)
+    if isinstance(data, Face):
+        data = data._tensor
     if isinstance(data, Tensor):
         check_device(device)
         return data if dtype in (None, data.dtype) else data.to(dtype)

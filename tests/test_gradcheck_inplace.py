@@ -80,13 +80,15 @@ def smoothed(x):
 def test_the_command_checks_functions_that_change_tensors_in_place(tmp_path):
     file = tmp_path / "smooth.py"
     file.write_text(PROGRAM)
-    status, out, err = run(f"{file}:smoothed", "--input", "x=[0.3, 1.2, 0.7, 2.0]", "--order", "2", "--json")
+    status, out, err = run(
+        f"{file}:smoothed", "--input", "x=[0.3, 1.2, 0.7, 2.0]", "--order", "2", "--json", "--tensors"
+    )
     assert (status, json.loads(out)["ok"]) == (0, True), err
 
 
 def test_the_command_names_the_line_of_a_change_that_hides_from_the_gradient(tmp_path):
     file = tmp_path / "smooth.py"
     file.write_text(PROGRAM.replace("y[1:].mul_", "y.data[1:].mul_"))
-    status, out, _ = run(f"{file}:smoothed", "--input", "x=[0.3, 1.2, 0.7, 2.0]", "--json")
+    status, out, _ = run(f"{file}:smoothed", "--input", "x=[0.3, 1.2, 0.7, 2.0]", "--json", "--tensors")
     assert status == 1
     assert [line["text"] for line in json.loads(out)["orders"][0]["lines"]] == ["y.data[1:].mul_(x[:-1])"]

@@ -69,7 +69,7 @@ def checkpoint(
         raise ValueError(f"determinism_check should be one of ('default', 'none') but got {determinism_check!r}")
     if any(isinstance(x, Face) for x in leaves_of((args, kwargs))):
         inside = opened("tape.numpy.inside")
-        how = {"context_fn": context_fn, "determinism_check": determinism_check, "early_stop": early_stop}
+        how: Any = {"context_fn": context_fn, "determinism_check": determinism_check, "early_stop": early_stop}
         run = partial(checkpoint, inside.Inside(function), preserve_rng_state=preserve_rng_state, **how)
         return inside.of_tensors(run, args, kwargs)
     first, second = context_fn()
