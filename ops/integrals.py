@@ -177,5 +177,7 @@ special_hyperu = elementwise(
 
 
 def exprel_slope(x: Any) -> Any:
-    """The derivative of (eˣ − 1) / x = ₁F₁(1; 2; x), without the cancellation near 0."""
-    return 0.5 * special_hyp1f1(2.0, 3.0, x)
+    """The derivative of (eˣ − 1) / x: (eˣ − z) / x away from 0, and near it, where that cancels, ½ ₁F₁(2; 3; x)."""
+    near = abs(x) < 0.5
+    inside, outside = where(near, x, 0.0), where(near, 1.0, x)
+    return where(near, 0.5 * special_hyp1f1(2.0, 3.0, inside), (exp(outside) - special_exprel(outside)) / outside)
