@@ -32,7 +32,7 @@ def candidates() -> list[tuple[str, int]]:
     rooms: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for op in REGISTRY.values():
         for side, rule in enumerate(op.rules):
-            if rule is not None and op.name not in ("output", "chain_mul"):
+            if rule is not None and hasattr(rule.call, "__code__") and op.name not in ("output", "chain_mul"):
                 rooms[rule.call.__code__.co_filename].append((op.name, side))
     turns = []
     longest = max(map(len, rooms.values()))

@@ -43,7 +43,8 @@ def agree(found, wanted, **how):
 def called(function, inputs):
     """Call it; its arguments must stay as they are."""
     before = [x.copy() for x in inputs]
-    result = function(*inputs)
+    with np.errstate(all="ignore"):  # kernels compute what a mask leaves out too
+        result = function(*inputs)
     for x, y in zip(inputs, before):
         assert_allclose(x, y, rtol=0, atol=0)
     return result

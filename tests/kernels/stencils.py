@@ -75,7 +75,7 @@ def limited_diffusion(field, strength):
     across = np.where(across * (field[2:5, 2:-2] - field[1:4, 2:-2]) > 0, 0, across)
     along = np.diff(curvature[1:-1], axis=1)
     along = np.where(along * (field[2:-2, 2:5] - field[2:-2, 1:4]) > 0, 0, along)
-    out = np.ndarray(strength.shape, dtype=field.dtype)
+    out = np.empty(strength.shape, dtype=field.dtype)
     out[:, :, :] = field[2:-2, 2:-2] - strength * (across[1:] - across[:-1] + along[:, 1:] - along[:, :-1])
     return out
 
