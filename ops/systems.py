@@ -142,7 +142,7 @@ def _order(x: Any) -> Any:
 
     x = np.asarray(x)
     rows = np.empty(x.shape[:-1], dtype=int)
-    rows[...] = np.arange(x.shape[-2])
+    rows[...] = np.arange(x.shape[-2]) if x.ndim > 1 else 0
     for k in np.ndindex(x.shape[:-2] if x.size else (0,)):
         rows[k] = np.argsort(factors(x[k], p_indices=True)[0])
     return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.polynomial import (
@@ -53,7 +55,10 @@ def check(f):
     h = 1e-6
     expected = np.array([(f(X + h * e) - f(X - h * e)) / (2 * h) for e in np.eye(3)])
     compiled = tape.compile(tape.func.grad(f))
-    for found in (tape.func.grad(f)(X), tape.func.jacfwd(f)(X), compiled(X), compiled(X)):
+    with warnings.catch_warnings():  # NumPy's polynomials reach code that is not known to be always the same
+        warnings.filterwarnings("ignore", message="tape.compile runs")
+        replayed = compiled(X), compiled(X)
+    for found in (tape.func.grad(f)(X), tape.func.jacfwd(f)(X), *replayed):
         assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 

@@ -146,14 +146,12 @@ def test_general_of_any_number_of_operands():
 
 
 def test_numpys_function_finds_the_op():
-    from scipy import special
-
-    ops.elementwise("dilog", special.spence, lambda x: ops.log(x) / (1.0 - x), numpy=(special.spence,))
+    ops.elementwise("gap", np.spacing, lambda x: 0.0 * x, numpy=(np.spacing,))
     x = leaf([0.5, 2.0])
-    assert gradcheck(lambda x: special.spence(x), (x,))
-    ops.remove("dilog")
+    assert np.spacing(x).grad_fn is not None
+    ops.remove("gap")
     with pytest.raises(TypeError, match="has no rule for tensors"):
-        special.spence(x)
+        np.spacing(x)
 
 
 def test_what_was_recorded_outlives_its_op():

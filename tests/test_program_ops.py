@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from samples import DIFFERENTIABLE, active, noise, results, samples, single, vjps
 
-from ops import REGISTRY
 import tape
+from ops import REGISTRY
 from tape import autograd
 from tape.program import compile
 

@@ -193,13 +193,13 @@ def names(listing):
 
 
 def test_prune_drops_what_no_output_needs():
-    found = prune(recorded(lambda x: (x.exp(), x.sin(), x * 2.0)[1], np.ones(3)))
+    found = prune(recorded(lambda x: (np.exp(x), np.sin(x), x * 2.0)[1], np.ones(3)))
     assert names(found) == {"sin": 1}
     assert len(found) == 2
 
 
 def test_prune_keeps_what_a_guard_looks_at():
-    found = prune(recorded(lambda x: x.sin() if x.sum() > 0 else x, np.ones(3)))
+    found = prune(recorded(lambda x: np.sin(x) if x.sum() > 0 else x, np.ones(3)))
     assert names(found) == {"sin": 1, "sum": 1, "gt": 1}
 
 
@@ -240,7 +240,7 @@ def test_fold_leaves_what_may_change():
      lambda x: x.conj(), lambda x: x.reshape(3)],
 )  # fmt: skip
 def test_merge_drops_what_gives_its_operand_back(f):
-    found = prune(merge(recorded(lambda x: f(x).sin(), np.ones(3))))
+    found = prune(merge(recorded(lambda x: np.sin(f(x)), np.ones(3))))
     assert names(found) == {"sin": 1}
 
 
@@ -263,14 +263,16 @@ def test_merge_knows_zeros_apart():
 
 
 def test_merge_computes_equal_records_once():
-    found = shorten(recorded(lambda x: x.sin() * 2.0 + x.sin() * 2.0 + (x + 2).sum(0) + (x + 2.0).sum(-1), np.ones(3)))
+    found = shorten(
+        recorded(lambda x: np.sin(x) * 2.0 + np.sin(x) * 2.0 + (x + 2).sum(0) + (x + 2.0).sum(-1), np.ones(3))
+    )
     assert names(found)["sin"] == 1
     assert names(found)["mul"] == 1
 
 
 def test_merge_keeps_parameters_apart():
     def f(x):
-        return x.sum(0), x.sum(1), x.sum(0, keepdim=True), x.sum(0), x[1], x[2], x[1]
+        return x.sum(0), x.sum(1), x.sum(0, keepdims=True), x.sum(0), x[1], x[2], x[1]
 
     assert names(shorten(recorded(f, np.ones((3, 3))))) == {"sum": 3, "select": 2}
 

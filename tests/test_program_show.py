@@ -64,7 +64,7 @@ def test_one_line_for_each_record(program):
 
 
 def test_as_recorded_and_after_the_passes():
-    program = tape.record(lambda x: (x * 1.0, x.sin())[0] + x.exp() + x.exp(), 2.0)
+    program = tape.record(lambda x: (x * 1.0, np.sin(x))[0] + np.exp(x) + np.exp(x), 2.0)
     assert "sin" in text(program, recorded=True)
     assert "sin" not in text(program)
     assert text(program, recorded=True).count("exp(") == 2
@@ -74,7 +74,7 @@ def test_as_recorded_and_after_the_passes():
 
 def test_the_adjoint_list():
     w = tape.tensor([1.0, 2.0], requires_grad=True)
-    program = tape.record(lambda x: ((x * w).sin() * 3.0, x.sum() > 0), np.ones(2))
+    program = tape.record(lambda x: (np.sin(x * w) * 3.0, x.sum() > 0), np.ones(2))
     shown = text(program, adjoint=True)
     for part in ("v0 = input 0", "= captured tensor 0", "= adjoint of output 0", "cos(", "test_program_show.py:"):
         assert part in shown
@@ -94,7 +94,7 @@ def test_the_adjoint_list_is_the_one_that_runs(program):
 
 
 def test_adjoint_lists_of_adjoint_lists(program):
-    assert "cos" in text(tape.record(lambda x: x.sin(), 1.0).adjoint(), adjoint=True)
+    assert "cos" in text(tape.record(lambda x: np.sin(x), 1.0).adjoint(), adjoint=True)
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
@@ -119,7 +119,7 @@ def test_parameters_indices_and_constants():
     x = np.ones((3, 4))
 
     def f(x):
-        return x[1, ..., None], x[:, ::2], x[[0, 2]], x.sum(1, keepdim=True), x * np.arange(12.0).reshape(3, 4), x + 1j
+        return x[1, ..., None], x[:, ::2], x[[0, 2]], x.sum(1, keepdims=True), x * np.arange(12.0).reshape(3, 4), x + 1j
 
     shown = text(tape.record(f, x))
     for part in ("[1, ..., None]", "[:, ::2]", "[[0, 2]]", "sum(v0, axis=1, keepdims=True)", "= array of shape (3, 4)"):
@@ -131,7 +131,7 @@ def test_parameters_indices_and_constants():
 def test_the_middle_of_a_long_list_is_left_out():
     def f(x):
         for _ in range(1000):
-            x = x.sin()
+            x = np.sin(x)
         return x
 
     program = tape.record(f, 1.0)
@@ -191,7 +191,7 @@ def test_the_drawing(program):
 
 def test_boxes_do_not_overlap():
     def f(x):
-        parts = [x[i].sin() * x[j] for i in range(4) for j in range(4)]
+        parts = [np.sin(x[i]) * x[j] for i in range(4) for j in range(4)]
         return tape.stack(parts).sum()
 
     _, found = boxes(tape.record(f, np.ones(4)).svg(most=1000))
@@ -231,7 +231,7 @@ def test_in_a_notebook(program):
 
 def test_statistics():
     def f(x, w):
-        return (x @ w).tanh().sum() * 1.0 + x.exp().sum() * 0.0
+        return np.tanh(x @ w).sum() * 1.0 + np.exp(x).sum() * 0.0
 
     program = tape.record(f, np.ones((3, 4)), np.ones((4, 2)))
     found = program.statistics()

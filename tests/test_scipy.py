@@ -81,7 +81,7 @@ def test_an_op_gives_what_the_function_gives_on_both_faces(op, name):
 
 
 def test_the_special_functions_that_an_op_evaluates_are_all_answered_for():
-    assert len([op for op in ELEMENTWISE if op.scipy]) > 90
+    assert len([op for op in ELEMENTWISE if op.scipy]) > 80
     assert {"gammaln", "psi", "expit", "logit", "log_expit", "ndtr", "xlogy", "jv", "gammainc"} <= {
         n for _, n in ANSWERING
     }
