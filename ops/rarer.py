@@ -59,12 +59,12 @@ erfcx = elementwise(
 
 ndtr = elementwise(
     "ndtr", accurate.ndtr, lambda x: exp(-0.5 * square(x)) / SQRT_TWO_PI, node="SpecialNdtrBackward0",
-    domain=(REAL,), doc="Distribution function of the normal distribution.",
+    scipy=("ndtr",), domain=(REAL,), doc="Distribution function of the normal distribution.",
 )
 
 log_ndtr = elementwise(
     "log_ndtr", accurate.log_ndtr, lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476),
-    node="SpecialLogNdtrBackward0", domain=(REAL,), doc="Logarithm of `ndtr`, accurate in the left tail.",
+    node="SpecialLogNdtrBackward0", scipy=("log_ndtr",), domain=(REAL,), doc="Logarithm of `ndtr`, accurate in the left tail.",
 )
 
 ndtri = elementwise(

@@ -35,7 +35,7 @@ erf = elementwise(
 
 erfc = elementwise(
     "erfc", accurate.erfc, lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
-    lanes_first=True, lane=Math("erfc"), complex=HOLOMORPHIC, domain=(REAL,),
+    lanes_first=True, lane=Math("erfc"), scipy=("erfc",), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
 
@@ -45,12 +45,12 @@ erfinv = elementwise(
 )
 
 lgamma = elementwise(
-    "lgamma", accurate.lgamma, lambda x: digamma(x), domain=(POSITIVE,),
+    "lgamma", accurate.lgamma, lambda x: digamma(x), scipy=("gammaln",), domain=(POSITIVE,),
     doc="Logarithm of the absolute value of the gamma function.",
 )
 
 digamma = elementwise(
-    "digamma", accurate.digamma, lambda x: polygamma(x, n=1), domain=(POSITIVE,),
+    "digamma", accurate.digamma, lambda x: polygamma(x, n=1), scipy=("psi", "digamma"), domain=(POSITIVE,),
     doc="Logarithmic derivative of the gamma function.",
 )
 

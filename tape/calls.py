@@ -19,6 +19,7 @@ derived = dict(FUNCTIONS)
 """The derived functions, also of those names that an irregular call has taken since."""
 
 
+@functools.cache
 def facing(function: F) -> F:
     """A public function that takes arrays that are recorded as well as tensors, and then gives such arrays."""
 
