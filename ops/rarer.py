@@ -64,7 +64,8 @@ ndtr = elementwise(
 
 log_ndtr = elementwise(
     "log_ndtr", accurate.log_ndtr, lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476),
-    node="SpecialLogNdtrBackward0", scipy=("log_ndtr",), domain=(REAL,), doc="Logarithm of `ndtr`, accurate in the left tail.",
+    node="SpecialLogNdtrBackward0", scipy=("log_ndtr",), domain=(REAL,),
+    doc="Logarithm of `ndtr`, accurate in the left tail.",
 )
 
 ndtri = elementwise(

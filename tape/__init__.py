@@ -97,7 +97,7 @@ def __getattr__(name: str) -> Any:
 newaxis = None
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():
-        globals().setdefault(_name, facing(_value) if _names is FUNCTIONS and _name not in SHORT else _value)
+        globals().setdefault(_name, facing(_value) if _names is FUNCTIONS and _value not in SHORT else _value)
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "contiguous_format", "device", "e", "empty",
     "empty_like", "enable_grad", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo",

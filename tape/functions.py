@@ -249,7 +249,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The derived functions by name; `methods` puts its own in place of the irregular ones."""
 
-SHORT = frozenset(name for name, f in FUNCTIONS.items() if f.__code__.co_filename != __file__)
+SHORT = frozenset(f for f in FUNCTIONS.values() if f.__code__.co_filename != __file__)
 """Those that are the closures of `tape.operators`, which leave what is no tensor to the op."""
 
 for _name, _function in FUNCTIONS.items():

@@ -85,7 +85,8 @@ def steep_case(op):
     return None
 
 
-FLAT = {op.name for op in ELEMENTWISE if op.name in ("sign", "floor", "ceil", "trunc", "round", "rint", "zero")}
+CONSTANT = ("sign", "floor", "ceil", "trunc", "round", "rint", "zero", "special_gammasgn")
+FLAT = {op.name for op in ELEMENTWISE if op.name in CONSTANT}
 """Ops whose derivative is zero everywhere, so that no damage shows."""
 
 
