@@ -19,7 +19,7 @@ def black_scholes(n: int) -> Work:
     """Prices of n European calls; the gradient of their sum are five Greeks of each."""
 
     def program(xp: Any, spot: Any, strike: Any, time: Any, rate: Any, volatility: Any) -> Any:
-        erf = import_module(ERF.get(xp.__name__, xp.__name__)).erf
+        erf = xp.erf if hasattr(xp, "erf") else import_module(ERF[xp.__name__]).erf
         spread = volatility * xp.sqrt(time)
         d1 = (xp.log(spot / strike) + (rate + 0.5 * volatility * volatility) * time) / spread
         d2 = d1 - spread
