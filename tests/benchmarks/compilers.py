@@ -128,9 +128,16 @@ class Inside(Whole):
 
     def function(self, xp: Any, work: Work) -> Any:
         """A jitted function that gives the gradients."""
-        n = len(work.variables)
-        function = xp.func.grad_and_value(lambda *inputs: work.program(xp, *inputs), argnums=tuple(range(n)))
-        return xp.record(function, *inputs_of(work)).njit()
+        n, program = len(work.variables), work.program
+        function = xp.func.grad_and_value(lambda *inputs: program(xp, *inputs), argnums=tuple(range(n)))
+        both = xp.record(function, *inputs_of(work)).njit()
+
+        @import_module("numba").njit
+        def flat(x, y):  # type: ignore[no-untyped-def]
+            gradients, value = both(x, y)
+            return gradients[0], gradients[1], value
+
+        return flat
 
 
 class ByHandInside(Inside):
