@@ -18,8 +18,10 @@ UNDEFINED = {"empty_like"}
 OPS = [
     op
     for op in REGISTRY.values()
-    if op.kind == "elementwise" and op.arity in (1, 2) and not op.variadic and op.name not in UNDEFINED
-OPS = [op for op in OPS if op.name != "special_hyp0f1"]  # SciPy's raises or not by the layout of its arguments
+    if op.kind == "elementwise"
+    and op.arity in (1, 2)
+    and not op.variadic
+    and op.name not in {*UNDEFINED, "special_hyp0f1"}
 ]
 
 
