@@ -11,6 +11,7 @@ from ops import REGISTRY, Op
 from ops.bundle import Bundle
 from ops.core import in_dtype
 from ops.scipys import Unknown
+from ops.sparse import Matrix
 
 DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom", "replay")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
@@ -69,6 +70,14 @@ def single(x: Any) -> Any:
     """Floating numbers, real or complex, in half their precision."""
     kind = np.asarray(x).dtype.kind
     return x.astype({"f": np.float32, "c": np.complex64}[kind]) if kind in "fc" else x
+
+
+def single_params(op: Any, params: dict[str, Any], dtype: Any = np.float32) -> dict[str, Any]:
+    """The parameters of an op for operands in half their precision."""
+    if "matrix" in params:
+        rows = params["matrix"].rows
+        return {**params, "matrix": Matrix(rows.astype(single(np.ones(1, rows.dtype)).dtype))}
+    return {"dtype": np.dtype(dtype)} if op.name == "cast" else params
 
 
 def noise(like: Any, rng: np.random.Generator) -> np.ndarray:
