@@ -55,6 +55,12 @@ OPS: list[Op] = []
 """Every op that was ever declared, by code: records may outlive the place of their op in the registry."""
 
 
+def answers() -> dict[Any, Op]:
+    """The op that answers for each of NumPy's functions: a composite, where one stands before the op that it calls."""
+    composites_last = sorted(REGISTRY.values(), key=lambda op: op.kind == "composite")
+    return {function: op for op in composites_last for function in op.numpy}
+
+
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array, of whatever stands for one, or of a number."""
     try:

@@ -70,7 +70,7 @@ def _numpy_power(x1: Any, x2: Any) -> Any:
     return pow(x1, x2)
 
 
-numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))  # the later declaration answers for it
+numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))
 
 
 def _numpy_var(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:

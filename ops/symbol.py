@@ -59,6 +59,6 @@ class Symbol(Operators):
 
 
 def _answer(function: Any, operands: tuple[Any, ...]) -> Any:
-    """The op that declared itself for a NumPy function, applied; NotImplemented where there is none."""
-    op = next((op for op in REGISTRY.values() if function in op.numpy), None)
+    """The op that answers for a NumPy function, and is no composite, applied; NotImplemented where there is none."""
+    op = next((op for op in REGISTRY.values() if op.kind != "composite" and function in op.numpy), None)
     return NotImplemented if op is None else op(*operands)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops import REGISTRY, Op
-from ops.core import shape_of
+from ops import Op
+from ops.core import answers, shape_of
 
 from .calls import adaptor, also, axis_of, counted, derived, function_only
 from .creation import array_of
@@ -255,8 +255,8 @@ _spread("std_mean", "Standard deviation and mean")
 
 def numpy_names(room: ModuleType) -> Iterator[tuple[str, Op]]:
     """The names by which a room of NumPy's calls the functions that ops answer for."""
-    answers = {id(function): op for op in REGISTRY.values() for function in op.numpy}
-    return ((name, answers[id(value)]) for name, value in vars(room).items() if id(value) in answers)
+    ours = {id(function): op for function, op in answers().items()}
+    return ((name, ours[id(value)]) for name, value in vars(room).items() if id(value) in ours)
 
 
 for _name, _op in numpy_names(np):

@@ -19,6 +19,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.core import answers
 from ops.own import CHANGES
 from ops.sparse import yielding
 
@@ -55,9 +56,7 @@ def op_for(function: Any) -> Op | None:
     return _answers().get(function) or _answers_to_scipy(sys.modules.get("scipy.special")).get(function)
 
 
-@cache
-def _answers() -> dict[Any, Op]:
-    return {function: op for op in REGISTRY.values() for function in op.numpy}
+_answers = cache(answers)
 
 
 @cache
@@ -92,8 +91,8 @@ def _along(how: str) -> dict[Any, Op]:
 
 def _forget(op: Op) -> None:
     """Ask the ops again: one has joined or left."""
-    for answers in (op_for, _answers, _answers_to_scipy, _along):
-        answers.cache_clear()
+    for cached in (op_for, _answers, _answers_to_scipy, _along):
+        cached.cache_clear()
 
 
 CHANGES.append(_forget)

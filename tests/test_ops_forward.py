@@ -13,6 +13,7 @@ from samples import DIFFERENTIABLE, ELEMENTWISE, active, adjoints_for, draw, res
 
 import ops
 from ops import REGISTRY
+from ops.core import answers
 from ops.lane import Via
 
 ANSWERING = [(op, f) for op in REGISTRY.values() if op.kind != "composite" for f in op.numpy]
@@ -148,9 +149,14 @@ def test_every_declaration_is_complete():
 
 
 def test_a_numpy_function_is_answered_once():
-    answered = [f for op in REGISTRY.values() for f in op.numpy]
-    twice = {f.__name__ for f in answered if sum(f is other for other in answered) > 1}
-    assert not twice
+    for composites in (False, True):
+        answered = [f for op in REGISTRY.values() if (op.kind == "composite") is composites for f in op.numpy]
+        assert {f.__name__ for f in answered if sum(f is other for other in answered) > 1} == set()
+
+
+def test_a_composite_answers_before_the_op_that_it_calls():
+    assert answers()[np.power] is REGISTRY["numpy_power"]
+    assert answers()[np.exp] is REGISTRY["exp"]
 
 
 def test_an_op_declared_twice_is_refused():

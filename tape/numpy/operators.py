@@ -24,6 +24,8 @@ new = object.__new__
 FLOATS = frozenset({float, int})
 ORDERED = frozenset({"lt", "le", "gt", "ge"})
 """Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
+square = REGISTRY["square"]
+_square = unary(square, depth=2)
 
 
 def _unary(op: Op) -> Callable[..., Any]:
@@ -43,7 +45,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
     short: Any = (reflected if is_reflected else binary)(op, depth=2) if op.kind == "elementwise" else None
     name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
     ufunc, usual, in_face = ufunc_of(op), f"__{name}__", f"_{name}_of_array"
-    is_ordered = op.symbol in ORDERED
+    is_ordered, is_power = op.symbol in ORDERED, op.symbol == "pow" and not is_reflected
 
     def apply(self: Face, other: Any) -> Any:
         x = self._tensor
@@ -56,7 +58,9 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return general(self, other)
         if is_ordered and (x._spec.complex or (isinstance(y, Tensor) and y._spec.complex)):
             return general(self, other)
-        if type(x) is Tensor and short is not None and (type(y) is Tensor or kind in FLOATS):
+        if is_power and kind in FLOATS and y == 2 and x._spec.inexact:
+            z = _square(x) if type(x) is Tensor else square(x)
+        elif type(x) is Tensor and short is not None and (type(y) is Tensor or kind in FLOATS):
             z = short(x, y)
         else:
             way = getattr(type(x), in_face, None) or getattr(type(x), usual)
