@@ -14,8 +14,8 @@ from ops.core import shape_of
 from ops.index import is_plain
 from ops.sparse import yielding
 
-from . import redraw, restriding
-from .batch import Batch, Batched, batched, check_redraw, form_of, hidden
+from . import restriding
+from .batch import Batch, Batched, batched, form_of, hidden
 from .functions import FUNCTIONS
 from .history import components, requires_grad
 from .hooks import register_hook
@@ -274,18 +274,6 @@ def _reshaped(compute: Callable[..., Any]) -> Callable[..., Tensor]:
     return change
 
 
-def _redrawn(name: str) -> Callable[..., Tensor]:
-    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
-        if not self._level.alive:
-            return getattr(self._primal, name)(*args, **kwargs)
-        check_redraw(self)
-        with self._level.left():
-            getattr(self._primal, name)(*args, **kwargs)
-        return self
-
-    return change
-
-
 Batched.__adopt__ = _adopt  # type: ignore[attr-defined]
 Batched.__assign__ = _put  # type: ignore[method-assign,assignment]
 Batched.__alter__ = _alter
@@ -297,5 +285,3 @@ for _name, _compute in _ASSIGNING.items():
 setattr(Batched, "__setitem__", _setitem)  # noqa: B010  (it is declared nowhere)
 for _name in restriding.NAMES:
     setattr(Batched, f"{_name}_", _reshaped(FUNCTIONS[_name]))
-for _name in redraw.NAMES:
-    setattr(Batched, f"{_name}_", _redrawn(f"{_name}_"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .batch import active, check_redraw
+from .batch import Batched, active, check_redraw
 from .random import generator as default
 from .recorder import wrap
 from .tensor import Tensor, method
@@ -30,6 +30,21 @@ def _drawing(name: str, draw: Draw, doc: str) -> None:
     change.__name__ = f"{name}_"
     change.__doc__ = f"{doc}  Returns the tensor itself."
     method(change)
+    setattr(Batched, f"{name}_", _of_lanes(f"{name}_"))
+
+
+def _of_lanes(name: str) -> Callable[..., Tensor]:
+    """The same for a batch: drawn for all lanes at once, outside of its level."""
+
+    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
+        if not self._level.alive:
+            return getattr(self._primal, name)(*args, **kwargs)
+        check_redraw(self)
+        with self._level.left():
+            getattr(self._primal, name)(*args, **kwargs)
+        return self
+
+    return change
 
 
 def _normal(source: Any, shape: Any, mean: float = 0.0, std: float = 1.0) -> Any:
@@ -55,7 +70,6 @@ def _integers(source: Any, shape: Any, low: int = 0, high: int | None = None, **
     return source.integers(low, high, shape)
 
 
-NAMES = ("normal", "uniform", "bernoulli", "random", "exponential", "log_normal", "geometric")
 _drawing("normal", _normal, "Numbers drawn from a normal distribution.")
 _drawing("uniform", _uniform, "Numbers drawn evenly from [a, b).")
 _drawing("bernoulli", _bernoulli, "1 with probability ``p``, else 0.")
