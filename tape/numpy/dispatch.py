@@ -18,10 +18,11 @@ from ..numpy_bridge import NoRule, called as title
 from ..tensor import Face, Tensor
 from ..tree import leaves_of
 from .attributes import readonly
+from .composed import COMPOSED, with_one_triangle
 from .explaining import explained, numbers_in
 from .face import Array, Number, array, face, faces
 from .layout import settled
-from .leaving import OPEN, carries, refusal
+from .leaving import carries, is_open, refusal
 from .unwrapping import bare, has_tensor, tensor_of
 from .vectorised import CALLING
 from .writing import CHANGES, at, change, store
@@ -127,7 +128,9 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):
         return function(*bare(args), **bare(kwargs))
-    kwargs = dict(kwargs)
+    if function in COMPOSED:
+        return COMPOSED[function](*args, **kwargs)
+    args, kwargs = with_one_triangle(function, args, kwargs), dict(kwargs)
     out = kwargs.pop("out", None)
     try:
         result = _answer(function, types, args, kwargs)
@@ -142,7 +145,7 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):
-        if function.__module__.startswith(OPEN):
+        if is_open(function):
             return function._implementation(*args, **kwargs)
         return of_numbers(function, args, kwargs, title(function))
     if function in BOOLS:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
 LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 """The packages whose code is nobody's own program: a constructor called there gives a plain array."""
 
-OPEN = "numpy.polynomial"
-"""The room of NumPy's that is written in NumPy itself: what it makes with constructors can be recorded."""
+OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
+"""The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
 
 _told: set[tuple[CodeType, int]] = set()
 
@@ -222,6 +222,12 @@ def is_library(module: Any, file: str) -> bool:
 
 
 OURS = "tape", "ops"
+
+
+def is_open(function: Any) -> bool:
+    """Whether a function of NumPy's is written in NumPy itself, so that its own code can be run on recorded arrays."""
+    inner = getattr(function, "_implementation", None)
+    return type(inner) is FunctionType and inner.__globals__["__name__"].startswith(OPEN)
 
 
 def is_recorded(frame: FrameType) -> bool:
