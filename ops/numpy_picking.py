@@ -154,6 +154,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values before some places along an axis, or of the flattened array."""
     arr, axis = (ravel(arr), 0) if axis is None else (ready(arr), axis % np.ndim(arr))
     n, values = arr.shape[axis], ready(values)
+    values = values if values.dtype == arr.dtype else cast(values, dtype=arr.dtype)
     places = np.arange(n)[obj] if isinstance(obj, slice) else _plain(obj)
     new = np.where(places < 0, places + n, places)
     if places.size == 1:

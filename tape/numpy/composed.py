@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ops.batching import LanesDiffer
+
 from ..tensor import Face
 from .creation import gathered
+from .face import Recorded
 from .systems import symmetric
 from .unwrapping import holds_face
 
@@ -102,7 +105,7 @@ def roots(p: Any) -> Any:
     p = p[int(held[0]) : int(held[-1]) + 1]
     if len(p) < 2:
         return np.zeros(zeros)
-    companion = np.vstack([-(p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1)])
+    companion = np.vstack([-(p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
     found = np.linalg.eigvals(companion)
     return np.hstack([found, np.zeros(zeros, found.dtype)])
 
@@ -173,14 +176,55 @@ def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
     return bool(named["upper"]) if "upper" in named else str((*rest, named.get("UPLO", "L"))[0]).upper() == "U"
 
 
+def promoted(function: Any, args: Any) -> Any:
+    """The arguments of a function that NumPy computes in another dtype than that of its argument."""
+    if function in WIDER and args:
+        return tuple([_wider(x, WIDER[function]) if k < 2 else x for k, x in enumerate(args)])
+    if function in BY_SHARES and len(args) > 1 and np.ndim(args[1]):
+        return (_wider(args[0], np.dtype(float)), *args[1:])
+    return args
+
+
+def _wider(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(np.promote_types(x.dtype, dtype)) if isinstance(x, Recorded) else x
+
+
+WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dtype(int)}
+"""Functions that compute in a dtype that has room for this one as well."""
+
+BY_SHARES = frozenset({np.quantile, np.percentile, np.nanquantile, np.nanpercentile})
+"""Functions that compute in double precision if they are asked for several shares at once."""
+
+
 def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:
     """The arguments of a function that reads one triangle of a matrix, with the matrix that this stands for."""
     if not args or not (function in TRIANGULAR or kwargs.get("hermitian") is True):
         return args
     a, *rest = args
     is_upper = function in TRIANGULAR and _is_upper(function, rest, kwargs)
-    return (symmetric(a, not is_upper), *rest) if isinstance(a, Face) and a.ndim > 1 else args
+    shape = a._tensor._spec.shape if isinstance(a, Face) else ()
+    return (symmetric(a, not is_upper), *rest) if len(shape) > 1 and shape[-1] == shape[-2] else args
 
 
 TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
 """Functions that read one triangle of a matrix."""
+
+
+def real_if_all_are(found: Any, a: Any) -> Any:
+    """Eigenvalues, and vectors, of a real matrix: real if all values are, as NumPy gives them.
+
+    Lanes cannot be asked, and stay complex.
+    """
+    values = found[0] if isinstance(found, tuple) else found
+    if as_array(a).dtype.kind == "c" or values.dtype.kind != "c":
+        return found
+    try:
+        if not np.all(np.imag(values) == 0.0):
+            return found
+    except LanesDiffer:
+        return found
+    return type(found)(*map(np.real, found)) if isinstance(found, tuple) else np.real(found)
+
+
+SPECTRA = frozenset({np.linalg.eig, np.linalg.eigvals})
+"""Functions whose results are real if all eigenvalues are."""

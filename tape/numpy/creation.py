@@ -17,7 +17,7 @@ import ops
 
 from ..dtypes import kind_of
 from ..recorder import wrap
-from ..tensor import Face
+from ..tensor import Face, Tensor
 from ..views import owner
 from .base import numpy
 from .casting import NUMERIC, cast
@@ -96,7 +96,8 @@ def linspace(
     step = (stop - start) / between if between > 0 else np.nan
     along = start + steps * step if between > 0 else start + steps * (stop - start)
     along = np.moveaxis(along, 0, axis)
-    along = along if dtype is None else along.astype(dtype)
+    dtype = np.result_type(start, stop, float(num)) if dtype is None else np.dtype(dtype)
+    along = along if along.dtype == dtype else along.astype(dtype)
     return (along, step) if retstep else along
 
 
@@ -105,13 +106,25 @@ def gathered(x: Any, dtype: Any = None) -> Any:
     return array(stacked(x, dtype)) if isinstance(x, (list, tuple)) and holds_face(x) else x
 
 
+def of_objects(x: Any) -> Any:
+    """Something with an ``__array__`` of its own as the recorded array that this gives; anything else as it is."""
+    kind = type(x)
+    if isinstance(x, (np.ndarray, np.generic, Tensor, type)) or kind in PLAIN or not hasattr(kind, "__array__"):
+        return x
+    found = x.__array__()
+    return found if isinstance(found, Face) else x
+
+
+PLAIN = (list, tuple, int, float, complex, bool)
+
+
 @functools.wraps(np.array)
 def array_(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     **named: Any,
 ) -> Any:  # fmt: skip
     dtype = None if dtype is None else np.dtype(dtype)
-    found = gathered(object, dtype)
+    found = gathered(of_objects(object), dtype)
     if not isinstance(found, Face):
         return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
     tensor = found._tensor
@@ -139,6 +152,7 @@ def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") ->
 
     @functools.wraps(original)
     def convert(a: Any, dtype: Any = None, order: Any = None, **named: Any) -> Any:
+        a = of_objects(a)
         if not holds_face(a):
             return recordable(original(a, dtype, **({} if order is None else {"order": order}), **named), (a,))
         return array_(a, dtype, copy=named.get("copy"), order=order or kept, ndmin=ndmin)

@@ -18,7 +18,7 @@ from ..numpy_bridge import NoRule, called as title
 from ..tensor import Face, Tensor
 from ..tree import leaves_of
 from .attributes import readonly
-from .composed import COMPOSED, with_one_triangle
+from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, with_one_triangle
 from .explaining import explained, numbers_in
 from .face import Array, Number, array, face, faces
 from .layout import settled
@@ -128,9 +128,7 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):
         return function(*bare(args), **bare(kwargs))
-    if function in COMPOSED:
-        return COMPOSED[function](*args, **kwargs)
-    args, kwargs = with_one_triangle(function, args, kwargs), dict(kwargs)
+    kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
     try:
         result = _answer(function, types, args, kwargs)
@@ -140,6 +138,9 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if function in COMPOSED:
+        return COMPOSED[function](*args, **kwargs)
+    args = promoted(function, with_one_triangle(function, args, kwargs))
     given, named = bare(list(args)), bare(kwargs)
     target: Any = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
     try:
@@ -154,6 +155,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         result = list(result)
     if function in NAMED and isinstance(result, tuple):
         result = NAMED[function](*result)
+    if function in SPECTRA:
+        return real_if_all_are(faces(result), args[0])
     if function in READ_ONLY:
         return readonly(faces(result))
     if function in KEPT and args and type(args[0]) is Array:

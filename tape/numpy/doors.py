@@ -6,7 +6,7 @@ NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itsel
 modules hold doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
 is the user's code, and to the originals otherwise.  Names that the user imported from there (``from numpy import
 zeros``) lie in the globals and closures of the functions that are reached from the recorded one, and are replaced as
-well.  Afterwards everything is as it was.
+well.  Afterwards everything is as it was.  Classes, and the name ``type``, are another matter (`tape.numpy.classes`).
 
 The other way, to re-create the function over other globals, was tried on paper and rejected: it would have to re-create
 whatever it calls too, methods and closures and recursion included, under other identities.  A door that is not reached
@@ -15,6 +15,7 @@ is no danger: what is written into a plain array is refused there (`tape.numpy.l
 
 from __future__ import annotations
 
+import builtins
 import cmath
 import functools
 import math
@@ -25,13 +26,15 @@ import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..rooms import AROUND, opened as opened_room
 from .callee import callee
+from .classes import TYPE, Recorded, calls_classes, recording as _recording
+from .grids import CLASSES
 from .leaving import is_library, is_recorded
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .namespace import functions
@@ -39,13 +42,12 @@ from .scipys import METHODS, ROOMS
 from .vectorised import vectorize
 
 Place = tuple[Any, Any]
-"""A dict and a key in it, or a cell and None."""
+"""A dict and a key in it, a cell and None, or a module and ``"__class__"``."""
+
+MISSING = object()
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
-
-_recording: dict[int, int] = {}
-"""By thread, how many functions of arrays it is recording, one inside the other."""
 
 _lock = threading.RLock()
 _installed: list[int] = [0]
@@ -86,11 +88,13 @@ def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
     return {id(original): (original, _door(original, inside)) for original, inside in pairs}
 
 
-def _door(original: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
+def _door(original: Callable[..., Any], inside: Callable[..., Any], is_method: bool = False) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
-        if get_ident() in _recording and is_called_by(frame := sys._getframe(1), door) and is_recorded(frame):
-            return inside(*args, **kwargs)
+        if get_ident() in _recording:
+            frame = sys._getframe(1)
+            if (is_method or is_called_by(frame, door)) and is_recorded(frame):
+                return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
     return door
@@ -120,6 +124,8 @@ def _modules(rooms: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any
 def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
     found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
+    for kind, name, inside in CLASSES:
+        found.append((kind, name, _door(vars(kind)[name], inside, is_method=True), vars(kind)[name]))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))
@@ -169,6 +175,8 @@ class Closed:
             self._depth += 1
             if _stand:
                 _remove(_stand.pop())
+            for _, there, _, place in _taken.values():
+                _put(place, there)
 
     def __exit__(self, *_: Any) -> None:
         self.listen()
@@ -176,6 +184,8 @@ class Closed:
             self._depth -= 1
             if not self._depth and _installed[0] and not _stand:
                 _install(arrived())
+            for _, _, door, place in _taken.values() if not self._depth else ():
+                _put(place, door)
 
     def on_start(self, event: Any) -> None:
         self.__enter__()
@@ -224,7 +234,7 @@ def _remove(rooms: tuple[str, ...]) -> None:
 
 
 _taken: dict[tuple[int, Any], list[Any]] = {}
-"""By place, how many recordings have a door there, and what it is without."""
+"""By place, how many recordings have a door there, what it is without, the door, and the place."""
 
 
 def _take(place: Place) -> bool:
@@ -233,12 +243,27 @@ def _take(place: Place) -> bool:
     if key in _taken:
         _taken[key][0] += 1
         return True
-    found = doors().get(id(there))
-    if found is None:
+    door = _door_for(place, there)
+    if door is None:
         return False
-    _taken[key] = [1, there]
-    _put(place, found[1])
+    _taken[key] = [1, there, door, place]
+    if not closed.is_closed:
+        _put(place, door)
     return True
+
+
+def _door_for(place: Place, there: Any) -> Any:
+    if there is ModuleType:
+        return Recorded
+    if place[1] == "type" and (there is type or (there is MISSING and _has_builtins(place[0]))):
+        return TYPE
+    found = doors().get(id(there))
+    return found and found[1]
+
+
+def _has_builtins(names: dict[str, Any]) -> bool:
+    """Whether what a module does not name itself is what Python calls so."""
+    return names.get("__builtins__") in (builtins, vars(builtins))
 
 
 def _give_back(place: Place) -> None:
@@ -250,8 +275,10 @@ def _give_back(place: Place) -> None:
 
 def _read(place: Place) -> Any:
     space, name = place
+    if isinstance(space, ModuleType):
+        return type(space)
     if name is not None:
-        return space.get(name)
+        return space.get(name, MISSING)
     try:
         return space.cell_contents
     except ValueError:
@@ -260,10 +287,14 @@ def _read(place: Place) -> Any:
 
 def _put(place: Place, value: Any) -> None:
     space, name = place
-    if name is not None:
-        space[name] = value
-    else:
+    if isinstance(space, ModuleType):
+        space.__class__ = value
+    elif name is None:
         space.cell_contents = value
+    elif value is MISSING:
+        space.pop(name, None)
+    else:
+        space[name] = value
 
 
 _known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
@@ -297,12 +328,12 @@ def _search(function: Any) -> Iterator[Place]:
         elif isinstance(thing, type):
             if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
                 stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
-        elif isinstance(thing, types.FunctionType):
+        elif isinstance(thing, FunctionType):
             if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
                     there = _read(place)
-                    if id(there) in known:
+                    if id(there) in known or place[1] in ("type", "__class__"):
                         yield place
                     else:
                         stack.append(there if isinstance(there, _CALLED) else type(there))
@@ -311,17 +342,37 @@ def _search(function: Any) -> Iterator[Place]:
                 stack += [v for p in _cells_of(thing) if isinstance(v := _read(p), _CALLED)]
 
 
-_CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
+_CALLED = (FunctionType, types.MethodType, type, functools.partial)
 
 
-def _places_of(function: types.FunctionType) -> Iterator[Place]:
-    codes = [function.__code__]
+def _places_of(function: FunctionType) -> Iterator[Place]:
+    codes, names = [function.__code__], function.__globals__
     while codes:
         code = codes.pop()
-        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-        yield from ((function.__globals__, name) for name in code.co_names if name in function.__globals__)
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+        yield from _named_in(code, names)
+        if "type" in code.co_names and "type" not in names:
+            yield names, "type"
+        if calls_classes(code):
+            yield np, "__class__"
     yield from _cells_of(function)
 
 
-def _cells_of(function: types.FunctionType) -> list[Place]:
+def _named_in(code: CodeType, names: dict[str, Any]) -> Iterator[Place]:
+    """The globals that code names, and what it names in modules of the user's, in turn."""
+    spaces = [names]
+    for space in spaces:
+        for name in code.co_names:
+            if name in space:
+                yield space, name
+                module = space[name]
+                if isinstance(module, ModuleType) and vars(module) not in spaces and not _is_library(module):
+                    spaces.append(vars(module))
+
+
+def _is_library(module: ModuleType) -> bool:
+    return is_library(module.__name__, vars(module).get("__file__") or "")
+
+
+def _cells_of(function: FunctionType) -> list[Place]:
     return [(cell, None) for cell in function.__closure__ or ()]

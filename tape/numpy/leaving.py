@@ -68,11 +68,19 @@ def number_of(x: Face, convert: type) -> Any:
     if convert is not int and carries(tensor):
         frame, depth = user_frame()
         how = asks(frame.f_code, frame.f_lasti)
-        if isinstance(live(tensor), Layer) or how not in (convert.__name__, TEXT) or is_computed_with(frame):
+        if how not in (convert.__name__, TEXT) or is_computed_with(frame):
             raise refusal(f"{convert.__name__}()")
         if how != TEXT:
-            _warn(convert.__name__, frame, depth)
-    return convert(tensor.detach().item() if type(tensor) is Tensor else tensor.item())
+            _lose(convert.__name__, frame, depth, isinstance(live(tensor), Layer))
+    return convert(still(tensor).item())
+
+
+def still(tensor: Tensor) -> Tensor:
+    """A tensor without history and tangents; what has lanes keeps them."""
+    below = live(tensor)
+    while isinstance(below, Layer) and hasattr(below, "_tangent"):
+        below = live(below._primal)
+    return below.detach() if type(below) is Tensor else below
 
 
 TEXT = "%"
@@ -90,13 +98,32 @@ def is_computed_with(frame: FrameType) -> bool:
     return type(name) is str and name.partition(".")[0] in COMPUTING
 
 
-def _warn(name: str, frame: FrameType, depth: int) -> None:
+def lost_in_text(name: str, moves: bool) -> None:
+    """Tell of a number that is read back from the text of one that carries a gradient.
+
+    Raises:
+        TypeError: if it has a tangent.
+    """
+    frame, depth = user_frame()
+    _lose(name, frame, depth, moves, " the text of")
+
+
+def _lose(name: str, frame: FrameType, depth: int, moves: bool, what: str = "") -> None:
+    """Warn once per line that a number is taken, which does not matter if it is compared at once.
+
+    Raises:
+        TypeError: if the value moves: has a tangent.
+    """
     place = frame.f_code, frame.f_lasti
-    if place in _told or is_compared(*place):
+    if is_compared(*place):
+        return
+    if moves:
+        raise refusal(f"{name}() of{what} it")
+    if place in _told:
         return
     _told.add(place)
     warnings.warn(
-        f"{name}() makes a plain number of a value that carries a gradient, so no gradient flows through it.\n"
+        f"{name}() makes a plain number of{what} a value that carries a gradient, so no gradient flows through it.\n"
         "Compute with the value itself; it is a number already.  If no gradient is meant, say tape.stop_gradient(x).",
         UserWarning,
         stacklevel=depth + 1,
@@ -143,24 +170,38 @@ def told() -> Iterator[None]:
 
 def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
-    where, caller = asked()
-    title = (name if caller is None or caller.startswith("numpy") else None) or caller or "this"
+    where, caller, called = asked()
+    if called == ASSIGNMENT:
+        what = f"{NOT_MADE_HERE}, a plain one"
+    title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
+    instead = OWN if NOT_MADE_HERE in what else instead_of(title)
     return note(
         Left(
             f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
-            f"  at {where}\n{instead_of(title)}  If no gradient is meant, say tape.stop_gradient(x)."
+            f"  at {where}\n{instead}  If no gradient is meant, say tape.stop_gradient(x)."
         )
     )
 
 
-def asked() -> tuple[Location, str | None]:
-    """The user's line, and the function of somebody else's that it called, if that is written in Python."""
+ASSIGNMENT = "an assignment"
+NOT_MADE_HERE = "into an array that was not made in this function"
+OWN = (
+    "Arrays that this function makes take recorded values: np.zeros(…), np.array(a) or np.copy(a).  What a plain array "
+    "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
+)
+
+
+def asked() -> tuple[Location, str | None, str]:
+    """The user's line, the function of somebody else's that it called, if that is written in Python, and what its
+    instruction calls, or that it assigns."""
     frame, last = sys._getframe(1), None
     while frame.f_back is not None and is_foreign(frame):
         if not in_library(frame.f_code.co_filename) and (last is None or "<locals>" not in _name_of(frame)):
             last = frame
         frame = frame.f_back
-    return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last))
+    kind, name = callee(frame.f_code, frame.f_lasti)
+    called = ASSIGNMENT if kind == "assignment" else f"{name}()" if name else ""
+    return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last)), called
 
 
 def _name_of(frame: FrameType) -> str:

@@ -24,7 +24,7 @@ def symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:
     if not is_conjugate or a.dtype.kind != "c":
         return half + other
     diagonal = np.imag(np.diagonal(a, axis1=-2, axis2=-1))
-    return half + np.conj(other) - 1j * np.eye(a.shape[-1]) * diagonal[..., None, :]
+    return half + np.conj(other) - 1j * np.eye(a.shape[-1], dtype=diagonal.dtype) * diagonal[..., None, :]
 
 
 STRUCTURES: dict[Any, Callable[[Any, bool], Any]] = {
