@@ -15,8 +15,10 @@ import numpy as np
 from ops.batching import LanesDiffer
 
 from ..tensor import Face
+from .attributes import readonly
 from .creation import gathered
 from .face import Recorded
+from .leaving import refusal
 from .systems import symmetric
 from .unwrapping import holds_face
 
@@ -126,6 +128,52 @@ def poly(seq_of_zeros: Any) -> Any:
     return made.real.copy() if np.array_equal(below, above) else made
 
 
+def polyder(p: Any, m: Any = 1) -> Any:
+    """`np.polyder`."""
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = as_array(p)
+    for _ in range(int(m)):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+    """`np.polyint`."""
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    p, constants = as_array(p), np.atleast_1d(as_array(0.0 if k is None else k))
+    constants = constants if len(constants) > 1 else np.repeat(constants, int(m))
+    if len(constants) < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(int(m)):
+        p = np.concatenate([p / np.arange(len(p), 0, -1), constants[i : i + 1]])
+    return p
+
+
+def _of_one_length(a1: Any, a2: Any) -> Any:
+    a1, a2 = (np.atleast_1d(as_array(a)) for a in (a1, a2))
+    n = max(len(a1), len(a2))
+    return [np.concatenate([np.zeros(n - len(a), a.dtype), a]) for a in (a1, a2)]
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    """`np.polyadd`."""
+    a1, a2 = _of_one_length(a1, a2)
+    return a1 + a2
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    """`np.polysub`."""
+    a1, a2 = _of_one_length(a1, a2)
+    return a1 - a2
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    """`np.polymul`."""
+    return np.convolve(as_array(a1), as_array(a2))
+
+
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     *, equal_nan: bool = True, sorted: bool = True,
@@ -165,9 +213,26 @@ def _numbers_of_rows(rows: Any) -> Any:
     return numbers[np.argsort(order, kind="stable")]
 
 
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:  # fmt: skip
+    """`np.lib.stride_tricks.sliding_window_view`, which is not to be written."""
+    lengths = np.atleast_1d(window_shape).tolist()
+    axes = list(range(x.ndim)) if axis is None else [k % x.ndim for k in np.atleast_1d(axis).tolist()]
+    if writeable:
+        raise refusal("sliding_window_view(writeable=True)")
+    if len(lengths) != len(axes) or any(n < 0 or n > x.shape[k] for n, k in zip(lengths, axes)):
+        raise ValueError(f"a window of shape {tuple(lengths)} does not fit the axes {axes} of shape {x.shape}")
+    for n, k in zip(lengths, axes):
+        places = np.arange(x.shape[k] - n + 1)[:, None] + np.arange(n)
+        x = np.moveaxis(np.take(x, places, k), k + 1, -1)
+    return readonly(x)
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
     np.linalg.lstsq: lstsq, np.polyfit: polyfit, np.trim_zeros: trim_zeros, np.roots: roots, np.poly: poly,
-    np.unique: unique,
+    np.polyder: polyder, np.polyint: polyint, np.polyadd: polyadd, np.polysub: polysub, np.polymul: polymul,
+    np.unique: unique, np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }  # fmt: skip
 """What answers for such a function of NumPy's."""
 

@@ -85,15 +85,20 @@ def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
             original = getattr(module, name, None)
             if original is not None and id(original) not in known:
                 pairs.append((original, making(original)))
-    return {id(original): (original, _door(original, inside)) for original, inside in pairs}
+    return {id(original): (original, _door(original, inside, _is_of_numbers(original))) for original, inside in pairs}
 
 
-def _door(original: Callable[..., Any], inside: Callable[..., Any], is_method: bool = False) -> Callable[..., Any]:
+def _is_of_numbers(original: Any) -> bool:
+    """Whether a function is of `math` or `cmath`, which C code calls for the user as well: ``map(math.sin, x)``."""
+    return getattr(original, "__module__", None) in ("math", "cmath")
+
+
+def _door(original: Callable[..., Any], inside: Callable[..., Any], always: bool = False) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
         if get_ident() in _recording:
             frame = sys._getframe(1)
-            if (is_method or is_called_by(frame, door)) and is_recorded(frame):
+            if (always or is_called_by(frame, door)) and is_recorded(frame):
                 return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
@@ -125,7 +130,7 @@ def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
     found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
     for kind, name, inside in CLASSES:
-        found.append((kind, name, _door(vars(kind)[name], inside, is_method=True), vars(kind)[name]))
+        found.append((kind, name, _door(vars(kind)[name], inside, always=True), vars(kind)[name]))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))

@@ -225,6 +225,7 @@ INSTEAD = {
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.fft": "The functions of np.fft record.",
+    **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),
     **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
 }
 """By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""

@@ -80,7 +80,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return other * index(self)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
-        if not isinstance(other, (np.ndarray, np.generic)) and is_stranger(other):
+        if not isinstance(other, (np.ndarray, np.generic)) and (is_stranger(other) or is_unknown(self, other)):
             return NotImplemented
         return ufunc(other, self) if is_reflected else ufunc(self, other)
 
@@ -105,6 +105,15 @@ def is_stranger(other: Any) -> bool:
     return not isinstance(other, (bool, int, float, complex, list, tuple)) and (
         getattr(other, "__array_priority__", -1.0) > 0.0 and not hasattr(other, "__array_ufunc__")
     )
+
+
+def is_unknown(x: Any, other: Any) -> bool:
+    """Whether something beside a number is of a class of the user's, which is asked for its own operator."""
+    return type(x) is Number and not isinstance(other, KNOWN) and not any(hasattr(other, name) for name in ARRAYS)
+
+
+KNOWN = (bool, int, float, complex, list, tuple, range, memoryview, bytearray, type(None))
+ARRAYS = "__array__", "__array_ufunc__", "__array_interface__", "__array_struct__", "__buffer__", "__len__"
 
 
 def ufunc_of(op: Op) -> Any:

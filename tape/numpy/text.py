@@ -72,8 +72,7 @@ for _name in (
 def text_of(x: Face, write: Callable[[Any], str]) -> str:
     """What `write` makes of the numbers of a recorded value; of those of its lanes, one after another."""
     tensor = x._tensor
-    numbers, axes = _numbers(tensor)
-    text = _in_lanes(numbers, axes, lambda value: write(value if isinstance(x, np.ndarray) else value[()]))
+    text = _in_lanes(numbers_of(x), _lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()]))
     if not tensor._spec.shape and carries(tensor):
         made = Text(text)
         made.moves = isinstance(live(tensor), Layer)
@@ -81,13 +80,26 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
     return text
 
 
-def _numbers(tensor: Tensor) -> tuple[np.ndarray, int]:
-    """The numbers of a tensor, and how many axes of lanes they have."""
+def numbers_of(x: Any) -> np.ndarray:
+    """The numbers of a recorded value, with axes of lanes in front; anything else as an array."""
+    return np.asarray(without_layers(x._tensor).numpy(force=True) if isinstance(x, Face) else x)
+
+
+def without_layers(tensor: Tensor) -> Tensor:
+    """A tensor without history, tangents and levels, with axes of lanes in front."""
+    tensor = live(tensor)
+    while isinstance(tensor, Layer):
+        tensor = live(tensor._primal)
+    return tensor.detach()
+
+
+def _lanes(tensor: Tensor) -> int:
+    """How many axes of lanes a tensor has."""
     tensor, axes = live(tensor), 0
     while isinstance(tensor, Layer):
         axes += isinstance(tensor, Batched)
         tensor = live(tensor._primal)
-    return np.asarray(tensor.detach().numpy(force=True)), axes
+    return axes
 
 
 def _in_lanes(numbers: np.ndarray, axes: int, write: Callable[[np.ndarray], str]) -> str:

@@ -274,6 +274,7 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     staticmethod: lambda look, m: look.inside(m.__func__),
     classmethod: lambda look, m: look.inside(m.__func__),
     functools.cached_property: lambda look, p: look.inside(p.func),
+    functools.singledispatchmethod: lambda look, m: look.all_inside((m.dispatcher, m.func)),
     super: lambda look, s: look.all_inside((s.__thisclass__, s.__self__)),
     types.GenericAlias: lambda look, a: look.all_inside((a.__origin__, *a.__args__)),
     slice: lambda look, s: look.all_inside((s.start, s.stop, s.step)),
