@@ -18,7 +18,7 @@ from ..tensor import Face
 from .attributes import readonly
 from .creation import gathered
 from .face import Recorded
-from .leaving import refusal
+from .leaving import plain, refusal
 from .systems import symmetric
 from .unwrapping import holds_face
 
@@ -42,9 +42,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     rank = int(np.sum(s > rcond * np.max(s))) if min(m, n) else 0
     x = np.linalg.pinv(a, rcond) @ b
     if rank < n or m <= n:
-        return x, np.empty(0, x.real.dtype), rank, s
+        return x, np.empty(0, x.real.dtype), np.int32(rank), s
     misfit = np.sum(np.abs(a @ x - b) ** 2, axis=0)
-    return x, misfit if b.ndim == 2 else np.reshape(misfit, 1), rank, s
+    return x, misfit if b.ndim == 2 else np.reshape(misfit, 1), np.int32(rank), s
 
 
 def polyfit(
@@ -121,7 +121,7 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     made: Any = np.ones(1, zeros.dtype)
     for k in range(len(zeros)):
-        made = np.convolve(made, gathered([1.0, -zeros[k]]))
+        made = np.convolve(made, gathered([1.0, -zeros[k]], made.dtype))
     if made.dtype.kind != "c":
         return made
     below, above = np.sort(zeros[np.imag(zeros) > 0]), np.sort(np.conj(zeros[np.imag(zeros) < 0]))
@@ -174,6 +174,42 @@ def polymul(a1: Any, a2: Any) -> Any:
     return np.convolve(as_array(a1), as_array(a2))
 
 
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """`np.take` with places that wrap around, or stop at the ends."""
+    if mode not in ("wrap", "clip") or out is not None:
+        return NotImplemented
+    a = as_array(a) if axis is not None else np.ravel(as_array(a))
+    n = a.shape[axis or 0]
+    places = plain(indices)
+    places = np.mod(places, n) if mode == "wrap" else np.clip(places, 0, n - 1)
+    return np.take(a, places, axis or 0)
+
+
+def _rows_of(function: Any) -> Callable[..., Any]:
+    """`np.cov` or `np.corrcoef` of two sets of variables: of both as one."""
+
+    def answer(x: Any, y: Any = None, rowvar: bool = True, *rest: Any, **named: Any) -> Any:
+        if y is None:
+            return NotImplemented
+        x, y = (np.atleast_2d(as_array(a)) for a in (x, y))
+        both = [a.T if not rowvar and a.shape[0] != 1 else a for a in (x, y)]
+        return function(np.concatenate(both), None, True, *rest, **named)
+
+    return answer
+
+
+def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any) -> Any:
+    """``ufunc.reduceat``: from each place to the next one, or what stands there if that is none later."""
+    x, places = np.moveaxis(as_array(x), axis, 0), np.asarray(plain(indices)).tolist()
+    if any(not 0 <= k < len(x) for k in places):
+        raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {len(x)})")
+    parts = [
+        ufunc.reduce(x[start:stop], axis=0, **named) if start < stop else x[start]
+        for start, stop in zip(places, [*places[1:], len(x)])
+    ]
+    return np.moveaxis(np.stack(parts), 0, axis)
+
+
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     *, equal_nan: bool = True, sorted: bool = True,
@@ -207,7 +243,7 @@ def _unique(flat: Any, equal_nan: bool) -> tuple[Any, ...]:
 def _numbers_of_rows(rows: Any) -> Any:
     """The place of each row in the order of all of them; equal ones have one number."""
     rows = np.reshape(rows, (rows.shape[0], -1))
-    order = np.lexsort([rows[:, k] for k in range(rows.shape[1])][::-1])
+    order = np.lexsort(tuple([rows[:, k] for k in range(rows.shape[1])][::-1]))
     in_order = rows[order]
     numbers = np.concatenate([np.zeros(1, int), np.cumsum(np.any(in_order[1:] != in_order[:-1], axis=1))])
     return numbers[np.argsort(order, kind="stable")]
@@ -232,9 +268,10 @@ def sliding_window_view(
 COMPOSED: dict[Any, Callable[..., Any]] = {
     np.linalg.lstsq: lstsq, np.polyfit: polyfit, np.trim_zeros: trim_zeros, np.roots: roots, np.poly: poly,
     np.polyder: polyder, np.polyint: polyint, np.polyadd: polyadd, np.polysub: polysub, np.polymul: polymul,
-    np.unique: unique, np.lib.stride_tricks.sliding_window_view: sliding_window_view,
+    np.unique: unique, np.take: take, np.cov: _rows_of(np.cov), np.corrcoef: _rows_of(np.corrcoef),
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }  # fmt: skip
-"""What answers for such a function of NumPy's."""
+"""What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
 
 
 def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:

@@ -23,20 +23,20 @@ from .base import numpy
 from .casting import NUMERIC, cast
 from .face import Array, array
 from .layout import copied, outline, resolved
-from .leaving import carries, plain, refusal
+from .leaving import carries, plain, refusal, still
 from .unwrapping import holds_face, stacked
 
 FILLED = (
-    "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
-    "fromstring", "geomspace", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
-    "logspace", "ones", "tri", "zeros",
+    "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
+    "fromstring", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
+    "ones", "tri", "zeros",
 )  # fmt: skip
 """Constructors that read no array; counts may be recorded."""
 
 DERIVED = (
     "empty_like", "full_like", "ones_like", "zeros_like", "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat",
     "meshgrid", "pad", "repeat", "tile", "tril", "triu", "vander", "concatenate", "stack", "hstack", "vstack",
-    "dstack", "column_stack", "block", "broadcast_arrays",
+    "dstack", "column_stack", "block", "broadcast_arrays", "geomspace", "logspace",
 )  # fmt: skip
 """Functions of arrays that programs take for constructors: of plain arrays too they give what can be recorded."""
 
@@ -81,6 +81,28 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **nam
     filled = recordable(np.empty(plain(shape), dtype or value.dtype, order))
     filled[...] = value
     return filled
+
+
+@functools.wraps(np.arange)
+def arange(*bounds: Any, step: Any = None, dtype: Any = None, **named: Any) -> Any:
+    """How many numbers there are is decided by plain numbers; the numbers themselves are recorded."""
+    start, stop, by = _bounds(*bounds, step=step, **{k: named.pop(k) for k in ("start", "stop") if k in named})
+    if not (isinstance(start, Face) or isinstance(by, Face)) or dtype is not None:
+        given = {} if by is None else {"step": plain(by)}
+        return recordable(np.arange(plain(start), told_of(stop), dtype=dtype, **given, **named))
+    by = 1 if by is None else by
+    count = max(0, int(np.ceil((stop - start) / by)))
+    return start + by * np.arange(count, dtype=np.result_type(start, by))
+
+
+def _bounds(start: Any, stop: Any = None, by: Any = None, *, step: Any = None) -> tuple[Any, Any, Any]:
+    start, stop = (0, start) if stop is None else (start, stop)
+    return start, stop, by if step is None else step
+
+
+def told_of(x: Any) -> Any:
+    """A number that decides how many others there are, as a plain one."""
+    return still(x._tensor).item() if isinstance(x, Face) else x
 
 
 @functools.wraps(np.linspace)
@@ -189,6 +211,6 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
     "asfortranarray": _converter(np.asfortranarray, 1, "F"),
     "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter,
-    "full": full, "linspace": linspace,
+    "arange": arange, "full": full, "linspace": linspace,
 }  # fmt: skip
 """NumPy's constructors by name, with results that can be recorded."""

@@ -85,21 +85,37 @@ def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
             original = getattr(module, name, None)
             if original is not None and id(original) not in known:
                 pairs.append((original, making(original)))
-    return {id(original): (original, _door(original, inside, _is_of_numbers(original))) for original, inside in pairs}
+    return {id(original): (original, _door(original, inside, _wanted(original))) for original, inside in pairs}
 
 
-def _is_of_numbers(original: Any) -> bool:
-    """Whether a function is of `math` or `cmath`, which C code calls for the user as well: ``map(math.sin, x)``."""
-    return getattr(original, "__module__", None) in ("math", "cmath")
+Wanted = Callable[[FrameType, Any], bool]
 
 
-def _door(original: Callable[..., Any], inside: Callable[..., Any], always: bool = False) -> Callable[..., Any]:
+def _wanted(original: Any) -> Wanted:
+    """Whose calls of a function are recorded.
+
+    Functions of `math` take recorded numbers from whoever has some: C code calls them too, in ``map(math.sin, x)``.
+    """
+    return _by_anybody if getattr(original, "__module__", None) in ("math", "cmath") else _by_the_user
+
+
+def _by_anybody(frame: FrameType, door: Any) -> bool:
+    return True
+
+
+def _by_the_user(frame: FrameType, door: Any) -> bool:
+    return is_called_by(frame, door) and is_recorded(frame)
+
+
+def _for_the_user(frame: FrameType, door: Any) -> bool:
+    return is_recorded(frame)
+
+
+def _door(original: Callable[..., Any], inside: Callable[..., Any], is_wanted: Wanted) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
-        if get_ident() in _recording:
-            frame = sys._getframe(1)
-            if (always or is_called_by(frame, door)) and is_recorded(frame):
-                return inside(*args, **kwargs)
+        if get_ident() in _recording and is_wanted(sys._getframe(1), door):
+            return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
     return door
@@ -130,7 +146,7 @@ def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
     found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
     for kind, name, inside in CLASSES:
-        found.append((kind, name, _door(vars(kind)[name], inside, always=True), vars(kind)[name]))
+        found.append((kind, name, _door(vars(kind)[name], inside, _for_the_user), vars(kind)[name]))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))
@@ -352,10 +368,12 @@ _CALLED = (FunctionType, types.MethodType, type, functools.partial)
 
 def _places_of(function: FunctionType) -> Iterator[Place]:
     codes, names = [function.__code__], function.__globals__
+    enclosed = [_read(place) for place in _cells_of(function)]
+    modules = [vars(thing) for thing in enclosed if isinstance(thing, ModuleType) and not _is_library(thing)]
     while codes:
         code = codes.pop()
         codes += [c for c in code.co_consts if isinstance(c, CodeType)]
-        yield from _named_in(code, names)
+        yield from _named_in(code, [names, *modules])
         if "type" in code.co_names and "type" not in names:
             yield names, "type"
         if calls_classes(code):
@@ -363,9 +381,8 @@ def _places_of(function: FunctionType) -> Iterator[Place]:
     yield from _cells_of(function)
 
 
-def _named_in(code: CodeType, names: dict[str, Any]) -> Iterator[Place]:
+def _named_in(code: CodeType, spaces: list[dict[str, Any]]) -> Iterator[Place]:
     """The globals that code names, and what it names in modules of the user's, in turn."""
-    spaces = [names]
     for space in spaces:
         for name in code.co_names:
             if name in space:

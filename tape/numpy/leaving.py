@@ -80,7 +80,7 @@ def still(tensor: Tensor) -> Tensor:
     below = live(tensor)
     while isinstance(below, Layer) and hasattr(below, "_tangent"):
         below = live(below._primal)
-    return below.detach() if type(below) is Tensor else below
+    return below if isinstance(below, Layer) else below.detach()
 
 
 TEXT = "%"

@@ -6,6 +6,7 @@ The short way of an elementwise op is that of a plain tensor, or of one that is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Rational
 from operator import index
 from typing import Any
 
@@ -80,6 +81,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return other * index(self)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
+        if isinstance(other, Rational):
+            return apply(self, float(other))
         if not isinstance(other, (np.ndarray, np.generic)) and (is_stranger(other) or is_unknown(self, other)):
             return NotImplemented
         return ufunc(other, self) if is_reflected else ufunc(self, other)

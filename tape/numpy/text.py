@@ -72,7 +72,9 @@ for _name in (
 def text_of(x: Face, write: Callable[[Any], str]) -> str:
     """What `write` makes of the numbers of a recorded value; of those of its lanes, one after another."""
     tensor = x._tensor
-    text = _in_lanes(numbers_of(x), _lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()]))
+    text = _in_lanes(
+        numbers_of(x), _lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
+    )
     if not tensor._spec.shape and carries(tensor):
         made = Text(text)
         made.moves = isinstance(live(tensor), Layer)
