@@ -14,6 +14,7 @@ from differences import gradients
 from numpy.testing import assert_allclose
 
 import tape
+import tape.numpy
 
 X = np.array([1.3, 0.7, 2.1])
 
@@ -177,3 +178,15 @@ def test_a_number_beside_a_class_with_operators():
     assert_allclose(
         tape.func.grad(lambda x: (x[0] * Vector(x)).x.sum())(X), gradients(lambda x: x[0] * x.sum(), [X])[0]
     )
+
+
+def test_an_array_of_ours_that_a_compiled_function_reads_is_watched():
+    held, table = tape.numpy.array([1.0, 2.0, 3.0]), {"a": tape.numpy.array([1.0, 2.0, 3.0])}
+    by_name, by_key = tape.compile(lambda x: x * held), tape.compile(tape.func.grad(lambda x: (x * table["a"]).sum()))
+    for value in (1.0, 5.0, 7.0):
+        held[0] = table["a"][0] = value
+        for _ in range(2):
+            assert_allclose(by_name(X), X * [value, 2, 3])
+            assert_allclose(by_key(X), [value, 2, 3])
+    table["a"] = tape.numpy.array(X)
+    assert_allclose(by_key(X), X)

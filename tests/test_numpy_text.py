@@ -68,7 +68,7 @@ def test_a_whole_number_is_known_by_its_values_alone():
 
 
 def printing(x, lines):
-    lines += [f"{x[0]:.2f}", str(x[0]), repr(x[1]), f"{x}", "%s" % x[0], f"{x[0]!r:>20}", f"{x[1]:.1f}"]
+    lines += [f"{x[0]:.2f}", str(x[0]), repr(x[1]), f"{x}", str(x[0]).strip(), f"{x[0]!r:>20}", format(x[1], ".1f")]
     lines.append(", ".join([str(v) for v in x]))
     return (x * x).sum()
 

@@ -128,6 +128,11 @@ def gathered(x: Any, dtype: Any = None) -> Any:
     return array(stacked(x, dtype)) if isinstance(x, (list, tuple)) and holds_face(x) else x
 
 
+def as_array(x: Any) -> Any:
+    """An argument as an array, recorded where something in it is."""
+    return gathered(x) if holds_face(x) else np.asarray(x)
+
+
 def of_objects(x: Any) -> Any:
     """Something with an ``__array__`` of its own as the recorded array that this gives; anything else as it is."""
     kind = type(x)

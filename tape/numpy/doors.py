@@ -15,36 +15,30 @@ is no danger: what is written into a plain array is refused there (`tape.numpy.l
 
 from __future__ import annotations
 
-import builtins
 import cmath
 import functools
 import math
 import sys
 import threading
-import types
 import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..rooms import AROUND, opened as opened_room
 from .callee import callee
-from .classes import TYPE, Recorded, calls_classes, recording as _recording
+from .classes import TYPE, Recorded, recording as _recording
 from .grids import CLASSES
-from .leaving import is_library, is_recorded
+from .leaving import is_recorded
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .namespace import functions
+from .places import MISSING, Place, has_builtins, put, read, search
 from .scipys import METHODS, ROOMS
 from .vectorised import vectorize
-
-Place = tuple[Any, Any]
-"""A dict and a key in it, a cell and None, or a module and ``"__class__"``."""
-
-MISSING = object()
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
@@ -197,7 +191,7 @@ class Closed:
             if _stand:
                 _remove(_stand.pop())
             for _, there, _, place in _taken.values():
-                _put(place, there)
+                put(place, there)
 
     def __exit__(self, *_: Any) -> None:
         self.listen()
@@ -206,7 +200,7 @@ class Closed:
             if not self._depth and _installed[0] and not _stand:
                 _install(arrived())
             for _, _, door, place in _taken.values() if not self._depth else ():
-                _put(place, door)
+                put(place, door)
 
     def on_start(self, event: Any) -> None:
         self.__enter__()
@@ -240,8 +234,8 @@ AROUND.append(closed)
 def _install(rooms: tuple[str, ...]) -> None:
     """Put doors into the modules and classes."""
     _stand.append(rooms)
-    for names, put, _ in _modules(rooms):
-        names.update(put)
+    for names, inside, _ in _modules(rooms):
+        names.update(inside)
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
 
@@ -260,7 +254,7 @@ _taken: dict[tuple[int, Any], list[Any]] = {}
 
 def _take(place: Place) -> bool:
     """Put the door in a place, if there is an original or somebody's door already."""
-    key, there = (id(place[0]), place[1]), _read(place)
+    key, there = (id(place[0]), place[1]), read(place)
     if key in _taken:
         _taken[key][0] += 1
         return True
@@ -269,53 +263,24 @@ def _take(place: Place) -> bool:
         return False
     _taken[key] = [1, there, door, place]
     if not closed.is_closed:
-        _put(place, door)
+        put(place, door)
     return True
 
 
 def _door_for(place: Place, there: Any) -> Any:
     if there is ModuleType:
         return Recorded
-    if place[1] == "type" and (there is type or (there is MISSING and _has_builtins(place[0]))):
+    if place[1] == "type" and (there is type or (there is MISSING and has_builtins(place[0]))):
         return TYPE
     found = doors().get(id(there))
     return found and found[1]
-
-
-def _has_builtins(names: dict[str, Any]) -> bool:
-    """Whether what a module does not name itself is what Python calls so."""
-    return names.get("__builtins__") in (builtins, vars(builtins))
 
 
 def _give_back(place: Place) -> None:
     key = id(place[0]), place[1]
     _taken[key][0] -= 1
     if not _taken[key][0]:
-        _put(place, _taken.pop(key)[1])
-
-
-def _read(place: Place) -> Any:
-    space, name = place
-    if isinstance(space, ModuleType):
-        return type(space)
-    if name is not None:
-        return space.get(name, MISSING)
-    try:
-        return space.cell_contents
-    except ValueError:
-        return None
-
-
-def _put(place: Place, value: Any) -> None:
-    space, name = place
-    if isinstance(space, ModuleType):
-        space.__class__ = value
-    elif name is None:
-        space.cell_contents = value
-    elif value is MISSING:
-        space.pop(name, None)
-    else:
-        space[name] = value
+        put(place, _taken.pop(key)[1])
 
 
 _known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
@@ -327,74 +292,7 @@ def places_in(function: Any) -> list[Place]:
         rooms = standing()
         found = _known.get(function)
         if found is None or found[0] != rooms:
-            found = _known[function] = rooms, list(_search(function))
+            found = _known[function] = rooms, list(search(function, doors()))
         return found[1]
     except TypeError:
-        return list(_search(function))
-
-
-def _search(function: Any) -> Iterator[Place]:
-    seen: set[int] = set()
-    known = doors()
-    stack = [function]
-    while stack and len(seen) < 10_000:
-        thing = stack.pop()
-        if id(thing) in seen:
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, functools.partial):
-            stack += [thing.func, *thing.args, *thing.keywords.values()]
-        elif isinstance(thing, types.MethodType):
-            stack += [thing.__func__, type(thing.__self__)]
-        elif isinstance(thing, type):
-            if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
-                stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
-        elif isinstance(thing, FunctionType):
-            if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
-                stack.append(getattr(thing, "__wrapped__", None))
-                for place in _places_of(thing):
-                    there = _read(place)
-                    if id(there) in known or place[1] in ("type", "__class__"):
-                        yield place
-                    else:
-                        stack.append(there if isinstance(there, _CALLED) else type(there))
-            elif hasattr(thing, "__wrapped__"):
-                stack.append(thing.__wrapped__)
-                stack += [v for p in _cells_of(thing) if isinstance(v := _read(p), _CALLED)]
-
-
-_CALLED = (FunctionType, types.MethodType, type, functools.partial)
-
-
-def _places_of(function: FunctionType) -> Iterator[Place]:
-    codes, names = [function.__code__], function.__globals__
-    enclosed = [_read(place) for place in _cells_of(function)]
-    modules = [vars(thing) for thing in enclosed if isinstance(thing, ModuleType) and not _is_library(thing)]
-    while codes:
-        code = codes.pop()
-        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
-        yield from _named_in(code, [names, *modules])
-        if "type" in code.co_names and "type" not in names:
-            yield names, "type"
-        if calls_classes(code):
-            yield np, "__class__"
-    yield from _cells_of(function)
-
-
-def _named_in(code: CodeType, spaces: list[dict[str, Any]]) -> Iterator[Place]:
-    """The globals that code names, and what it names in modules of the user's, in turn."""
-    for space in spaces:
-        for name in code.co_names:
-            if name in space:
-                yield space, name
-                module = space[name]
-                if isinstance(module, ModuleType) and vars(module) not in spaces and not _is_library(module):
-                    spaces.append(vars(module))
-
-
-def _is_library(module: ModuleType) -> bool:
-    return is_library(module.__name__, vars(module).get("__file__") or "")
-
-
-def _cells_of(function: FunctionType) -> list[Place]:
-    return [(cell, None) for cell in function.__closure__ or ()]
+        return list(search(function, doors()))

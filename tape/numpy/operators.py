@@ -81,7 +81,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return other * index(self)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
-        if isinstance(other, Rational):
+        if isinstance(other, Rational) and not isinstance(other, (int, np.generic)):
             return apply(self, float(other))
         if not isinstance(other, (np.ndarray, np.generic)) and (is_stranger(other) or is_unknown(self, other)):
             return NotImplemented

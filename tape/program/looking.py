@@ -304,7 +304,8 @@ def print_options() -> Callable[[], Any]:
     return variable.get if isinstance(variable, ContextVar) else lambda: tuple(np.get_printoptions().values())
 
 
-DISPATCHING = functools.singledispatch(print_options).__code__
+_dispatching: Any = functools.singledispatch(named)
+DISPATCHING: CodeType = _dispatching.__code__
 """The code of every function that `functools.singledispatch` makes."""
 
 
