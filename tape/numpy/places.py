@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import sys
 import types
@@ -10,21 +11,16 @@ from collections.abc import Container, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-
-from .classes import calls_classes
 from .leaving import is_library
 
 Place = tuple[Any, Any]
-"""A dict and a key in it, a cell and None, or a module and ``"__class__"``."""
+"""A dict and a key in it, or a cell and None."""
 
 MISSING = object()
 
 
 def read(place: Place) -> Any:
     space, name = place
-    if isinstance(space, ModuleType):
-        return type(space)
     if name is not None:
         return space.get(name, MISSING)
     try:
@@ -35,9 +31,7 @@ def read(place: Place) -> Any:
 
 def put(place: Place, value: Any) -> None:
     space, name = place
-    if isinstance(space, ModuleType):
-        space.__class__ = value
-    elif name is None:
+    if name is None:
         space.cell_contents = value
     elif value is MISSING:
         space.pop(name, None)
@@ -62,7 +56,7 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
         if isinstance(thing, functools.partial):
             stack += [thing.func, *thing.args, *thing.keywords.values()]
         elif isinstance(thing, types.MethodType):
-            stack += [thing.__func__, type(thing.__self__)]
+            stack += [thing.__func__, *_callable_in(thing.__self__)]
         elif isinstance(thing, type):
             if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
                 stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
@@ -71,16 +65,36 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
                     there = read(place)
-                    if id(there) in known or place[1] in ("type", "__class__"):
+                    if id(there) in known or place[1] == "type":
                         yield place
                     else:
-                        stack.append(there if isinstance(there, _CALLED) else type(there))
+                        stack += _callable_in(there)
             elif hasattr(thing, "__wrapped__"):
                 stack.append(thing.__wrapped__)
                 stack += [v for p in _cells_of(thing) if isinstance(v := read(p), _CALLED)]
 
 
 _CALLED = (FunctionType, types.MethodType, type, functools.partial)
+
+
+def _callable_in(thing: Any) -> list[Any]:
+    """What may be called of something: itself, its class, and what it keeps in attributes or as a table."""
+    if isinstance(thing, _CALLED):
+        return [thing]
+    kind = type(thing)
+    kept: Any = ()
+    if kind is list or kind is tuple:
+        kept = thing[:MOST]
+    elif kind is dict:
+        kept = list(thing.values())[:MOST]
+    elif kind.__dictoffset__ and not isinstance(thing, ModuleType):
+        with contextlib.suppress(AttributeError):
+            kept = list(object.__getattribute__(thing, "__dict__").values())[:MOST]
+    return [kind, *[x for x in kept if isinstance(x, _CALLED)]]
+
+
+MOST = 1000
+"""Things in a table that are looked at."""
 
 
 def _places_of(function: FunctionType) -> Iterator[Place]:
@@ -93,8 +107,6 @@ def _places_of(function: FunctionType) -> Iterator[Place]:
         yield from _named_in(code, [names, *modules])
         if "type" in code.co_names and "type" not in names:
             yield names, "type"
-        if calls_classes(code):
-            yield np, "__class__"
     yield from _cells_of(function)
 
 
