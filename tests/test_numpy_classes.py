@@ -120,8 +120,8 @@ def numbers(x):
 
 
 PROGRAMS = [
-    HOLDER.call, by_attribute, by_type, by_type_of_a_number, by_table, by_class, by_dispatch, otherwise_named, an_ndarray,
-    numbers,
+    HOLDER.call, by_attribute, by_type, by_type_of_a_number, by_table, by_class, by_dispatch, otherwise_named,
+    an_ndarray, numbers,
 ]  # fmt: skip
 
 

@@ -2,14 +2,13 @@
 
 A class cannot have a door in its place, as NumPy's functions have: others hold it by identity, and ask whether
 something is an instance of it.  Only where the user's code calls ``np.ndarray`` or ``np.float64`` there and then does
-the module `numpy` give something else, and to that code alone: while a function is recorded it is a module of a
-class whose attributes look at who asks for them.
+the module `numpy` give something else, and to that code alone: while a function is recorded it is a module of a class
+of its own, whose attributes look at who asks for them.
 
 ``type(x)`` is answered by C code, which sees through ``__class__``; a function that tells arrays by it would take
-another way when it is recorded.  So while such a function is recorded (as far as it is found: see `places`), the globals
-of its module hold a stand-in for
-the name ``type``, which answers of a recorded value as NumPy's would, and is `type` to whoever uses it otherwise, in
-this thread or another.
+another way when it is recorded.  So while such a function is recorded, as far as it is found (see `places`), the
+globals of its module hold a stand-in for the name ``type``, which answers of a recorded value as NumPy's would, and is
+`type` to whoever uses it otherwise, in this thread or another.
 """
 
 from __future__ import annotations
