@@ -129,6 +129,9 @@ class Op:
         symmetric: whether the op takes its operand to be a symmetric matrix; its adjoint is one.
         view: whether the result is another look at the operand's memory; a function of the parameters
             where they decide.
+        part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
+            operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
+            it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         broadcasts: whether it works element by element, by declaration or because NumPy's function does.
         batch: how the op applies to a whole batch (see `ops.batching`), where that does not follow from its kind.
@@ -164,6 +167,7 @@ class Op:
         outputs: int = 1,
         symmetric: bool = False,
         view: bool | Callable[..., bool] = False,
+        part: Callable[..., Any] | None = None,
         reduces: Any = None,
         accumulates: Any = None,
         neutral: dict[int, float] | None = None,
@@ -192,6 +196,7 @@ class Op:
         self.outputs = outputs
         self.symmetric = symmetric
         self.view = view
+        self.part = part
         self.reduces = reduces
         self.accumulates = accumulates
         self.neutral = neutral or {}
@@ -367,6 +372,10 @@ class Op:
     def is_view(self, params: dict[str, Any]) -> bool:
         """Whether an application of the op gives another look at its operand's memory."""
         return self._ask(self.view, params) if callable(self.view) else self.view
+
+    def part_of(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The indices of the part that an application reads or writes (see `part`), None if there is none."""
+        return None if self.part is None else self._ask(self.part, params)
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""
