@@ -16,7 +16,7 @@ from ..level import Layer, live
 from ..tensor import Tensor
 from .boxes import Region, region_of, shape_of
 from .pieces import Pieces
-from .reach import check_not_released, consumed, has_history
+from .reach import check_not_released, have_history
 from .runs import Runs
 from .trace import OPS, Trace, Untraceable
 from .traced import Traced, output, traced
@@ -56,7 +56,7 @@ def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
     Raises:
         Untraceable: if there is one.
     """
-    if not has_history(tensor._trace)[[x._row for x in tensors if isinstance(x, Traced)]].all():
+    if not have_history(tensor._trace, [x._row for x in tensors if isinstance(x, Traced)]):
         raise Untraceable("a gradient of, or with respect to, something without history was asked for")
 
 
@@ -66,17 +66,16 @@ def _release(runs: Runs, roots: list[int], retain: bool) -> None:
     Raises:
         Untraceable: if it needs what was released.
     """
-    trace, listing = runs.trace, runs.list
+    trace = runs.trace
     if retain and not trace.released:
         return
-    used = consumed(listing, runs.leads, roots)
-    if trace.released:
-        try:
-            check_not_released(listing, has_history(trace), used)
-        except RuntimeError as error:
-            raise Untraceable(str(error)) from None
+    used = runs.consumed(roots)
+    try:
+        check_not_released(trace, trace.sources(), used)
+    except RuntimeError as error:
+        raise Untraceable(str(error)) from None
     if not retain:
-        trace.released.update(used.tolist())
+        trace.released.update(used)
 
 
 def lifted(trace: Trace, g: Any) -> Any:
@@ -122,7 +121,7 @@ class _Sweep:
     def __init__(self, runs: Runs, adjoints: dict[int, Any]):
         self.runs, self.trace, self.targets, self.adjoints = runs, runs.trace, runs.targets, adjoints
         self.found: dict[int, Any] = {}
-        self.leads = set(np.flatnonzero(runs.leads).tolist())
+        self.leads = runs.leading
         self.layered = any(isinstance(g, Layer) for g in adjoints.values())
 
     def run(self, last: int, first: int) -> dict[int, Any]:
@@ -144,17 +143,16 @@ class _Sweep:
     def at_once(self, start: int, stop: int) -> None:
         """Go through the records in [start, stop), of which all that lead to a target are simple or read a block."""
         trace, runs = self.trace, self.runs
-        bars = np.full(len(trace), -1, dtype=np.int64)
-        for k in [k for k in self.adjoints if k < stop and trace.spec(k) is runs.spec]:
+        bars = {}
+        for k in [k for k in self.adjoints if runs.first <= k < stop and trace.spec(k) is runs.spec]:
             if k >= start or not isinstance(self.adjoints[k], Pieces):
                 bars[k] = lifted(trace, self.whole(k))._row
-        runs.append(start, stop, bars)
-        for k in np.flatnonzero((bars[:stop] >= 0) & runs.leads[:stop]).tolist():
+        for k, bar in runs.append(start, stop, bars):
             if k < start:
-                self.add(k, traced(trace, int(bars[k])))
-            elif k in self.targets or not runs.simple[k]:
-                self.adjoints[k] = traced(trace, int(bars[k]))
-                self.one(k, ended=bool(runs.simple[k]))
+                self.add(k, traced(trace, bar))
+            elif k in self.targets or not runs.is_simple(k):
+                self.adjoints[k] = traced(trace, bar)
+                self.one(k, ended=runs.is_simple(k))
         for k in [k for k in self.adjoints if k >= start]:  # inputs and constants
             self.one(k)
 
