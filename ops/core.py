@@ -139,6 +139,8 @@ class Op:
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
         neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
             For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
+        decides: by position of an operand (the first or the second) and truth value there, the position of the operand
+            that the op gives then, whatever the others are: where(False, x, y) is y.
         involution: whether applying the op twice gives the operand back.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
@@ -171,6 +173,7 @@ class Op:
         reduces: Any = None,
         accumulates: Any = None,
         neutral: dict[int, float] | None = None,
+        decides: dict[tuple[int, bool], int] | None = None,
         involution: bool = False,
         complex: str | bool | None = None,
         batch: Callable[[Any], Any] | None = None,
@@ -200,6 +203,7 @@ class Op:
         self.reduces = reduces
         self.accumulates = accumulates
         self.neutral = neutral or {}
+        self.decides = decides or {}
         self.involution = involution
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch

@@ -9,6 +9,7 @@ import pytest
 
 import tape
 from tape.func import grad, hessian, jvp, vmap
+from tape.program import later
 from tape.program.boxes import index_of, region_of, shape_of, split
 from tape.program.pieces import Pieces
 
@@ -236,6 +237,26 @@ def test_batches_of_gradients_of_loops_over_parts(loop):
     A = np.random.default_rng(6).random((2, 5, 5))
     expected = np.stack([grad(loop)(B) for B in A])
     np.testing.assert_allclose(tape.compile(vmap(grad(loop)))(A), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("loop", [rows, stencil, broadcast, sweeps])
+def test_gradients_of_loops_over_parts_of_large_arrays(loop, monkeypatch):
+    """Whose values are computed when somebody looks at them."""
+    monkeypatch.setattr(later, "LARGE", 1)
+    A = np.random.default_rng(7).random((5, 5))
+    np.testing.assert_allclose(tape.compile(grad(loop))(A), grad(loop)(A), rtol=1e-12, atol=1e-13)
+
+
+def test_a_value_that_does_not_fit_where_it_is_put_is_told_while_recording(monkeypatch):
+    monkeypatch.setattr(later, "LARGE", 1)
+
+    def f(A):
+        A = A * 1.0
+        A[1:3] = A[0, :2]
+        return A.sum()
+
+    with pytest.raises(ValueError, match="broadcast"):
+        tape.record(f, np.ones((4, 4)))
 
 
 def elements_made(loop, n):
