@@ -20,10 +20,11 @@ class Comparison:
         input, output: names.
         input_shape, output_shape: shapes.
         input_number, output_number: the places among the inputs, and among the outputs that are checked.
-        mode: how the gradient was computed: ``reverse``, ``forward``, or ``by hand``.
+        mode: how the gradient was computed: ``reverse``, ``forward``, ``by hand``, or the library that did.
         along: whether uᵀJv was compared, along random directions u and v, in place of every element.
         checked: number of pairs of an input and an output element.
         wrong: how many of them are wrong, at least.
+        kinks: at how many the slopes from the left and the right were seen to differ; any value between is right.
         input_index, output_index: the worst pair; None where there is nothing to compare, or `along`.
         input_part, output_part: ``real`` or ``imag`` where that element is complex.
         analytic: the gradient under check at that pair.
@@ -32,8 +33,9 @@ class Comparison:
         tolerance: what the error may be.
         uncertainty: how far the numerical derivative itself may be off.
         step: the step that it was taken with.
-        method: ``central``, ``richardson``, ``complex step`` or ``kink``; ``elements`` where a comparison `along`
-            was decided by one element by element.
+        method: ``central``, ``richardson``, ``complex step`` or ``kink``; ``vertical`` where both slopes grow without
+            bound; ``none`` where the element is not finite; ``elements`` where a comparison `along` was decided by one
+            element by element.
         verdict: ``right``, ``wrong``, or ``unsettled`` where no finite difference can be taken.
         complete: whether every element in doubt was looked into; a dozen wrong ones are enough.
     """
@@ -48,6 +50,7 @@ class Comparison:
     along: bool
     checked: int
     wrong: int = 0
+    kinks: int = 0
     input_index: tuple[int, ...] | None = None
     output_index: tuple[int, ...] | None = None
     input_part: str = ""
