@@ -37,6 +37,8 @@ class Options:
         only_differentiable: of the outputs, check those that have a history, if any has; and take a function
             without any output to check as right.  This is what PyTorch does.
         seed: of random directions.
+        causes: look for the op at fault where a gradient is wrong.
+        curves: note the error over the step at the worst elements, for a picture.
     """
 
     eps: float | None = None
@@ -52,6 +54,8 @@ class Options:
     dtypes: bool = False
     only_differentiable: bool = False
     seed: int = 0
+    causes: bool = True
+    curves: bool = False
 
     @property
     def tolerances(self) -> Tolerances:
@@ -79,7 +83,7 @@ def check(
         names: of the inputs, for the report.
         gradient: a function written by hand, checked in place of ours; see `tape.gradcheck.written.Written`.  True
             if `func` returns its value and its gradient.
-        library: ``"torch"``, ``"jax"`` or ``"autograd"``, if `func` is written in it: its gradient is checked, not ours.
+        library: ``"torch"``, ``"jax"`` or ``"autograd"``, if `func` is written in it, and its gradient checked.
         arrays: hand arrays to `func`, not tensors, as a function in plain NumPy expects.
         progress: called with the number of elements done and of all elements.
         options: fields of `Options`.
@@ -192,7 +196,9 @@ def _run(
             _check_adjoints(subject, point, options, report)
         if mode == FORWARD:
             _check_tangents(subject, point, options, report)
-    if report.wrong and not written:
+    if options.curves:
+        report.curves = comparing.curves(report.comparisons)
+    if report.wrong and options.causes and not written:
         report.faults += lost(report.detached, report)
         report.suspects, report.lines = find_suspects(*comparing.wide, modes)
 

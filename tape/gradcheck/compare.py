@@ -154,8 +154,8 @@ def _examine(line: Line, analytic: Array, rough: Array, allowed: _Allowance, pat
 
 def _nowhere(n: int) -> Settled:
     """What is known along an element that is nan or infinite, and so cannot be moved: nothing."""
-    unknown = [np.full(n, np.nan) for _ in range(5)]
-    return Settled(*unknown, np.full(n, "none", dtype=object))
+    error, tolerance, uncertainty, numeric, step = (np.full(n, np.nan) for _ in range(5))
+    return Settled(error, tolerance, uncertainty, numeric, step, np.full(n, "none", dtype=object))
 
 
 def _plainly(line: Line, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
@@ -243,10 +243,11 @@ def _summary(axis: Axis, out: Axis, block: Array, columns: list[Settled], rows: 
     (input_index, input_part), (output_index, output_part) = axis.place(e), out.place(o)
     verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(numbers["numeric"]) else WRONG
     return Comparison(
-        **facts, **numbers, wrong=int(np.sum(ratios > 1)), kinks=sum(int(np.sum(c.method[rows] == "kink")) for c in columns),
+        **facts, **numbers, wrong=int(np.sum(ratios > 1)),
+        kinks=sum(int(np.sum(c.method[rows] == "kink")) for c in columns),
         input_index=input_index, output_index=output_index, input_part=input_part, output_part=output_part,
-        analytic=float(block[o, e]),
-        method=str(column.method[rows][o]), verdict=verdict, complete=all(c.examined for c in columns),
+        analytic=float(block[o, e]), method=str(column.method[rows][o]), verdict=verdict,
+        complete=all(c.examined for c in columns),
     )  # fmt: skip
 
 

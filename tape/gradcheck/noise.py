@@ -34,5 +34,5 @@ def noise_of(line: Line, x: Any, scale: float) -> Vector:
         for k in range(1, POINTS - 1):
             differences = np.diff(differences, axis=0)
             levels.append(np.sqrt(factorial(k) ** 2 / factorial(2 * k) * np.mean(differences**2, axis=0)))
-        noise: Vector = np.min(levels[len(levels) // 2 :], axis=0)
+        noise: Vector = np.median(levels[len(levels) // 2 :], axis=0)
     return np.where(np.isfinite(noise), noise, 0.0)

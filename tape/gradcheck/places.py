@@ -16,6 +16,7 @@ REPLACED = 4
 """So many elements of a given input are replaced at most."""
 
 LONGEST = 4
+BEYOND = np.nan, np.inf, -np.inf
 SMALL, LARGE, POWER = 1e-4, 1e4, 4
 """Sizes of numbers, and by which power of ten a whole input is scaled.  Errors of rounding grow with their ratio."""
 
@@ -29,7 +30,7 @@ def points(
         given: their values where the search begins, whose domain is taken to be the function's.
         fixed: the inputs that stay as they are.
         vary: draw the lengths of axes too.  Those that are equal stay so, and those of a fixed input stay.
-        nonfinite: nan and infinities too.
+        nonfinite: with nan or infinities in each.
     """
     if not vary:
         return _points(given, nonfinite)
@@ -45,13 +46,17 @@ def _points(given: Sequence[Array], nonfinite: bool) -> st.SearchStrategy[list[A
 
 def _near_or_anywhere(x: Array, nonfinite: bool) -> st.SearchStrategy[Array]:
     """An input anywhere, or the one that was given, with some elements replaced, or of another size."""
-    hard = numbers(SMALL, LARGE, nonfinite=nonfinite)
-    replaced = st.dictionaries(st.integers(0, max(x.size - 1, 0)), hard, max_size=REPLACED if x.size else 0)
+    anywhere = arrays(x.dtype, x.shape, small=SMALL, large=LARGE)
+    if not x.size:
+        return anywhere
+    places = st.integers(0, x.size - 1)
+    replaced = st.dictionaries(places, numbers(SMALL, LARGE), max_size=REPLACED)
+    tied = st.lists(places, min_size=2, max_size=3)
     scaled = st.integers(-POWER, POWER).map(lambda exponent: _cast(x * 10.0**exponent, x.dtype))
-    tied = st.lists(st.integers(0, max(x.size - 1, 0)), min_size=2, max_size=3) if x.size > 1 else st.just([])
-    near = st.one_of(replaced.map(partial(_with, x)), tied.map(partial(_tie, x)), scaled)
-    anywhere = arrays(x.dtype, x.shape, small=SMALL, large=LARGE, nonfinite=nonfinite)
-    return st.one_of(anywhere, near)
+    drawn = st.one_of(anywhere, replaced.map(partial(_with, x)), tied.map(partial(_tie, x)), scaled)
+    if not nonfinite:
+        return drawn
+    return st.builds(_with, drawn, st.dictionaries(places, st.sampled_from(BEYOND), min_size=1, max_size=2))
 
 
 def _with(x: Array, elements: Mapping[int, Any]) -> Array:

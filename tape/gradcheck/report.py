@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..location import Location
+
+if TYPE_CHECKING:
+    from .curve import Curve
 
 WRONG, UNSETTLED, RIGHT = "wrong", "unsettled", "right"
 REVERSE, FORWARD, BY_HAND = "reverse", "forward", "by hand"
@@ -182,6 +185,7 @@ class Report:
         detached: names of the checked outputs that have no history, so that their gradient is nothing but zero.
         lines: where no op is at fault by itself, the user's lines that recorded what led to a wrong output.
         evaluations: how often the function was called.
+        curves: where asked for, the error over the step at the worst element of each comparison.
     """
 
     comparisons: list[Comparison] = field(default_factory=list)
@@ -190,6 +194,7 @@ class Report:
     lines: list[Location] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
     evaluations: int = 0
+    curves: list[Curve | None] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from .subject import plain, title_of
 
 TEST = '''\
-"""A gradient that was found to be wrong: this test fails until it is right."""
+"""A gradient that was found wrong; this test fails until it is right."""
 
 import numpy as np
 
@@ -20,32 +20,32 @@ import numpy as np
 
 
 def test_gradient_of_{title}():
-{function}    inputs = {{
+    inputs = {{
 {inputs}    }}
-    report = check({call})
+{function}    report = check({call})
     assert report.ok, str(report)
 '''
 
 
-def test_of(
+def text_of(
     function: str,
     title: str,
     inputs: Mapping[str, str],
     wrt: Sequence[int],
     *,
     imports: Sequence[str],
-    before: Sequence[str] = (),
+    after: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
 ) -> str:
     """The text of a test that checks a gradient.
 
     Args:
-        function: Python for the function, where `before` has run.
+        function: Python for the function, where `after` has run.
         title: its name, for the test's.
         inputs: by name, Python for the values.
         wrt: positions of those that are checked.
         imports: lines that import what the others use.
-        before: lines that make the function.
+        after: lines that make the function, after `inputs`.
         options: of `check`, by name as Python; None is left out.
     """
     named = {name: text for name, text in (options or {}).items() if text is not None}
@@ -54,25 +54,25 @@ def test_of(
     return TEST.format(
         imports="\n".join(imports),
         title=re.sub(r"\W", "_", title).strip("_") or "function",
-        function="".join(f"    {line}\n" for line in before),
+        function="".join(f"    {line}\n" for line in after),
         inputs="".join(f"        {name!r}: {text},\n" for name, text in inputs.items()),
         call=call,
     )
 
 
-def test_of_function(
+def text_of_function(
     func: Callable[..., Any], inputs: Mapping[str, Any], wrt: Sequence[int], options: Mapping[str, Any] | None = None
 ) -> str:
     """The same for a function that can be imported; for any other, the line that gets it is left to be written."""
     title, module = title_of(func), getattr(func, "__module__", None)
     importable = module not in (None, "__main__") and getattr(func, "__qualname__", "<").isidentifier()
     line = f"from {module} import {title}" if importable else "# import the function here, as function"
-    return test_of(
+    return text_of(
         title if importable else "function",
         title if importable else "function",
         {name: written(value) for name, value in inputs.items()},
         wrt,
-        imports=[line, "", "from tape.gradcheck import check"] if not importable else [line, "from tape.gradcheck import check"],
+        imports=[line, *([] if importable else [""]), "from tape.gradcheck import check"],
         options={name: None if value is None else repr(value) for name, value in (options or {}).items()},
     )
 
@@ -95,8 +95,13 @@ def written(value: Any) -> str:
     return f"np.array({numbers}{dtype})"
 
 
-def loading(target: str) -> tuple[list[str], list[str]]:
-    """The imports, and the line that loads the function that a command line names."""
+def loading(target: str, by_hand: bool) -> tuple[list[str], Callable[[str | None], list[str]]]:
+    """The imports, and what gives the lines that load the function that a command line names, and its gradient."""
     place, _, name = target.rpartition(":")
     place = str(Path(place).resolve()) if place.endswith(".py") else place
-    return ["from tape.gradcheck.model import load"], [f"function, _ = load({f'{place}:{name}'!r})"]
+
+    def lines(gradient: str | None) -> list[str]:
+        made = [f"function = calling(load({f'{place}:{name}'!r})[0], list(inputs))"]
+        return made + ([f"gradient = calling(load({f'{place}:{gradient}'!r})[0], list(inputs))"] if by_hand else [])
+
+    return ["from tape.gradcheck import check", "from tape.gradcheck.model import calling, load"], lines

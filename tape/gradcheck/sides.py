@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .along import Along
+from .compare import CONFIDENCE
 from .line import Grid, Line
 from .noise import noise_of
+from .numeric import ROUNDING
 from .one_sided import slopes
 from .report import Comparison
 from .subject import Array, Subject
@@ -65,7 +67,8 @@ def steadiest(line: Line) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """
     steps, left, right = slopes(line, line.x, line.scale)
     with np.errstate(all="ignore"):
-        noise = noise_of(line, line.x, line.scale) / steps[:-1, None]
+        rounding = ROUNDING * np.finfo(type(line.x)).eps * np.abs(line(line.x))
+        noise = np.maximum(noise_of(line, line.x, line.scale), rounding) / steps[:-1, None]
     return _steadiest(left, noise), _steadiest(right, noise)
 
 
@@ -84,7 +87,7 @@ def between_slopes(grid: Grid, blocks: Sequence[Array]) -> bool:
         for e in range(axis.size):
             (left, left_error), (right, right_error) = steadiest(grid.line(k, e))
             with np.errstate(all="ignore"):
-                off = left_error + right_error + CLOSE * np.maximum(np.abs(left), np.abs(right))
+                off = CONFIDENCE * (left_error + right_error) + CLOSE * np.maximum(np.abs(left), np.abs(right))
                 off += SMALL * np.max(np.abs(block), axis=1)
                 inside = (np.minimum(left, right) - off <= block[:, e]) & (block[:, e] <= np.maximum(left, right) + off)
             if not np.all(inside & np.isfinite(off)):

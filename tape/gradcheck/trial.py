@@ -25,8 +25,10 @@ from .sides import Sides, between_slopes, sides_of
 from .subject import Array, Subject
 
 UNFIT, REFUSED, KINK = "no gradient to check", "refused", "kink"
-AROUND, DISTANCE, SLACK = 8, 1e-6, 1e-3
-"""So many points around are asked, so far away relative to the element; gradients differ so much between them."""
+AROUND, ENOUGH, DISTANCE, SLACK = 8, 3, 1e-6, 1e-3
+"""So many points around are asked, or so many if none is right, so far away relative to the element; gradients differ
+so much between them.
+"""
 
 
 POLE = 1e3
@@ -79,12 +81,12 @@ class Trial:
         return outcome == WRONG
 
     def examined(self, point: Sequence[Array]) -> tuple[list[Any], Report, str | None, Sides | None]:
-        """What is wrong at a point: the inputs, the report or why there is none, and the slopes of the worst element."""
+        """What is wrong at a point: the inputs, the report or why there is none, the slopes of the worst element."""
         values = self.values(point)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                report = self._check(values)
+                report = self._check(values, causes=True)
                 worst = report.worst
                 sides = None if worst is None or worst.ok else sides_of(self._subject(point), worst)
         except GradcheckError as error:
@@ -125,11 +127,11 @@ class Trial:
             self.refusal = f"{type(error).__name__}: {error}"
         return REFUSED
 
-    def _check(self, values: list[Any]) -> Report:
-        return check(self.func, values, wrt=self.wrt, names=self.names, **self.how)
+    def _check(self, values: list[Any], causes: bool = False) -> Report:
+        return check(self.func, values, wrt=self.wrt, names=self.names, causes=causes, **self.how)
 
     def _subject(self, point: Sequence[Array]) -> Subject:
-        how = {k: self.how.get(k) for k in ("gradient", "library", "arrays")}
+        how: dict[str, Any] = {k: self.how[k] for k in ("gradient", "library", "arrays") if k in self.how}
         return subject_of(self.func, self.values(point), wrt=self.wrt, names=self.names, **how)
 
     def _wrong_around(self, point: Sequence[Array]) -> bool:
@@ -140,7 +142,9 @@ class Trial:
         rng = np.random.default_rng(0)
         right: list[list[Array]] = []
         value = np.abs(self._value(point))
-        for _ in range(AROUND):
+        for n in range(AROUND):
+            if n == ENOUGH and not right:
+                return True
             beside = [_shifted(x, rng) for x in point]
             try:
                 if np.any(value > POLE * np.abs(self._value(beside))):

@@ -96,8 +96,11 @@ def arrays(
     if kind.kind not in "fc":
         raise TypeError(f"strategies draw floating-point or complex numbers; got {kind}")
     one = numbers(small, large, nonfinite=nonfinite) if elements is None else elements
-    wanted = shapes() if shape is None else st.just((shape,) if isinstance(shape, int) else shape)
-    of = shape if isinstance(shape, st.SearchStrategy) else wanted
+    of: Strategy[tuple[int, ...]]
+    if isinstance(shape, st.SearchStrategy):
+        of = shape
+    else:
+        of = shapes() if shape is None else st.just((shape,) if isinstance(shape, int) else shape)
 
     def cast(x: Any) -> Array:
         with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ import numpy as np
 
 from .checking import subject_of
 from .report import Report
-from .reproduce import written
+from .reproduce import text_of_function, written
 from .sides import Sides
 from .smaller import smaller
 from .subject import Array, is_inexact, plain
@@ -50,10 +50,17 @@ class Failure:
     error: str | None = None
     sides: Sides | None = None
 
+    @property
+    def why(self) -> str:
+        """What is wrong, in sentences."""
+        return "\n".join([self.error or str(self.report), *([str(self.sides)] if self.sides else [])])
+
+    def test(self, func: Callable[..., Any], wrt: Sequence[int], **options: Any) -> str:
+        """The text of a test that fails here, for a function that can be imported; `options` are those of `check`."""
+        return text_of_function(func, self.inputs, wrt, options)
+
     def __str__(self) -> str:
-        lines = [f"{name} = {written(value)}" for name, value in self.inputs.items()]
-        lines += [self.error or str(self.report)]
-        return "\n".join(lines + ([str(self.sides)] if self.sides else []))
+        return "\n".join([*(f"{name} = {written(value)}" for name, value in self.inputs.items()), self.why])
 
 
 @dataclass
@@ -77,6 +84,17 @@ class Search:
     @property
     def ok(self) -> bool:
         return self.failure is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was found as plain dicts, lists, strings and numbers."""
+        failure = self.failure
+        return {
+            "tried": dict(self.tried),
+            "refusal": self.refusal,
+            "shrunk": self.shrunk,
+            "inputs": failure and {name: written(value) for name, value in failure.inputs.items()},
+            "why": failure and failure.why,
+        }
 
     def __str__(self) -> str:
         counted = ", ".join(f"{n} {what}" for what, n in self.tried.most_common())
@@ -105,8 +123,8 @@ def search(
     """Look for inputs at which the gradient of a function is wrong, and make them as small as they get.
 
     Args:
-        func, inputs, wrt, names, gradient, library, arrays: as for `check`.  The inputs are where the search begins; those that
-            are not checked stay as they are.
+        func, inputs, wrt, names, gradient, library, arrays: as for `check`.  The inputs are where the search begins;
+            those that are not checked stay as they are.
         vary: draw the lengths of axes too; such as are equal stay equal.
         nonfinite: try nan and infinities too.
         examples: how many inputs to try.
@@ -124,7 +142,7 @@ def search(
     True
     >>> found = search(lambda x: tape.where(x > 2, x.detach(), x), 1.0)
     >>> found.failure.inputs
-    {'input 0': array(3.)}
+    {'input 0': np.float64(3.0)}
     """
     if find_spec("hypothesis") is None:
         raise NeedsHypothesis("a search needs Hypothesis, which is not installed: pip install 'wengert[search]'")
