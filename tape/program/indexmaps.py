@@ -120,7 +120,9 @@ def _tried(
     """The puts of an op, if they give what the op gives for some whole numbers."""
     rng = np.random.default_rng(0)
     given = [rng.integers(1, 1 << 20, spec.shape).astype(np.float64) for spec in operands]
-    z, item = np.zeros(result.size), result.dtype.itemsize
+    if result.dtype.kind == "c":
+        given = [x + 1j * rng.integers(1, 1 << 20, x.shape) for x in given]
+    z, item = np.zeros(result.size, np.result_type(np.float64, *given)), result.dtype.itemsize
     count = np.zeros(result.size, np.int64)
     for x, view in zip(given, views):
         places = np.full(x.shape, view.offset // item)

@@ -35,8 +35,8 @@ class Sums(NamedTuple):
 
 
 def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec) -> Moves | None:
-    """How an op moves numbers, None unless it does that alone."""
-    if not is_linear(op) or any(spec.dtype != result.dtype for spec in operands):
+    """How an op moves numbers, None unless it does that alone; complex ones might be conjugated."""
+    if not is_linear(op) or result.dtype.kind == "c" or any(spec.dtype != result.dtype for spec in operands):
         return None
     ends = np.cumsum([spec.size for spec in operands])
     pool = np.random.default_rng(0).integers(1, 1 << 62, ends[-1])

@@ -353,7 +353,7 @@ class Plan:
                 scratch.append(found.chunk)
             arrays.append(found.place)
         small: Place | int = 0
-        if layout.small_size:
+        if layout.small:
             chunk = self.memory.take(item * layout.small_size)
             small = place_in(chunk)
             for t, start, _, _ in layout.small:
@@ -453,7 +453,6 @@ class Plan:
         self.steps = np.ascontiguousarray(steps.T)
         self.count = len(self._kernels)
         self.halts = {k for k, kernel in enumerate(self._kernels) if not kernel}
-        self.stop_count = sum(k in self.halts and not isinstance(x.run, SharedKernel) for k, x in self.stops.items())
         self.data = WORD * (first + len(self.words))
         self.nbytes = self.data + self.memory.nbytes + ALIGN + self.workspace
         del self._references, self._template, self._kernels, self._offsets, self._flat
