@@ -98,4 +98,3 @@ def sum_f32(step):  # type: ignore[no-untyped-def]
         for k in range(begin + 1, end):
             total += load_f32(x + 4 * get(places, k))
         store_f32(z + 4 * i, total / n)
-

@@ -75,7 +75,7 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 
 @cache
 def linear_algebra(name: str) -> int:
-    """Address of a function of BLAS or LAPACK, as SciPy has it for Cython; its arguments are pointers, as in Fortran."""
+    """Address of a function of BLAS or LAPACK, as SciPy has it for Cython; it takes pointers, as in Fortran."""
     from scipy.linalg import cython_blas, cython_lapack
 
     for library in (cython_blas, cython_lapack):

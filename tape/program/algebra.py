@@ -129,7 +129,6 @@ def _call(plan: Any, name: str, words: list[Any]) -> None:
     plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
 
 
-
 def _square(plan: Any, record: Any) -> int | None:
     """How large a float64 matrix is that LAPACK takes, None if it is left to NumPy."""
     x = plan.value(record.needs[0]).spec
@@ -186,9 +185,9 @@ def _gesv(plan: Any, record: Any, n: int, columns: int, right: Value) -> int:
 def _by_columns(plan: Any, record: Any, n: int) -> Value:
     """A copy of the matrix that LAPACK may overwrite."""
     x = plan.value(record.needs[0])
-    left = plan.scratch(8 * n * n)
+    left: Value = plan.scratch(8 * n * n)
     plan.place(left._replace(spec=x.spec, strides=(8, 8 * n)), x)
-    return left  # type: ignore[no-any-return]
+    return left
 
 
 def _determinant(plan: Any, record: Any) -> bool:
@@ -214,7 +213,9 @@ def _factored(plan: Any, record: Any) -> bool:
     left = plan.scratch(8 * n * n, x.spec)
     plan.fill(left)
     for k in range(n):  # column by column, without the upper triangle
-        column = left._replace(spec=spec((n - k,), x.spec.dtype), place=moved(left.place, 8 * (n + 1) * k), strides=(8,))
+        column = left._replace(
+            spec=spec((n - k,), x.spec.dtype), place=moved(left.place, 8 * (n + 1) * k), strides=(8,)
+        )
         source = x._replace(spec=column.spec, place=x.moved(k * sum(x.strides)), strides=x.strides[:1])
         plan.place(column, source)
     sizes = pointers(plan, [ord("L"), n, n, 0])

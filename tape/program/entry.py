@@ -183,11 +183,11 @@ class _Way:
     def _run(self) -> None:
         """Put numbers, and addresses of arrays, where the steps find them, and sweep over these."""
         w, plan, block = self.write, self.plan, self.block
-        for source, region, spec in plan.brought:
-            w.store(self._brought(source, spec), w.known(block.address), WORD * region)
-        for source, place, spec in plan.numbers:
-            kind = f"i{8 * spec.dtype.itemsize}"
-            value = w.load(self._brought(source, spec), 0, kind)
+        for source, region, wanted in plan.brought:
+            w.store(self._brought(source, wanted), w.known(block.address), WORD * region)
+        for source, place, wanted in plan.numbers:
+            kind = f"i{8 * wanted.dtype.itemsize}"
+            value = w.load(self._brought(source, wanted), 0, kind)
             w.store(value, w.known(block.address + plan.data + place.offset), 0, kind)
         w.store("0", w.known(block.address), WORD * REFUSED)
         self.alive += [block, plan, *self.given]

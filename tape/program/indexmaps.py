@@ -114,9 +114,7 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
     return _tried(op, params, operands, result, views)
 
 
-def _tried(
-    op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec, views: list[View]
-) -> Puts | None:
+def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec, views: list[View]) -> Puts | None:
     """The puts of an op, if they give what the op gives for some whole numbers."""
     rng = np.random.default_rng(0)
     given = [rng.integers(1, 1 << 20, spec.shape).astype(np.float64) for spec in operands]

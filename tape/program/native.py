@@ -102,9 +102,9 @@ def _source(native: NativePlan, number: int, result: str, space: dict[str, Any])
         kept.append(f"g{j}")
     lines.append(f"run(block.ctypes.data, {native.address})")
     lines += _guards(native, number, space)
-    for i, place in enumerate(plan.results[: native.program.count]):
-        again = place in plan.results[:i] and isinstance(place, Result) and place.spec.ndim
-        lines.append(f"z{i} = {_taken(plan, place)}{'.copy()' if again else ''}")
+    for i, result_at in enumerate(plan.results[: native.program.count]):
+        again = result_at in plan.results[:i] and isinstance(result_at, Result) and result_at.spec.ndim
+        lines.append(f"z{i} = {_taken(plan, result_at)}{'.copy()' if again else ''}")
     lines += [f"keep(({', '.join([*kept, 'block'])},))", f"return {result}"]
     names = ", ".join(f"a{i}" for i in range(len(native.arguments)))
     return f"def program({names}):\n" + "".join(f"    {line}\n" for line in lines)
@@ -127,12 +127,13 @@ def _guards(native: NativePlan, number: int, space: dict[str, Any]) -> list[str]
     lines = ["missed = -1"]
     for n, (name, parts) in enumerate(tables.items()):
         at, seen, which = (np.concatenate(x) for x in zip(*parts))
-        if seen.dtype.kind == "c":
+        numbers = f".view(np.{seen.real.dtype})" if seen.dtype.kind == "c" else ""
+        if numbers:
             at, which = np.stack([2 * at, 2 * at + 1], 1).ravel(), np.repeat(which, 2)
-            seen, name = seen.view(seen.real.dtype), f"{name}.view(np.{seen.real.dtype})"
+            seen = seen.view(seen.real.dtype)
         space |= {f"at{n}": at, f"seen{n}": seen, f"which{n}": which}
         how = "missed_number" if seen.dtype.kind == "f" else "missed_truth"
-        lines.append(f"missed = {how}({name}, at{n}, seen{n}, which{n}, missed)")
+        lines.append(f"missed = {how}({name}{numbers}, at{n}, seen{n}, which{n}, missed)")
     return [*lines, "if missed >= 0:", f"    raise NativeGuardMissed({number}, missed)"] if tables else []
 
 
@@ -165,8 +166,8 @@ def _results(program: Program) -> tuple[str, dict[str, Any]]:
     outputs = program.listing.outputs.tolist()
     for x in program.results.leaves:
         if isinstance(x, Output):
-            again = f"z{x.number}" in results and program.listing.spec_of(outputs[x.number]).ndim
-            results.append(f"z{x.number}.copy()" if again else f"z{x.number}")
+            spec, name = program.listing.spec_of(outputs[x.number]), f"z{x.number}"
+            results.append(f"{name}.copy()" if name in results and spec is not None and spec.ndim else name)
         elif x is None or isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
             name = f"c{len(constants)}"
             results.append(f"{name}.copy()" if isinstance(x, np.ndarray) else name)
@@ -237,7 +238,10 @@ def _made(program: Program) -> Any:
         result, constants = _results(program)
         types = tuple([_type(i, spec) for i, spec in enumerate(program.input_specs)])
         plan = NativePlan(program)
-        jitted: dict[str, Any] = {"missed_number": numba.njit(_missed_number), "missed_truth": numba.njit(_missed_truth)}
+        jitted: dict[str, Any] = {
+            "missed_number": numba.njit(_missed_number),
+            "missed_truth": numba.njit(_missed_truth),
+        }
         source = _source(plan, len(_pinned), result, jitted)
     except NotNative as reason:
         raise NotNative(f"the program cannot be called from jitted code: {reason}") from None

@@ -20,10 +20,9 @@ from . import algebra, moving
 from .frames import WORD
 from .indexmaps import axes_of
 from .kernels import Compiled, Interpreted
-from .listing import Listing, is_fixed
-from .places import Chunk, Memory, Place, Value, array_at, moved, place_in, row_major
+from .listing import is_fixed
+from .places import Chunk, Memory, Place, Value, moved, place_in, row_major
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
-from .trace import NUMBERS
 
 SMALL = 1 << 10
 """Results of at most so many bytes are put together in one array."""
@@ -319,7 +318,7 @@ class Plan:
         return None if self.listing.spec_of(k) is None else self.value(k)
 
     def refusal(self, at: int, record: Any) -> None:
-        """Where a step refuses the operands of a record that is done now, Python does it, or raises what NumPy raises."""
+        """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
         operands = {k: self._operand(k) for k in record.needs}
         self.stops[at] = Stop(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
 

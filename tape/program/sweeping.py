@@ -17,7 +17,7 @@ from ..jit.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
 from ..jit.task import WORKSPACE
 from ..rooms import opened
 from ..tensor import Tensor
-from .frames import KERNEL, WORD, Pool, address_of, fit, fits
+from .frames import KERNEL, Pool, address_of, fit, fits
 from .kernels import aligned
 from .ownership import separate, suspects
 from .places import CANARY, Place, Value, array_at
@@ -45,8 +45,8 @@ class Block:
         whole = np.empty(plan.nbytes + ALIGN, dtype=np.uint8)
         start = -whole.ctypes.data % ALIGN
         self.plan, self.memory = plan, whole[start : start + plan.nbytes]
-        self.address = self.memory.ctypes.data
-        self.regions = (ctypes.c_int64 * plan.first).from_buffer(self.memory)
+        self.address, self.buffer = self.memory.ctypes.data, memoryview(self.memory)  # type: ignore[arg-type]
+        self.regions = (ctypes.c_int64 * plan.first).from_buffer(self.buffer)
         words = self.memory[: plan.data].view(np.int64)
         words[: plan.first] = 0
         data = self.address + plan.data
@@ -56,8 +56,8 @@ class Block:
         at, region, offset = plan.own.T
         words[plan.first + at] = words[region] + offset
         self.words = words
-        for offset, values in plan.initial:
-            self.memory[plan.data + offset :][: values.nbytes] = values.view(np.uint8)
+        for start, values in plan.initial:
+            self.memory[plan.data + start :][: values.nbytes] = values.view(np.uint8)
         self._canaries = [self.memory[plan.data + at :][:CANARY] for at in plan.memory.canaries]
         for canary in self._canaries:
             canary[:] = UNTOUCHED
@@ -118,7 +118,7 @@ class Run:
             self.arrays[region] = array
             regions[region] = address_of(array)
         for source, pack, offset in sweeper.numbers:
-            pack(block.memory, offset, inputs[source])
+            pack(block.buffer, offset, inputs[source])
         for region, pool in sweeper.pools:
             array = self.arrays[region] = pool.take()
             regions[region] = address_of(array)
@@ -205,6 +205,7 @@ class Run:
     def shared(self, shared: SharedKernel) -> None:
         """Let several threads take one piece of a kernel after the other; their sums are added in this order."""
         step, layout = shared.step, shared.step.layout
+        assert step.shares is not None
         threads, pieces = step.shares
         length = step.kernel.header + layout.addresses
         first = self.plan.first + shared.table
@@ -215,7 +216,7 @@ class Run:
         call = KERNEL(step.kernel.address)
 
         def work(own: np.ndarray) -> None:
-            workspace, own[WORKSPACE] = aligned(step.kernel.workspace_bytes)
+            _alive, own[WORKSPACE] = aligned(step.kernel.workspace_bytes)
             frame = np.array([0, address_of(own)], dtype=np.int64)
             while True:
                 try:
