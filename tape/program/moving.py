@@ -17,6 +17,7 @@ from ops import Op
 from ..spec import Spec
 from .indexmaps import Axis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
 from .places import moved
+from .reducing import pattern
 
 
 class Moves(NamedTuple):
@@ -105,8 +106,6 @@ MOST = 1 << 20
 """Index maps of more elements are not looked for: NumPy does the work."""
 MOST_PLACES = 1 << 16
 """So many elements may have their places in a table, one by one."""
-NEGATIVE_ZERO = {8: -(1 << 63), 4: -0x7FFFFFFF80000000}
-"""Bytes of numbers that sums begin with: −0.0, to which anything may be added."""
 
 
 def step(plan: Any, record: Any) -> bool:
@@ -172,7 +171,7 @@ def _put(plan: Any, record: Any, puts: Any) -> bool:
     z = plan.make(record.row)
     item = record.result.dtype.itemsize
     if puts.adds or not puts.complete:
-        plan.fill(z, NEGATIVE_ZERO[item] if puts.adds and puts.complete else 0)
+        plan.fill(z, pattern(-0.0, item) if puts.adds and puts.complete else 0)
     for x, view in zip(operands, puts.views):
         to = moved(z.place, view.offset)
         if not puts.adds:

@@ -16,7 +16,7 @@ from ..jit.regions import ALIGN, BLOCK, BROUGHT, REFUSED, WORK
 from ..rooms import opened
 from ..spec import Spec
 from ..tensor import Tensor
-from . import algebra, moving
+from . import algebra, moving, reducing
 from .frames import WORD
 from .indexmaps import axes_of
 from .kernels import Compiled, Interpreted
@@ -274,13 +274,15 @@ class Plan:
         item = z.spec.dtype.itemsize
         self.strided("place", item, z.place, x.place, axes_of(z.spec.shape, z.strides, x.strides))
 
-    def strided(self, kernel: str, item: int, z: Place | int, x: Place | int, axes: Sequence[Any]) -> None:
-        """A step of `tape.jit.strided`."""
+    def strided(
+        self, kernel: str, item: int, z: Place | int, x: Place | int, axes: Sequence[Any], room: str = "strided"
+    ) -> None:
+        """A step of `tape.jit.strided`, or of another room there whose steps have the same words."""
         rows = 1
         for axis in axes[1:]:
             rows *= axis.n
         words = [item, len(axes), z, x, rows, *(w for axis in axes for w in axis), *(0,) * len(axes)]
-        self.call(self.jit("strided", kernel), words)
+        self.call(self.jit(room, kernel), words)
 
     def copy(self, z: Place | int, x: Place | int, nbytes: int) -> None:
         """A step that copies bytes."""
@@ -294,7 +296,8 @@ class Plan:
 
     def _alone(self, step: NumPyStep) -> None:
         """A record that is no part of a kernel."""
-        if step.result is None or step.unknown or not (moving.step(self, step) or algebra.step(self, step)):
+        plain = step.result is not None and not step.unknown
+        if not plain or not any(room.step(self, step) for room in (moving, algebra, reducing)):
             self.stop(step.evaluate, step.needs, step.makes)
 
     def stop(self, run: Any, needs: list[int], makes: list[int]) -> None:
