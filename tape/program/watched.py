@@ -100,6 +100,11 @@ class Space:
     def changes(self) -> Iterator[tuple[Any, Any]]:
         """Names that count, and what is there now that was not."""
         now, before = self.mapping, self.copy
+        if not self.whole and not self.attributes:
+            for name in list(self.names):
+                if not alike(value := now.get(name, MISSING), before.get(name, MISSING)):
+                    yield name, value
+            return
         for name, value in list(now.items()):
             if name not in before:
                 if self.counts(name) and type(value) is not Kind:
