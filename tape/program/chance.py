@@ -59,7 +59,7 @@ class Chance:
 
 def is_at(generator: Any, known: Any) -> bool:
     """Whether what can be compared of a generator's state is what it was."""
-    return (type(known) is bytes and twister() == known) or bool(state_of(generator)[0] == known)
+    return (type(known) is bytes and twister(generator) == known) or bool(state_of(generator)[0] == known)
 
 
 def state_of(generator: Any) -> tuple[Any, Any]:
@@ -68,7 +68,7 @@ def state_of(generator: Any) -> tuple[Any, Any]:
         state = generator.bit_generator.state
         return repr(state), state
     if generator is np.random:
-        return legacy_state()
+        return legacy_state(np.random)
     if hasattr(generator, "get_state"):
         state = generator.get_state()
         return (state[0], state[1].tobytes(), *state[2:]), state
@@ -76,25 +76,28 @@ def state_of(generator: Any) -> tuple[Any, Any]:
     return state, state
 
 
-def legacy_state() -> tuple[Any, Any]:
+def legacy_state(module: Any) -> tuple[Any, Any]:
     """The same of the generator behind `numpy.random`: its words in memory, which are quicker to read.
 
     With half of a pair of normal numbers left over, a draw need not change them.
     """
-    state = np.random.get_state()
-    words = twister() if isinstance(state, tuple) and not state[3] else None
-    if words is not None and words[:KEY] == state[1].tobytes():
+    state = module.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return repr(state), state
+    key = state["state"]["key"]
+    words = None if state["has_gauss"] else twister(module)
+    if words is not None and words[:KEY] == key.tobytes():
         return words, state
-    return (state[0], state[1].tobytes(), *state[2:]), state
+    return (key.tobytes(), state["state"]["pos"], state["has_gauss"], state["gauss"]), state
 
 
 KEY = 4 * 624
 """Bytes of the key of a Mersenne twister; its position in these follows."""
 
 
-def twister() -> bytes | None:
-    """The words of the generator behind `numpy.random`, if it is a Mersenne twister, as it is unless it was replaced."""
-    generator = np.random.get_bit_generator()
+def twister(module: Any) -> bytes | None:
+    """The words of the generator behind `numpy.random`, if it is a Mersenne twister; it may have been replaced."""
+    generator = module.get_bit_generator()
     if type(generator) is not np.random.MT19937:
         return None
     return ctypes.string_at(generator.ctypes.state_address, KEY + 4)

@@ -102,7 +102,7 @@ class Surroundings:
         if self.stale:
             return False
         words = self._words = self._words or Words(self.watched())
-        return words.hold() and all([watch.holds() for watch in words.others])
+        return words.hold() and (not words.others or all(watch.holds() for watch in words.others))
 
     @property
     def busy(self) -> int:
