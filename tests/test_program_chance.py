@@ -7,6 +7,8 @@ import pytest
 
 from tape.program.chance import Chance, state_of
 
+# ruff: noqa: NPY002  (what all share is what is tested)
+
 
 @pytest.fixture(autouse=True)
 def _as_before():

@@ -1,4 +1,4 @@
-"""What is watched around a compiled function is compared as words in memory: what these stand for, and their changes."""
+"""What is watched around a compiled function is compared as words in memory: what these stand for."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_cells_defaults_and_code():
     assert not around.unchanged()
     inner.__defaults__ = (1.0,)
     assert around.unchanged()
-    code, inner.__code__ = inner.__code__, (lambda factor: lambda x, y=1.0: factor - x)(1.0).__code__
+    code, inner.__code__ = inner.__code__, around_of(1.0)[1].__code__
     assert not around.unchanged()
     inner.__code__ = code
     assert around.unchanged()
