@@ -61,6 +61,7 @@ class Surroundings:
         asked: which facts about all of Python are among `facts`.
         doubts: what is not known to stay what it is.
         stale: whether something here was changed, watched or not.
+        busy: how many dicts go on changing where it does not count.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class Surroundings:
         self.asked: set[str] = set()
         self.names: set[str] = set()
         self.doubts: list[Doubt] = []
-        self.stale = False
+        self.stale, self.busy = False, 0
         self._words: Words | None = None
         self.space(vars(dtypes)).names.add("_default")
 
@@ -101,13 +102,8 @@ class Surroundings:
         """Whether all that may be read is what it was."""
         if self.stale:
             return False
-        words = self._words = self._words or Words(self.watched())
+        words = self._words = self._words or Words(self)
         return words.hold() and (not words.others or all(watch.holds() for watch in words.others))
-
-    @property
-    def busy(self) -> int:
-        """How many dicts go on changing where it does not count."""
-        return 0 if self._words is None else self._words.busy
 
     def put_back(self) -> None:
         """Let all be what it was."""
@@ -130,11 +126,11 @@ class Words:
 
     Attributes:
         others: the watches that no word stands for.
-        busy: how many dicts go on changing where it does not count.
     """
 
-    def __init__(self, watched: Iterable[Any]):
-        found = [(watch, watch.word() if isinstance(watch, (Space, One)) else None) for watch in watched]
+    def __init__(self, around: Surroundings):
+        self._around = around
+        found = [(watch, watch.word() if isinstance(watch, (Space, One)) else None) for watch in around.watched()]
         self.others = [watch for watch, word in found if word is None]
         self._watches = [watch for watch, word in found if word is not None]
         self._words = [word[0] for _, word in found if word is not None]
@@ -158,4 +154,4 @@ class Words:
         return True
 
     def _count(self) -> None:
-        self.busy = sum(isinstance(watch, Space) and watch.busy >= BUSY for watch in self._watches)
+        self._around.busy = sum(isinstance(watch, Space) and watch.busy >= BUSY for watch in self._watches)
