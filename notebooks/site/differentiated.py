@@ -41,9 +41,12 @@ def doc(op: Op) -> str:
 
 
 def of_numpy() -> str:
-    found = [(name, answers()[value]) for name, value in functions() if value in answers()]
-    rows = [(f"`{name}`", "" if has_derivative(op) else "no derivative", f"`{op.name}`", doc(op)) for name, op in found]
-    return markdown(("function", "", "op", "what the op computes"), rows)
+    by_op: dict[Op, list[str]] = {}
+    for name, value in functions():
+        if value in answers():
+            by_op.setdefault(answers()[value], []).append(f"`{name}`")
+    rows = [(", ".join(names), "yes" if has_derivative(op) else "no", doc(op)) for op, names in by_op.items()]
+    return markdown(("functions", "derivative", "what they compute"), rows)
 
 
 def constructors() -> str:
@@ -60,10 +63,10 @@ def of_scipy() -> str:
     ufuncs = {f"scipy.special.{name}": op for op in REGISTRY.values() for name in op.scipy}
     led = {f"{room}.{name}": None for room, named in ROOMS.items() for name in named}
     rows = [
-        (f"`{name}`", f"`{op.name}`" if op else "", doc(op) if op else "by the functions of NumPy and the ops that mean the same")
+        (f"`{name}`", doc(op) if op else "by the functions of NumPy and the ops that mean the same")
         for name, op in sorted({**led, **ufuncs}.items())
-    ]  # fmt: skip
-    return markdown(("function", "op", "what the op computes"), rows)
+    ]
+    return markdown(("function", "what it computes"), rows)
 
 
 def unanswered() -> str:
