@@ -1,11 +1,12 @@
 """Every notebook runs from the top, and the outputs stored in it are the ones it gives.
 
-    python tests/test_notebooks.py
+    python tests/test_notebooks.py 05 06
 
-runs them all and stores their outputs.
+runs those whose names begin so, or all of them, and stores their outputs.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import nbformat
@@ -82,5 +83,5 @@ def test_the_exercise_is_open_and_its_solution_right(path):
 
 
 if __name__ == "__main__":
-    for path in NOTEBOOKS:
+    for path in (path for path in NOTEBOOKS if path.name.startswith(tuple(sys.argv[1:]) or "")):
         nbformat.write(run(path), path)
