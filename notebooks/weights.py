@@ -18,7 +18,8 @@ CELL, LINE, TOP, LEFT, GAP = 74, 34, 52, 96, 56
 STYLE = """
 .vj { font: 14px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328; text-anchor: middle }
 .vj-title { font: 13px system-ui, sans-serif; fill: #656d76; text-anchor: middle }
-.vj-cell { stroke: #c3ccd5 } .vj-more { fill: #3f6fb0 } .vj-less { fill: #d1662a } .vj-sum { stroke: #656d76; stroke-width: 2 }
+.vj-cell { stroke: #c3ccd5 } .vj-more { fill: #3f6fb0 } .vj-less { fill: #d1662a }
+.vj-sum { stroke: #656d76; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
 .vj { fill: #e6edf3 } .vj-title { fill: #9aa4ae } .vj-cell { stroke: #3d4650 } .vj-sum { stroke: #9aa4ae } }
 """
@@ -64,10 +65,10 @@ class Weights:
         y = TOP + count * LINE + 14
         parts.append(f'<path class="vj-sum" d="M{right},{y - 10} h{width * CELL}"/>')
         parts += [*cells(total, right, y, scale), text("vᵀJ, by one sweep:", right - 110, y)]
-        size = f"{right + width * CELL + 16} {y + LINE + 8}"
+        across, down = right + width * CELL + 16, y + LINE + 8
         label = escape(f"vᵀJ is {total.round(3).tolist()}, the sum of weights times rows: {self!r}")
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{size.split()[0]}" role="img" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {down}" width="{across}" role="img" '
             f'aria-label="{label}">\n<style>{STYLE}</style>\n' + "\n".join(parts) + "\n</svg>\n"
         )
 

@@ -1,4 +1,4 @@
-"""What the documentation says exists: names of other libraries and ours, files, every public name, and its programs run."""
+"""What the documentation names exists: files, names of other libraries and ours; and its programs run."""
 
 import contextlib
 import importlib
@@ -20,7 +20,9 @@ PAGES = sorted((ROOT / "notebooks/site/pages").rglob("*.md"))
 PROGRAMS = [
     pytest.param(program, id=f"{path.stem}-{i}")
     for path in PAGES
-    for i, program in enumerate(re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M))
+    for i, program in enumerate(
+        re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    )
 ]
 
 
@@ -83,7 +85,9 @@ def test_a_program_prints_what_its_comments_say(program):
 
 
 def test_every_file_named_exists():
-    named = re.findall(r"`((?:tape|ops|tests|notebooks)/[\w./-]*)`", (ROOT / "tape/README.md").read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`((?:tape|ops|tests|notebooks)/[\w./-]*)`", (ROOT / "tape/README.md").read_text(encoding="utf-8")
+    )
     assert len(named) > 40
     assert [name for name in named if not (ROOT / name).exists()] == []
 
@@ -136,17 +140,23 @@ def test_every_entry_exists(site):
 
 def test_every_generated_part_is_asked_for(site):
     build = site("build")
-    asked = {name for path in PAGES for name in re.findall(r"^<!-- generated: (.+) -->$", path.read_text(), re.MULTILINE)}
+    asked = {
+        name for path in PAGES for name in re.findall(r"^<!-- generated: (.+) -->$", path.read_text(), re.MULTILINE)
+    }
     assert asked == set(build.GENERATED)
 
 
 def test_every_lesson_is_in_the_contents():
     index = (ROOT / "notebooks/site/pages/index.md").read_text(encoding="utf-8")
-    assert re.findall(r"^lessons/(\S+)$", index, re.MULTILINE) == sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb"))
+    assert re.findall(r"^lessons/(\S+)$", index, re.MULTILINE) == sorted(
+        p.stem for p in (ROOT / "notebooks").glob("*.ipynb")
+    )
 
 
 def test_links_that_lead_nowhere_are_found(site, tmp_path):
-    (tmp_path / "a.html").write_text('<a href="b.html#here">1</a><a href="b.html#there">2</a><a href="https://x.y">3</a>')
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here">1</a><a href="b.html#there">2</a><a href="https://x.y">3</a>'
+    )
     (tmp_path / "b.html").write_text('<p id="here"><img src="c.svg"><a href="#">top</a></p>')
     assert list(site("links").broken(tmp_path)) == [
         "a.html: b.html#there has no such place",
@@ -161,3 +171,34 @@ def test_every_table_escapes_bars(site):
 def test_the_registry_is_listed_whole(site):
     text = site("differentiated").all_ops()
     assert sum(f"| `{name}` |" in text for name in ops.REGISTRY) > 400
+
+
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {tape.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_what_contributors_are_told_to_run_exists():
+    text = (ROOT / ".github/CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"\b((?:tests|notebooks|ops)/[\w./-]*\w)", text.replace("notebooks/09-title.ipynb", ""))
+    assert len(named) > 8
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not (ROOT / ".github" / link).exists()] == []
+
+
+def test_weights_are_moved_by_sliders(monkeypatch):
+    pytest.importorskip(
+        "ipywidgets", reason="the picture is moved with ipywidgets, which the extra `notebooks` installs"
+    )
+    monkeypatch.syspath_prepend(str(ROOT / "notebooks"))
+    weights = importlib.import_module("weights")
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    picture = weights.Weights(x * x, x, [1.0, 0.0])
+    moving = picture.moving()
+    sliders, shown = moving.children
+    assert "2.00" in shown.value
+    sliders.children[1].value = 0.5
+    assert picture.v == [1.0, 0.5]
+    assert repr(picture).endswith("= [2.0, 2.0]")
+    assert shown.value == picture.svg()
+    assert {"text/plain", "image/svg+xml"} <= set(picture._repr_mimebundle_())

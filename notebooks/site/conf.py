@@ -51,7 +51,7 @@ def plain(text: str) -> str:
 
 
 def read_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are prose with code in backticks and examples; what reStructuredText would see besides is taken away."""
+    """Docstrings are prose with code in backticks and examples; nothing else in them is markup."""
     example = False
     for i, line in enumerate(lines):
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))

@@ -50,7 +50,7 @@ def of_numpy() -> str:
 
 
 def constructors() -> str:
-    """What makes arrays that may be filled with recorded values, what changes arrays, what calls a function of yours."""
+    """What makes arrays that take recorded values, what changes arrays, what calls a function of yours."""
     kinds = {
         "makes arrays that take recorded values": [f"numpy.{name}" for name in CONSTRUCTORS],
         "changes an array in place": [f"{f.__module__}.{f.__qualname__}" for f in CHANGES],

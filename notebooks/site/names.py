@@ -134,7 +134,9 @@ def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def table(library: str) -> str:
     """The table of one library's names."""
     rows = LIBRARIES[library]
-    cells = [(f"`{theirs}`", ", ".join(f"`{name}`" for name in several(ours)) or "–", text) for theirs, ours, text in rows]
+    cells = [
+        (f"`{theirs}`", ", ".join(f"`{name}`" for name in several(ours)) or "–", text) for theirs, ours, text in rows
+    ]
     return markdown((library, "here", ""), cells)
 
 

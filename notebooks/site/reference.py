@@ -71,7 +71,7 @@ def _declared() -> dict[str, ModuleType]:
 
 
 def theme(name: str) -> tuple[str, str]:
-    """What a name of `tape` is about, as a key and a title: the room that declares the op, or the function, behind it."""
+    """What a name of `tape` is about, as a key and a title: those of the room that declares what is behind it."""
     value = getattr(tape, name)
     if name.endswith("_"):
         return "in_place", "Changes in place"
@@ -92,7 +92,9 @@ def entry(module: str, name: str, classes: dict[type, str]) -> str:
     if inspect.isclass(value):
         if classes.setdefault(value, full) != full:
             return f".. py:class:: {full}\n\n   The same as :py:class:`{classes[value]}`.\n"
-        return f".. autoclass:: {full}\n   :members:\n   :undoc-members:\n   :inherited-members: Exception, tuple, dict\n"
+        return (
+            f".. autoclass:: {full}\n   :members:\n   :undoc-members:\n   :inherited-members: Exception, tuple, dict\n"
+        )
     if callable(value):
         return f".. autofunction:: {full}\n"
     return f".. py:data:: {full}\n   :value: {' '.join(repr(value).split())[:60]}\n"
@@ -120,7 +122,9 @@ def pages() -> Iterator[tuple[str, str]]:
     made["tape-more"] = page("More of tape", *small)
     for name, module in modules().items():
         if name == "tape.numpy":
-            made[name] = page(name, f".. automodule:: {name}\n", "Its names are NumPy's: see :doc:`../differentiated`.\n")
+            made[name] = page(
+                name, f".. automodule:: {name}\n", "Its names are NumPy's: see :doc:`../differentiated`.\n"
+            )
         elif name != LARGE:
             head = f".. automodule:: {name}\n   :no-members:\n"
             made[name] = page(name, head, *[entry(name, n, classes) for n in objects(module)])
