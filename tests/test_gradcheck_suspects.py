@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.gradcheck.suspects import trace
 from ops import REGISTRY
 from tape import func as transforms
 from tape.autograd import Function
@@ -151,3 +152,9 @@ def test_complex_ops_are_judged_too(damage):
     z = tape.tensor(np.array([0.3 + 0.2j, -1.0 + 0.5j]), requires_grad=True)
     report = check(lambda z: tape.sin(tape.exp(z)) * z.conj(), (z,), fast=True)
     assert {s.op for s in report.suspects} == {"exp"}
+
+
+def test_methods_under_any_name_are_noticed():
+    """The notes themselves take no method's name: ``x.log()`` was one."""
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    assert [applied.op.name for applied in trace(lambda x: x.log().sum(), [x])] == ["log", "sum"]
