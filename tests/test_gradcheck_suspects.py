@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import tape
-from tape.gradcheck.suspects import trace
 from ops import REGISTRY
 from tape import func as transforms
 from tape.autograd import Function
 from tape.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from tape.gradcheck import check
 from tape.gradcheck.second import second_order
+from tape.gradcheck.suspects import trace
 
 
 def numbers(*shape):
