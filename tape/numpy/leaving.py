@@ -24,6 +24,7 @@ from ..numpy_bridge import public_name
 from ..refusals import note, unswallowed
 from ..tensor import Face, Tensor
 from .callee import callee
+from .lent import lent
 
 COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
 LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
@@ -32,7 +33,8 @@ LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 OPEN = "numpy.polynomial"
 """The room of NumPy's that is written in NumPy itself: what it makes with constructors can be recorded."""
 
-_told: set[tuple[CodeType, int]] = set()
+_told: set[tuple[str, CodeType, int]] = set()
+"""The places that were warned of; code objects are equal if they are alike, in whichever files they are."""
 
 
 def carries(tensor: Tensor) -> bool:
@@ -52,7 +54,7 @@ def value_of(x: Face, what: str) -> np.ndarray:
     tensor = x._tensor
     if carries(tensor):
         raise refusal(what)
-    return tensor.numpy(force=True)
+    return lent(tensor.numpy(force=True), tensor)
 
 
 def number_of(x: Face, convert: type) -> Any:
@@ -91,8 +93,8 @@ def is_computed_with(frame: FrameType) -> bool:
 
 
 def _warn(name: str, frame: FrameType, depth: int) -> None:
-    place = frame.f_code, frame.f_lasti
-    if place in _told or is_compared(*place):
+    place = frame.f_code.co_filename, frame.f_code, frame.f_lasti
+    if place in _told or is_compared(*place[1:]):
         return
     _told.add(place)
     warnings.warn(
