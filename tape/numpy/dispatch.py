@@ -80,6 +80,9 @@ def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
 
 METHODS.update({f: _share(f) for f in (np.shares_memory, np.may_share_memory)})
 
+LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
+"""Functions that give a list."""
+
 BOOLS = frozenset({np.allclose, np.array_equal, np.array_equiv})
 """Functions that give one of Python's truth values."""
 
@@ -168,6 +171,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return bool(result)
     if function not in VIEWS:
         result = transform(lambda z: _apart(z, tensors), result)
+    if function in LISTS:
+        result = list(result)
     if function in NAMED and isinstance(result, tuple):
         result = NAMED[function](*result)
     if function in READ_ONLY:

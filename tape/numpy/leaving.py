@@ -175,8 +175,9 @@ INSTEAD = {
     "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
     "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
     "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
-    "scipy.stats": "Write the density or distribution function out with scipy.special, whose gammaln, betaln, xlogy, "
-    "ndtr, log_ndtr, stdtr, gammainc and betainc record.",
+    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf and logsf record where the distribution's formula is "
+    "written in ufuncs.  Write another one out with scipy.special, whose gammaln, betaln, xlogy, ndtr, log_ndtr, "
+    "stdtr, gammainc and betainc record.",
     "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
     "a quadrature, np.trapezoid records, and so does a loop of Runge and Kutta's steps.",
     "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "

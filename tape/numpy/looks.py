@@ -112,6 +112,8 @@ def _splitting(original: Any) -> Callable[..., Any]:
         along = axis or 0 if axis_of is None else axis_of(ary.ndim)
         (k,) = normalize_axis_tuple(along, ary.ndim) if -ary.ndim <= along < ary.ndim else (0,)
         lengths = [-1 if j == k else 1 for j in range(ary.ndim)]
+        if not ary.size:
+            return NotImplemented
         places = np.broadcast_to(np.arange(ary.shape[k] if ary.ndim else 1).reshape(lengths), ary.shape)
         parts = [np.moveaxis(part, k, 0) for part in original(places, plain(indices_or_sections), **named)]
         spans = [slice(0, 0) if not part.size else slice(int(part.flat[0]), int(part.flat[-1]) + 1) for part in parts]
