@@ -6,11 +6,13 @@ itself says what comes of that; gradients are compared with differences, eager a
 
 from __future__ import annotations
 
+import inspect
 import warnings
 
 import differences
 import numpy as np
 import pytest
+import scipy.special
 from numpy.testing import assert_allclose
 
 import tape
@@ -174,3 +176,48 @@ def test_a_lost_gradient_is_warned_of_in_each_file(tmp_path):
         exec(compile(text, str(tmp_path / file), "exec"), names)
         with pytest.warns(UserWarning, match="no gradient flows"):
             tape.func.grad(names["f"])(2.0)
+
+
+zeros = logsumexp = None
+"""Stand for what the text of the functions below finds in a module of its own."""
+
+
+class Layer:
+    """An object whose method calls what its module has imported by name."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, x):
+        return self.scale * logsumexp(x) + zeros_filled(x)[1]
+
+
+def zeros_filled(x):
+    made = zeros(2)
+    made[1] = x.sum()
+    return made
+
+
+class Holder:
+    def __init__(self, *layers):
+        self.layers = list(layers)
+
+
+@pytest.mark.parametrize("held", [
+    lambda layers: lambda x: sum(layer(x) for layer in layers), lambda layers: Through(layers),
+])  # fmt: skip
+def test_functions_that_are_called_through_containers_and_objects_are_reached(held):
+    """Names imported from NumPy and SciPy are replaced in what a list, or an object's attribute, calls."""
+    namespace = {"logsumexp": scipy.special.logsumexp, "zeros": np.zeros, "__name__": "somebodys_own"}
+    exec(f"{inspect.getsource(zeros_filled)}\n{inspect.getsource(Layer)}", namespace)
+    f = held([namespace["Layer"](2.0), namespace["Layer"](3.0)])
+    for transformed in (tape.func.grad(f), tape.compile(tape.func.grad(f))):
+        assert_allclose(transformed(X), 5 * scipy.special.softmax(X) + 2, rtol=1e-12)
+
+
+class Through:
+    def __init__(self, layers):
+        self.inner = Holder(*layers)
+
+    def __call__(self, x):
+        return sum(layer(x) for layer in self.inner.layers)

@@ -16,7 +16,9 @@ is no danger: what is written into a plain array is refused there (`tape.numpy.l
 from __future__ import annotations
 
 import cmath
+import collections
 import functools
+import itertools
 import math
 import sys
 import threading
@@ -293,7 +295,7 @@ def _search(function: Any) -> Iterator[Place]:
         if isinstance(thing, functools.partial):
             stack += [thing.func, *thing.args, *thing.keywords.values()]
         elif isinstance(thing, types.MethodType):
-            stack += [thing.__func__, type(thing.__self__)]
+            stack += [thing.__func__, thing.__self__]
         elif isinstance(thing, type):
             if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
                 stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
@@ -305,13 +307,35 @@ def _search(function: Any) -> Iterator[Place]:
                     if id(there) in known:
                         yield place
                     else:
-                        stack.append(there if isinstance(there, _CALLED) else type(there))
+                        stack.append(there)
             elif hasattr(thing, "__wrapped__"):
                 stack.append(thing.__wrapped__)
                 stack += [v for p in _cells_of(thing) if isinstance(v := _read(p), _CALLED)]
+        else:
+            stack += _held_by(thing)
 
 
 _CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
+
+
+MOST = 256
+"""Things in a container that are looked at for functions."""
+
+
+def _held_by(thing: Any) -> Iterator[Any]:
+    """What an object, or a container, could call: its class, functions, objects and containers in it."""
+    kind = type(thing)
+    if kind in (list, tuple, dict, set, frozenset, collections.deque):
+        parts = itertools.islice(thing.values() if kind is dict else thing, MOST)
+        yield from [part for part in parts if type(part) not in _IDLE]
+    elif kind not in _IDLE:
+        yield kind
+        if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
+            yield from [part for part in getattr(thing, "__dict__", {}).values() if type(part) not in _IDLE]
+
+
+_IDLE = {int, float, complex, bool, str, bytes, type(None), np.ndarray, types.ModuleType, *np.sctypeDict.values()}
+"""Types of what calls nothing."""
 
 
 def _places_of(function: types.FunctionType) -> Iterator[Place]:
