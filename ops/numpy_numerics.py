@@ -110,8 +110,12 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
             f"{len(varargs)} of them and edge_order={edge_order}"
         )
     f = f if f.dtype.kind in "fc" else cast(f, dtype=np.dtype(np.float64))
-    z = tuple([_slopes(f, h, k, edge_order) for k, h in zip(axes, spacings)])
+    z = tuple([_in_dtype(_slopes(f, h, k, edge_order), f.dtype) for k, h in zip(axes, spacings)])
     return z[0] if len(z) == 1 else z
+
+
+def _in_dtype(z: Any, dtype: np.dtype[Any]) -> Any:
+    return z if z.dtype == dtype else cast(z, dtype=dtype)
 
 
 numpy_gradient = composite("numpy_gradient", _gradient, numpy=(np.gradient,))

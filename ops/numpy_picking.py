@@ -10,9 +10,9 @@ import numpy as np
 from .arithmetic import remainder
 from .comparison import eq, floor_divide, gt, isinf, isnan
 from .core import composite, ready, shape_of
-from .index import getitem, index_add, index_put, take
+from .index import getitem, index_add, index_put, take, take_along_axis
 from .joining import along, cat, stack, unbind
-from .queries import bincount
+from .queries import bincount, partition_order
 from .selection import trunc, where
 from .shape import broadcast_arrays, cast, movedim, ravel, reshape
 
@@ -154,6 +154,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values before some places along an axis, or of the flattened array."""
     arr, axis = (ravel(arr), 0) if axis is None else (ready(arr), axis % np.ndim(arr))
     n, values = arr.shape[axis], ready(values)
+    values = values if values.dtype == arr.dtype else cast(values, dtype=arr.dtype)
     places = np.arange(n)[obj] if isinstance(obj, slice) else _plain(obj)
     new = np.where(places < 0, places + n, places)
     if places.size == 1:
@@ -214,3 +215,13 @@ def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: An
 
 
 apply_along_axis = composite("apply_along_axis", _apply_along_axis, numpy=(np.apply_along_axis,))
+
+
+def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
+    """The elements as far sorted that those at the places `kth` stand where they would in order."""
+    a, axis = (ravel(a), 0) if axis is None else (ready(a), axis)
+    kth = kth if isinstance(kth, int) else np.asarray(kth).tolist()
+    return take_along_axis(a, partition_order(a, kth=kth, axis=axis, kind=kind), axis)
+
+
+numpy_partition = composite("numpy_partition", _partition, numpy=(np.partition,))

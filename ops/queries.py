@@ -21,6 +21,23 @@ argsort = plain(
     "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
     numpy=(np.argsort,), batch=along("axis", flat=True), doc="Indices that sort along an axis.",
 )
+argpartition = plain(
+    "argpartition",
+    lambda x, *, kth, axis=-1, kind="introselect": np.argpartition(x, kth, axis, kind),
+    numpy=(np.argpartition,), batch=along("axis", flat=True), doc="Indices that partition along an axis.",
+)  # fmt: skip
+
+
+def _partition_order(x: Any, *, kth: Any, axis: int = -1, kind: Any = "introselect") -> Any:
+    """By rank: `np.partition` and `np.argpartition` need not leave what lies before and behind in one order."""
+    ranks = np.argsort(np.argsort(np.partition(x, kth, axis, kind), axis, kind="stable"), axis)
+    return np.take_along_axis(np.argsort(x, axis, kind="stable"), ranks, axis)
+
+
+partition_order = plain(
+    "partition_order", _partition_order, batch=along("axis", flat=True),
+    doc="Indices of the elements as `np.partition` leaves them.",
+)
 argwhere = plain(
     "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
     complex=True, batch=dynamic, doc="Indices of the nonzero elements, a row each.",

@@ -77,6 +77,7 @@ CALLS = {
     ],
     "percentile": [((A, 30), {}), ((A, [25.0, 75.0], 0), {})],
     "numpy_median": [((A,), {}), ((A, 0), {}), ((T, (0, 2)), {"keepdims": True})],
+    "numpy_partition": [((A, 2), {}), ((T, [0, 2]), {"axis": 1}), ((A, 5, None), {})],
     "diff": [((V,), {}), ((A, 2), {}), ((A, 1, 0), {})],
     "trapezoid": [((A,), {}), ((A, V), {}), ((A,), {"dx": 0.5, "axis": 0}), ((A, B), {})],
     "numpy_dot": [

@@ -82,7 +82,7 @@ def test_second_derivatives_and_lanes():
     assert_allclose(tape.vmap(tape.func.grad(f))(batch), 2 * batch * [1.0, 2.0, 4.0])
 
 
-@pytest.mark.parametrize("f", [lambda x: np.poly1d(x)(2.0), lambda x: np.polymul(x, x).sum(), lambda x: np.roots(x)[0]])
+@pytest.mark.parametrize("f", [lambda x: np.polydiv(x, x)[0].sum(), lambda x: np.polydiv([1.0, 2.0], x)[1].sum()])
 def test_what_came_before_is_refused(f):
     with pytest.raises(TypeError, match=r"(?s)needs plain numbers.*numpy\.polynomial record"):
         tape.func.grad(f)(X)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as _numpy
 
-from . import dispatch, operators, reading, writing
+from . import dispatch, operators, reading, scalars, writing
 from .face import Array, Number
 from .namespace import functions
 

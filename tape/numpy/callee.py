@@ -3,34 +3,60 @@
 from __future__ import annotations
 
 import dis
+from bisect import bisect_right
 from functools import cache
 from types import CodeType
 
+Loaded = tuple[str, str]
+"""How something was loaded, as an attribute, a global or a local, and its name."""
+
 
 @cache
-def callee(code: CodeType, lasti: int) -> tuple[str, str]:
+def callee(code: CodeType, lasti: int) -> Loaded:
     """How the call at an offset names what it calls: as an attribute, a global or a local, and by which name.
 
     It is what was loaded last of that which begins where the call begins in the source: of ``np.zeros(3)``, ``zeros``.
     """
-    steps = [step for step in dis.get_instructions(code) if step.offset <= lasti and step.positions is not None]
-    call = steps[-1].positions if steps else None  # the offset may be that of its caches
-    if call is None or call.lineno is None or call.col_offset is None:
+    at = index_of(code, lasti)
+    if at is None:
         return "", ""
-    if steps[-1].opname == "BINARY_OP":
+    if steps_of(code)[at].opname == "BINARY_OP":
         return "operator", ""
-    if not steps[-1].opname.startswith(("CALL", "PRECALL")):
-        return "", ""
-    found, reach = ("", ""), (0, 0)
-    for step in steps[:-1]:
-        at = step.positions
-        if (at.lineno, at.col_offset) != (call.lineno, call.col_offset):  # type: ignore[union-attr]
+    if steps_of(code)[at].opname == "STORE_SUBSCR":
+        return "assignment", ""
+    return _callee(code, at)[0]
+
+
+def _callee(code: CodeType, at: int) -> tuple[Loaded, int]:
+    """What the instruction of a number calls, and the offset that it was loaded at."""
+    steps = steps_of(code)
+    call = steps[at].positions
+    found, reach = (("", ""), -1), (0, 0)
+    if call is None or call.lineno is None or call.col_offset is None:
+        return found
+    if not steps[at].opname.startswith(("CALL", "PRECALL")):
+        return found
+    for step in steps[:at]:
+        place = step.positions
+        if (place.lineno, place.col_offset) != (call.lineno, call.col_offset):  # type: ignore[union-attr]
             continue
-        end = at.end_lineno or 0, at.end_col_offset or 0  # type: ignore[union-attr]
+        end = place.end_lineno or 0, place.end_col_offset or 0  # type: ignore[union-attr]
         kind = next((kind for start, kind in LOADS.items() if step.opname.startswith(start)), "")
         if kind and reach < end < (call.end_lineno or 0, call.end_col_offset or 0):
-            found, reach = (kind, step.argval if isinstance(step.argval, str) else ""), end
+            found, reach = ((kind, step.argval if isinstance(step.argval, str) else ""), step.offset), end
     return found
+
+
+@cache
+def steps_of(code: CodeType) -> list[dis.Instruction]:
+    """The instructions of some code that have a place in the source."""
+    return [step for step in dis.get_instructions(code) if step.positions is not None]
+
+
+def index_of(code: CodeType, lasti: int) -> int | None:
+    """The number of the instruction at an offset, which may be that of its caches."""
+    at = bisect_right(steps_of(code), lasti, key=lambda step: step.offset) - 1
+    return at if at >= 0 else None
 
 
 LOADS = {
@@ -38,3 +64,23 @@ LOADS = {
     "LOAD_FAST": "local", "LOAD_DEREF": "local", "LOAD_CLOSURE": "local",
 }  # fmt: skip
 """What the instructions that load begin with, and what they load from."""
+
+
+@cache
+def _called(code: CodeType) -> dict[int, Loaded]:
+    """By offset, the loads of what is called at once."""
+    steps = steps_of(code)
+    pairs = [_callee(code, k) for k, step in enumerate(steps) if step.opname.startswith("CALL")]
+    return {offset: loaded for loaded, offset in pairs if offset >= 0}
+
+
+def is_called_at_once(code: CodeType, lasti: int) -> bool:
+    """Whether what the instruction at an offset loads is called there and then, as ``np.ndarray`` in
+    ``np.ndarray(3)``, and not passed on."""
+    at = index_of(code, lasti)
+    return at is not None and steps_of(code)[at].offset in _called(code)
+
+
+def called_names(code: CodeType) -> set[str]:
+    """The names of the attributes that code calls at once."""
+    return {name for kind, name in _called(code).values() if kind == "attribute"}

@@ -14,12 +14,12 @@ import numpy as np
 import ops
 
 from ..dtypes import kind_of
-from ..level import Layer
 from .attributes import Attributes
 from .base import numpy
 from .casting import NUMERIC, cast
 from .layout import copied, resolved
 from .leaving import number_of, value_of
+from .text import text_of
 
 
 class Conversions(Attributes):
@@ -99,7 +99,7 @@ class Conversions(Attributes):
 
     def dumps(self) -> bytes:
         """The numbers pickled."""
-        return value_of(self, "dumps()").dumps()
+        return value_of(self, "dumps()")[... if self._is_array else ()].dumps()
 
     def byteswap(self, inplace: bool = False) -> Any:
         """The numbers with their bytes in reversed order, which have no derivative."""
@@ -145,22 +145,15 @@ class Conversions(Attributes):
         return np.empty(0).__dlpack_device__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return value_of(self, "a pickle").__reduce_ex__(protocol)
+        return value_of(self, "a pickle")[... if self._is_array else ()].__reduce_ex__(protocol)
 
     # Its printed form is NumPy's.
 
     def __repr__(self) -> str:
-        return repr(self._shown())
+        return text_of(self, repr)
 
     def __str__(self) -> str:
-        return str(self._shown())
+        return text_of(self, str)
 
     def __format__(self, spec: str) -> str:
-        return format(self._shown(), spec)
-
-    def _shown(self) -> Any:
-        tensor = self._tensor
-        if isinstance(tensor, Layer):
-            return tensor
-        value = np.asarray(tensor.detach().numpy(force=True))
-        return value if self._is_array else value[()]
+        return text_of(self, lambda value: format(value, spec))

@@ -17,26 +17,26 @@ import ops
 
 from ..dtypes import kind_of
 from ..recorder import wrap
-from ..tensor import Face
+from ..tensor import Face, Tensor
 from ..views import owner
 from .base import numpy
 from .casting import NUMERIC, cast
 from .face import Array, array
 from .layout import copied, outline, resolved
-from .leaving import carries, plain, refusal
+from .leaving import carries, plain, refusal, still
 from .unwrapping import holds_face, stacked
 
 FILLED = (
-    "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
-    "fromstring", "geomspace", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
-    "logspace", "ones", "tri", "zeros",
+    "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
+    "fromstring", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
+    "ones", "tri", "zeros",
 )  # fmt: skip
 """Constructors that read no array; counts may be recorded."""
 
 DERIVED = (
     "empty_like", "full_like", "ones_like", "zeros_like", "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat",
     "meshgrid", "pad", "repeat", "tile", "tril", "triu", "vander", "concatenate", "stack", "hstack", "vstack",
-    "dstack", "column_stack", "block", "broadcast_arrays",
+    "dstack", "column_stack", "block", "broadcast_arrays", "geomspace", "logspace",
 )  # fmt: skip
 """Functions of arrays that programs take for constructors: of plain arrays too they give what can be recorded."""
 
@@ -91,6 +91,28 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **nam
     return filled
 
 
+@functools.wraps(np.arange)
+def arange(*bounds: Any, step: Any = None, dtype: Any = None, **named: Any) -> Any:
+    """How many numbers there are is decided by plain numbers; the numbers themselves are recorded."""
+    start, stop, by = _bounds(*bounds, step=step, **{k: named.pop(k) for k in ("start", "stop") if k in named})
+    if not (isinstance(start, Face) or isinstance(by, Face)) or dtype is not None:
+        given = {} if by is None else {"step": plain(by)}
+        return recordable(np.arange(plain(start), told_of(stop), dtype=dtype, **given, **named))
+    by = 1 if by is None else by
+    count = max(0, int(np.ceil((stop - start) / by)))
+    return start + by * np.arange(count, dtype=np.result_type(start, by))
+
+
+def _bounds(start: Any, stop: Any = None, by: Any = None, *, step: Any = None) -> tuple[Any, Any, Any]:
+    start, stop = (0, start) if stop is None else (start, stop)
+    return start, stop, by if step is None else step
+
+
+def told_of(x: Any) -> Any:
+    """A number that decides how many others there are, as a plain one."""
+    return still(x._tensor).item() if isinstance(x, Face) else x
+
+
 @functools.wraps(np.linspace)
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
@@ -104,7 +126,8 @@ def linspace(
     step = (stop - start) / between if between > 0 else np.nan
     along = start + steps * step if between > 0 else start + steps * (stop - start)
     along = np.moveaxis(along, 0, axis)
-    along = along if dtype is None else along.astype(dtype)
+    dtype = np.result_type(start, stop, float(num)) if dtype is None else np.dtype(dtype)
+    along = along if along.dtype == dtype else along.astype(dtype)
     return (along, step) if retstep else along
 
 
@@ -113,13 +136,30 @@ def gathered(x: Any, dtype: Any = None) -> Any:
     return array(stacked(x, dtype)) if isinstance(x, (list, tuple)) and holds_face(x) else x
 
 
+def as_array(x: Any) -> Any:
+    """An argument as an array, recorded where something in it is."""
+    return gathered(x) if holds_face(x) else np.asarray(x)
+
+
+def of_objects(x: Any) -> Any:
+    """Something with an ``__array__`` of its own as the recorded array that this gives; anything else as it is."""
+    kind = type(x)
+    if isinstance(x, (np.ndarray, np.generic, Tensor, type)) or kind in PLAIN or not hasattr(kind, "__array__"):
+        return x
+    found = x.__array__()
+    return found if isinstance(found, Face) else x
+
+
+PLAIN = (list, tuple, int, float, complex, bool)
+
+
 @functools.wraps(np.array)
 def array_(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     **named: Any,
 ) -> Any:  # fmt: skip
     dtype = None if dtype is None else np.dtype(dtype)
-    found = gathered(object, dtype)
+    found = gathered(of_objects(object), dtype)
     if not isinstance(found, Face):
         return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
     tensor = found._tensor
@@ -147,6 +187,7 @@ def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") ->
 
     @functools.wraps(original)
     def convert(a: Any, dtype: Any = None, order: Any = None, **named: Any) -> Any:
+        a = of_objects(a)
         if not holds_face(a):
             return recordable(original(a, dtype, **({} if order is None else {"order": order}), **named), (a,))
         return array_(a, dtype, copy=named.get("copy"), order=order or kept, ndmin=ndmin)
@@ -197,6 +238,6 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
     "asfortranarray": _converter(np.asfortranarray, 1, "F"),
     "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter, "require": require,
-    "full": full, "linspace": linspace,
+    "arange": arange, "full": full, "linspace": linspace,
 }  # fmt: skip
 """NumPy's constructors by name, with results that can be recorded."""

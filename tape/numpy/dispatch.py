@@ -15,15 +15,16 @@ import numpy as np
 import ops
 
 from ..errors import ComplexError
-from ..level import Layer, live
+from ..level import Layer
 from ..numpy_bridge import NoRule, called as title
 from ..tensor import Face, Tensor
 from ..tree import leaves_of, transform
 from .attributes import readonly
+from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, reduceat, with_one_triangle
 from .explaining import explained, numbers_in
 from .face import Array, Number, array, face, faces
 from .layout import settled
-from .leaving import OPEN, carries, refusal
+from .leaving import carries, is_open, refusal, still
 from .looks import LOOKS
 from .unwrapping import bare, has_tensor, tensor_of
 from .vectorised import CALLING
@@ -112,7 +113,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
     try:
-        result = _result(ufunc, how, inputs, options)
+        result = _result(ufunc, how, inputs, options) if how != "reduceat" else reduceat(ufunc, *inputs, **options)
     except Exception as error:
         return explained(error, getattr(ufunc, how), inputs, options)
     if out is None:
@@ -158,13 +159,16 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if function in COMPOSED and (found := COMPOSED[function](*args, **kwargs)) is not NotImplemented:
+        return found
+    args = promoted(function, with_one_triangle(function, args, kwargs))
     given, named = bare(list(args)), bare(kwargs)
     tensors: list[Any] = [x for x in leaves_of([given, named]) if isinstance(x, Tensor)]
     target = tensors[0]
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):
-        if function.__module__.startswith(OPEN):
+        if is_open(function):
             return function._implementation(*args, **kwargs)
         return of_numbers(function, args, kwargs, title(function))
     if function in BOOLS:
@@ -175,6 +179,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         result = list(result)
     if function in NAMED and isinstance(result, tuple):
         result = NAMED[function](*result)
+    if function in SPECTRA:
+        return real_if_all_are(faces(result), args[0])
     if function in READ_ONLY:
         return readonly(faces(result))
     if function in KEPT and args and type(args[0]) is Array:
@@ -205,9 +211,9 @@ def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) 
     """
     tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
     lost = [t for t in tensors if carries(t)]
-    if any(isinstance(live(t), Layer) for t in lost):
+    if any(isinstance(still(t), Layer) for t in lost):
         raise refusal("it has no rule", name)
-    copies = {id(t): np.array(t.detach().numpy(force=True)) for t in tensors}
+    copies = {id(t): np.array(still(t).numpy(force=True)) for t in tensors}
     result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
         raise refusal("it has no rule", name)

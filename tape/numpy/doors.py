@@ -6,7 +6,7 @@ NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itsel
 modules hold doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
 is the user's code, and to the originals otherwise.  Names that the user imported from there (``from numpy import
 zeros``) lie in the globals and closures of the functions that are reached from the recorded one, and are replaced as
-well.  Afterwards everything is as it was.
+well.  Afterwards everything is as it was.  Classes, and the name ``type``, are another matter (`tape.numpy.classes`).
 
 The other way, to re-create the function over other globals, was tried on paper and rejected: it would have to re-create
 whatever it calls too, methods and closures and recursion included, under other identities.  A door that is not reached
@@ -16,38 +16,32 @@ is no danger: what is written into a plain array is refused there (`tape.numpy.l
 from __future__ import annotations
 
 import cmath
-import collections
 import functools
-import itertools
 import math
 import sys
 import threading
-import types
 import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..rooms import AROUND, opened as opened_room
 from .callee import callee
-from .leaving import is_library, is_recorded
+from .classes import TYPE, Recorded, recording as _recording
+from .grids import CLASSES
+from .leaving import is_recorded
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .namespace import functions
+from .places import MISSING, Place, has_builtins, put, read, search
 from .scipys import METHODS, ROOMS
 from .vectorised import vectorize
 
-Place = tuple[Any, Any]
-"""A dict and a key in it, or a cell and None."""
-
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
-
-_recording: dict[int, int] = {}
-"""By thread, how many functions of arrays it is recording, one inside the other."""
 
 _lock = threading.RLock()
 _installed: list[int] = [0]
@@ -85,13 +79,36 @@ def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
             original = getattr(module, name, None)
             if original is not None and id(original) not in known:
                 pairs.append((original, making(original)))
-    return {id(original): (original, _door(original, inside)) for original, inside in pairs}
+    return {id(original): (original, _door(original, inside, _wanted(original))) for original, inside in pairs}
 
 
-def _door(original: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
+Wanted = Callable[[FrameType, Any], bool]
+
+
+def _wanted(original: Any) -> Wanted:
+    """Whose calls of a function are recorded.
+
+    Functions of `math` take recorded numbers from whoever has some: C code calls them too, in ``map(math.sin, x)``.
+    """
+    return _by_anybody if getattr(original, "__module__", None) in ("math", "cmath") else _by_the_user
+
+
+def _by_anybody(frame: FrameType, door: Any) -> bool:
+    return True
+
+
+def _by_the_user(frame: FrameType, door: Any) -> bool:
+    return is_called_by(frame, door) and is_recorded(frame)
+
+
+def _for_the_user(frame: FrameType, door: Any) -> bool:
+    return is_recorded(frame)
+
+
+def _door(original: Callable[..., Any], inside: Callable[..., Any], is_wanted: Wanted) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
-        if get_ident() in _recording and is_called_by(frame := sys._getframe(1), door) and is_recorded(frame):
+        if get_ident() in _recording and is_wanted(sys._getframe(1), door):
             return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
@@ -122,6 +139,8 @@ def _modules(rooms: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any
 def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
     found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
+    for kind, name, inside in CLASSES:
+        found.append((kind, name, _door(vars(kind)[name], inside, _for_the_user), vars(kind)[name]))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))
@@ -171,6 +190,8 @@ class Closed:
             self._depth += 1
             if _stand:
                 _remove(_stand.pop())
+            for _, there, _, place in _taken.values():
+                put(place, there)
 
     def __exit__(self, *_: Any) -> None:
         self.listen()
@@ -178,6 +199,8 @@ class Closed:
             self._depth -= 1
             if not self._depth and _installed[0] and not _stand:
                 _install(arrived())
+            for _, _, door, place in _taken.values() if not self._depth else ():
+                put(place, door)
 
     def on_start(self, event: Any) -> None:
         self.__enter__()
@@ -211,8 +234,8 @@ AROUND.append(closed)
 def _install(rooms: tuple[str, ...]) -> None:
     """Put doors into the modules and classes."""
     _stand.append(rooms)
-    for names, put, _ in _modules(rooms):
-        names.update(put)
+    for names, inside, _ in _modules(rooms):
+        names.update(inside)
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
 
@@ -226,46 +249,38 @@ def _remove(rooms: tuple[str, ...]) -> None:
 
 
 _taken: dict[tuple[int, Any], list[Any]] = {}
-"""By place, how many recordings have a door there, and what it is without."""
+"""By place, how many recordings have a door there, what it is without, the door, and the place."""
 
 
 def _take(place: Place) -> bool:
     """Put the door in a place, if there is an original or somebody's door already."""
-    key, there = (id(place[0]), place[1]), _read(place)
+    key, there = (id(place[0]), place[1]), read(place)
     if key in _taken:
         _taken[key][0] += 1
         return True
-    found = doors().get(id(there))
-    if found is None:
+    door = _door_for(place, there)
+    if door is None:
         return False
-    _taken[key] = [1, there]
-    _put(place, found[1])
+    _taken[key] = [1, there, door, place]
+    if not closed.is_closed:
+        put(place, door)
     return True
+
+
+def _door_for(place: Place, there: Any) -> Any:
+    if there is ModuleType:
+        return Recorded
+    if place[1] == "type" and (there is type or (there is MISSING and has_builtins(place[0]))):
+        return TYPE
+    found = doors().get(id(there))
+    return found and found[1]
 
 
 def _give_back(place: Place) -> None:
     key = id(place[0]), place[1]
     _taken[key][0] -= 1
     if not _taken[key][0]:
-        _put(place, _taken.pop(key)[1])
-
-
-def _read(place: Place) -> Any:
-    space, name = place
-    if name is not None:
-        return space.get(name)
-    try:
-        return space.cell_contents
-    except ValueError:
-        return None
-
-
-def _put(place: Place, value: Any) -> None:
-    space, name = place
-    if name is not None:
-        space[name] = value
-    else:
-        space.cell_contents = value
+        put(place, _taken.pop(key)[1])
 
 
 _known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
@@ -277,75 +292,7 @@ def places_in(function: Any) -> list[Place]:
         rooms = standing()
         found = _known.get(function)
         if found is None or found[0] != rooms:
-            found = _known[function] = rooms, list(_search(function))
+            found = _known[function] = rooms, list(search(function, doors()))
         return found[1]
     except TypeError:
-        return list(_search(function))
-
-
-def _search(function: Any) -> Iterator[Place]:
-    seen: set[int] = set()
-    known = doors()
-    stack = [function]
-    while stack and len(seen) < 10_000:
-        thing = stack.pop()
-        if id(thing) in seen:
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, functools.partial):
-            stack += [thing.func, *thing.args, *thing.keywords.values()]
-        elif isinstance(thing, types.MethodType):
-            stack += [thing.__func__, thing.__self__]
-        elif isinstance(thing, type):
-            if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
-                stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
-        elif isinstance(thing, types.FunctionType):
-            if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
-                stack.append(getattr(thing, "__wrapped__", None))
-                for place in _places_of(thing):
-                    there = _read(place)
-                    if id(there) in known:
-                        yield place
-                    else:
-                        stack.append(there)
-            elif hasattr(thing, "__wrapped__"):
-                stack.append(thing.__wrapped__)
-                stack += [v for p in _cells_of(thing) if isinstance(v := _read(p), _CALLED)]
-        else:
-            stack += _held_by(thing)
-
-
-_CALLED = (types.FunctionType, types.MethodType, type, functools.partial)
-
-
-MOST = 256
-"""Things in a container that are looked at for functions."""
-
-
-def _held_by(thing: Any) -> Iterator[Any]:
-    """What an object, or a container, could call: its class, functions, objects and containers in it."""
-    kind = type(thing)
-    if kind in (list, tuple, dict, set, frozenset, collections.deque):
-        parts = itertools.islice(thing.values() if kind is dict else thing, MOST)
-        yield from [part for part in parts if type(part) not in _IDLE]
-    elif kind not in _IDLE:
-        yield kind
-        if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
-            yield from [part for part in getattr(thing, "__dict__", {}).values() if type(part) not in _IDLE]
-
-
-_IDLE = {int, float, complex, bool, str, bytes, type(None), np.ndarray, types.ModuleType, *np.sctypeDict.values()}
-"""Types of what calls nothing."""
-
-
-def _places_of(function: types.FunctionType) -> Iterator[Place]:
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-        yield from ((function.__globals__, name) for name in code.co_names if name in function.__globals__)
-    yield from _cells_of(function)
-
-
-def _cells_of(function: types.FunctionType) -> list[Place]:
-    return [(cell, None) for cell in function.__closure__ or ()]
+        return list(search(function, doors()))

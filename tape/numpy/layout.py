@@ -8,15 +8,31 @@ import numpy as np
 
 import ops
 
-from ..level import Layer
+from ..batch import Batched
+from ..level import Layer, live
 from ..tensor import Tensor
 from ..views import leave
+
+
+def strides_of(tensor: Tensor) -> tuple[int, ...]:
+    """Elements from one entry to the next along each axis; of one with lanes, as each lane would lie alone."""
+    tensor = live(tensor)
+    if not isinstance(tensor, Layer):
+        return tuple(tensor.stride())
+    if not isinstance(tensor, Batched):
+        return strides_of(tensor._primal)
+    lane, *rest = strides_of(tensor._primal)
+    apart = abs(lane) * tensor._level.n  # where the lanes lie side by side, element by element
+    moving = [step for step, length in zip(rest, tensor._spec.shape) if length > 1]
+    if lane and moving and all(step % apart == 0 for step in moving):
+        return tuple([step // tensor._level.n for step in rest])
+    return tuple(rest)
 
 
 def outline(tensor: Tensor) -> np.ndarray:
     """A plain array that lies in memory as a tensor does, whatever its numbers are."""
     dtype, shape = tensor._spec.dtype, tensor._spec.shape
-    strides = [n * dtype.itemsize for n in tensor.stride()]
+    strides = [n * dtype.itemsize for n in strides_of(tensor)]
     first = -sum(n * (length - 1) for n, length in zip(strides, shape) if n < 0 and length)
     extent = dtype.itemsize + sum(abs(n) * (length - 1) for n, length in zip(strides, shape) if length)
     return np.ndarray(shape, dtype, np.zeros(max(extent, dtype.itemsize), np.uint8).data, first, strides)
@@ -63,7 +79,7 @@ def in_a_row(tensor: Tensor, order: Any) -> Tensor:
     """The elements one after another in one of NumPy's orders; a view where they lie so without gaps."""
     order = resolved(tensor, order)
     if order == "K":
-        strides = tensor.stride()
+        strides = strides_of(tensor)
         axes = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
         tensor = ops.permute(tensor, axes=tuple(axes)) if len(axes) > 1 else tensor
     elif order == "F":

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,8 @@ COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
 LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 """The packages whose code is nobody's own program: a constructor called there gives a plain array."""
 
-OPEN = "numpy.polynomial"
-"""The room of NumPy's that is written in NumPy itself: what it makes with constructors can be recorded."""
+OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
+"""The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
 
 _told: set[tuple[str, CodeType, int]] = set()
 """The places that were warned of; code objects are equal if they are alike, in whichever files they are."""
@@ -70,11 +70,19 @@ def number_of(x: Face, convert: type) -> Any:
     if convert is not int and carries(tensor):
         frame, depth = user_frame()
         how = asks(frame.f_code, frame.f_lasti)
-        if isinstance(live(tensor), Layer) or how not in (convert.__name__, TEXT) or is_computed_with(frame):
+        if how not in (convert.__name__, TEXT) or is_computed_with(frame):
             raise refusal(f"{convert.__name__}()")
         if how != TEXT:
-            _warn(convert.__name__, frame, depth)
-    return convert(tensor.detach().item() if type(tensor) is Tensor else tensor.item())
+            _lose(convert.__name__, frame, depth, isinstance(live(tensor), Layer))
+    return convert(still(tensor).item())
+
+
+def still(tensor: Tensor) -> Tensor:
+    """A tensor without history and tangents; what has lanes keeps them."""
+    below = live(tensor)
+    while isinstance(below, Layer) and hasattr(below, "_tangent"):
+        below = live(below._primal)
+    return below if isinstance(below, Layer) else below.detach()
 
 
 TEXT = "%"
@@ -92,13 +100,32 @@ def is_computed_with(frame: FrameType) -> bool:
     return type(name) is str and name.partition(".")[0] in COMPUTING
 
 
-def _warn(name: str, frame: FrameType, depth: int) -> None:
+def lost_in_text(name: str, moves: bool) -> None:
+    """Tell of a number that is read back from the text of one that carries a gradient.
+
+    Raises:
+        TypeError: if it has a tangent.
+    """
+    frame, depth = user_frame()
+    _lose(name, frame, depth, moves, " the text of")
+
+
+def _lose(name: str, frame: FrameType, depth: int, moves: bool, what: str = "") -> None:
+    """Warn once per line that a number is taken, which does not matter if it is compared at once.
+
+    Raises:
+        TypeError: if the value moves: has a tangent.
+    """
     place = frame.f_code.co_filename, frame.f_code, frame.f_lasti
-    if place in _told or is_compared(*place[1:]):
+    if is_compared(*place[1:]):
+        return
+    if moves:
+        raise refusal(f"{name}() of{what} it")
+    if place in _told:
         return
     _told.add(place)
     warnings.warn(
-        f"{name}() makes a plain number of a value that carries a gradient, so no gradient flows through it.\n"
+        f"{name}() makes a plain number of{what} a value that carries a gradient, so no gradient flows through it.\n"
         "Compute with the value itself; it is a number already.  If no gradient is meant, say tape.stop_gradient(x).",
         UserWarning,
         stacklevel=depth + 1,
@@ -145,24 +172,38 @@ def told() -> Iterator[None]:
 
 def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
-    where, caller = asked()
-    title = (name if caller is None or caller.startswith("numpy") else None) or caller or "this"
+    where, caller, called = asked()
+    if called == ASSIGNMENT:
+        what = f"{NOT_MADE_HERE}, a plain one"
+    title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
+    instead = OWN if NOT_MADE_HERE in what else instead_of(title)
     return note(
         Left(
             f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
-            f"  at {where}\n{instead_of(title)}  If no gradient is meant, say tape.stop_gradient(x)."
+            f"  at {where}\n{instead}  If no gradient is meant, say tape.stop_gradient(x)."
         )
     )
 
 
-def asked() -> tuple[Location, str | None]:
-    """The user's line, and the function of somebody else's that it called, if that is written in Python."""
+ASSIGNMENT = "an assignment"
+NOT_MADE_HERE = "into an array that was not made in this function"
+OWN = (
+    "Arrays that this function makes take recorded values: np.zeros(…), np.array(a) or np.copy(a).  What a plain array "
+    "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
+)
+
+
+def asked() -> tuple[Location, str | None, str]:
+    """The user's line, the function of somebody else's that it called, if that is written in Python, and what its
+    instruction calls, or that it assigns."""
     frame, last = sys._getframe(1), None
     while frame.f_back is not None and is_foreign(frame):
         if not in_library(frame.f_code.co_filename) and (last is None or "<locals>" not in _name_of(frame)):
             last = frame
         frame = frame.f_back
-    return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last))
+    kind, name = callee(frame.f_code, frame.f_lasti)
+    called = ASSIGNMENT if kind == "assignment" else f"{name}()" if name else ""
+    return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last)), called
 
 
 def _name_of(frame: FrameType) -> str:
@@ -187,6 +228,7 @@ INSTEAD = {
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.fft": "The functions of np.fft record.",
+    **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),
     **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
 }
 """By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
@@ -225,6 +267,12 @@ def is_library(module: Any, file: str) -> bool:
 
 
 OURS = "tape", "ops"
+
+
+def is_open(function: Any) -> bool:
+    """Whether a function of NumPy's is written in NumPy itself, so that its own code can be run on recorded arrays."""
+    inner = getattr(function, "_implementation", None)
+    return type(inner) is FunctionType and inner.__globals__["__name__"].startswith(OPEN)
 
 
 def is_recorded(frame: FrameType) -> bool:

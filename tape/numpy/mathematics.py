@@ -18,6 +18,7 @@ import ops
 from ..tensor import Face
 from .creation import gathered
 from .face import Number, face, faces
+from .text import numbers_of, without_layers
 from .unwrapping import bare, holds_face
 
 OTHERWISE = {
@@ -48,11 +49,17 @@ def _checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Calla
                 float(np.ones(np.shape(x)))  # what NumPy of this version raises or warns of
         with np.errstate(all="ignore"):
             z = compute(*[np.reshape(x, ()) if np.ndim(x) else x for x in args], **kwargs)
-        if not np.isfinite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
-            original(*[_settled(x) for x in args], **kwargs)
+        if not _is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
+            for numbers in zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args])):
+                original(*[x.item() for x in numbers], **kwargs)
         return z
 
     return call
+
+
+def _is_finite(z: Any) -> bool:
+    """Whether a number is finite, in all lanes."""
+    return bool(np.all(np.isfinite(face(without_layers(z._tensor)))) if isinstance(z, Face) else np.isfinite(z))
 
 
 def _settled(x: Any) -> Any:

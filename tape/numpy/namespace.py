@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .creation import CONSTRUCTORS, gathered
+from .creation import CONSTRUCTORS, DERIVED, gathered
 
 SEQUENCES = frozenset({
     "array_equal", "block", "broadcast_arrays", "choose", "column_stack", "concat", "concatenate", "dstack", "einsum",
@@ -33,7 +33,9 @@ def functions(room: str) -> dict[str, Callable[..., Any]]:
         for name, value in list(vars(module).items())  # not dir(), which names modules that would be imported now
         if not name.startswith("_") and type(value) is Dispatched and name not in SEQUENCES
     }
-    return {**found, **CONSTRUCTORS} if not room else found
+    return found if room else {**found, **CONSTRUCTORS, **{
+        name: taking_lists(CONSTRUCTORS[name]) for name in DERIVED if name in CONSTRUCTORS and name not in SEQUENCES
+    }}  # fmt: skip
 
 
 def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,6 +45,8 @@ def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(type(x) in (list, tuple) for x in args):
             args = tuple([gathered(x) if type(x) in (list, tuple) else x for x in args])
+        if kwargs:
+            kwargs = {name: gathered(x) for name, x in kwargs.items()}
         return original(*args, **kwargs)
 
     return call

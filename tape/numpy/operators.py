@@ -6,6 +6,7 @@ The short way of an elementwise op is that of a plain tensor, or of one that is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Rational
 from operator import index
 from typing import Any
 
@@ -80,7 +81,9 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return other * index(self)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
-        if not isinstance(other, (np.ndarray, np.generic)) and is_stranger(other):
+        if isinstance(other, Rational) and not isinstance(other, (int, np.generic)):
+            return apply(self, float(other))
+        if not isinstance(other, (np.ndarray, np.generic)) and (is_stranger(other) or is_unknown(self, other)):
             return NotImplemented
         return ufunc(other, self) if is_reflected else ufunc(self, other)
 
@@ -105,6 +108,15 @@ def is_stranger(other: Any) -> bool:
     return not isinstance(other, (bool, int, float, complex, list, tuple)) and (
         getattr(other, "__array_priority__", -1.0) > 0.0 and not hasattr(other, "__array_ufunc__")
     )
+
+
+def is_unknown(x: Any, other: Any) -> bool:
+    """Whether something beside a number is of a class of the user's, which is asked for its own operator."""
+    return type(x) is Number and not isinstance(other, KNOWN) and not any(hasattr(other, name) for name in ARRAYS)
+
+
+KNOWN = (bool, int, float, complex, list, tuple, range, memoryview, bytearray, type(None))
+ARRAYS = "__array__", "__array_ufunc__", "__array_interface__", "__array_struct__", "__buffer__", "__len__"
 
 
 def ufunc_of(op: Op) -> Any:

@@ -17,20 +17,20 @@ from .face import faces
 from .unwrapping import bare
 
 
-def _symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:
-    """The matrix of which one triangle is given."""
-    half = np.tril(a, -1) if lower else np.triu(a, 1)
-    other = np.swapaxes(half, -1, -2)
-    diagonal = np.diagonal(a, axis1=-2, axis2=-1)
-    if is_conjugate and a.dtype.kind == "c":
-        other, diagonal = np.conj(other), np.real(diagonal)
-    return half + other + np.eye(a.shape[-1]) * diagonal[..., None, :]
+def symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:
+    """The matrix of which one triangle is given: with the conjugate in the other, or the same."""
+    half, rest = (np.tril(a), np.tril(a, -1)) if lower else (np.triu(a), np.triu(a, 1))
+    other = np.swapaxes(rest, -1, -2)
+    if not is_conjugate or a.dtype.kind != "c":
+        return half + other
+    diagonal = np.imag(np.diagonal(a, axis1=-2, axis2=-1))
+    return half + np.conj(other) - 1j * np.eye(a.shape[-1], dtype=diagonal.dtype) * diagonal[..., None, :]
 
 
 STRUCTURES: dict[Any, Callable[[Any, bool], Any]] = {
     **dict.fromkeys((None, "gen", "general"), lambda a, lower: a),
-    **dict.fromkeys(("sym", "symmetric"), lambda a, lower: _symmetric(a, lower, is_conjugate=False)),
-    **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), _symmetric),
+    **dict.fromkeys(("sym", "symmetric"), lambda a, lower: symmetric(a, lower, is_conjugate=False)),
+    **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), symmetric),
 }
 """What `scipy.linalg.solve` takes a matrix for."""
 
@@ -65,8 +65,7 @@ def _solve_triangular(
 
 
 def _cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    factor = np.linalg.cholesky(_symmetric(a, lower))
-    return factor if lower else np.conj(np.swapaxes(factor, -1, -2))
+    return np.linalg.cholesky(a, upper=not lower)
 
 
 def _cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:

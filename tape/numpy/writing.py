@@ -24,7 +24,7 @@ from .base import numpy
 from .casting import cast, source_of
 from .explaining import explained, rehearsed
 from .face import Array, Number, array
-from .leaving import asked, carries, plain, refusal
+from .leaving import NOT_MADE_HERE, asked, carries, plain, refusal
 from .lent import is_lent
 from .reading import plain_index
 from .unwrapping import bare, holds_face, tensor_of
@@ -79,7 +79,7 @@ def hold(y: Array, value: Any) -> None:
     for level in active():
         if isinstance(value, Tensor) and level.has(value) and not level.has(y._tensor):
             if is_related(y._tensor):
-                where, _ = asked()
+                where, _, _ = asked()
                 raise TypeError(
                     "vmap: a value that differs from lane to lane is written into an array that is the same in all of "
                     f"them, and that has views or is one, which would not see the lanes.\n  at {where}\n"
@@ -108,7 +108,7 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
         raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
     _check_cast(name, source.dtype, out.dtype)
     if not isinstance(out, Face):
-        np.copyto(out, plain(result, f"{name}(out=…) into an array that was not made in this function"), where=where)
+        np.copyto(out, plain(result, f"{name}(out=…) {NOT_MADE_HERE}"), where=where)
         return out
     if where is not True:
         source = ops.where(bare(where), source, out._tensor)
@@ -142,7 +142,7 @@ def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
 
 def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     """``ufunc.at(y, index, x)``: in place, and once for each time that a place is named."""
-    what = f"np.{ufunc.__name__}.at into an array that was not made in this function"
+    what = f"np.{ufunc.__name__}.at {NOT_MADE_HERE}"
     if not holds_face(y):
         ufunc.at(y, *plain((index, *others), what))
         return
@@ -181,7 +181,7 @@ def change(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
 
 
 def _named(function: Callable[..., Any]) -> str:
-    return f"np.{function.__name__} into an array that was not made in this function"
+    return f"np.{function.__name__} {NOT_MADE_HERE}"
 
 
 def written(a: Any, name: str) -> None:
@@ -193,7 +193,7 @@ def written(a: Any, name: str) -> None:
     if type(a) is Number:
         raise TypeError(f"{name}: argument must be an array, not a number")
     if not isinstance(a, Face):
-        raise refusal(f"{name} into an array that was not made in this function")
+        raise refusal(f"{name} {NOT_MADE_HERE}")
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..location import in_library
-from ..tensor import Tensor
+from ..tensor import Face, Tensor
 from .known import (
     BY_NAME,
     DISPATCHERS,
@@ -69,6 +69,12 @@ def watch(look: Any, thing: Any) -> Looked:
 def _tensor(look: Any, thing: Tensor) -> Looked:
     look.around.tensors.append(thing)
     return None
+
+
+def _face(look: Any, thing: Face) -> Looked:
+    """An array that was recorded, or made by `tape.numpy`, before."""
+    look.around.facts.append(Fact(lambda: thing._tensor))
+    return _tensor(look, thing._tensor)
 
 
 def _generator(look: Any, thing: Any) -> Looked:
@@ -269,6 +275,7 @@ def _array(look: Any, array: np.ndarray) -> Looked:
 
 WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     Tensor: _tensor,
+    Face: _face,
     **dict.fromkeys(GENERATORS, _generator),
     FunctionType: lambda look, f: look.function(f),
     MethodType: lambda look, m: look.all_inside((m.__func__, m.__self__)),
@@ -286,6 +293,7 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     staticmethod: lambda look, m: look.inside(m.__func__),
     classmethod: lambda look, m: look.inside(m.__func__),
     functools.cached_property: lambda look, p: look.inside(p.func),
+    functools.singledispatchmethod: lambda look, m: look.all_inside((m.dispatcher, m.func)),
     super: lambda look, s: look.all_inside((s.__thisclass__, s.__self__)),
     types.GenericAlias: lambda look, a: look.all_inside((a.__origin__, *a.__args__)),
     slice: lambda look, s: look.all_inside((s.start, s.stop, s.step)),
@@ -301,5 +309,5 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     np.ndarray: _array,
 }  # fmt: skip
 """By type, how its objects are watched."""
-FAMILIES = (Tensor, *GENERATORS, ModuleType, type, np.dtype)
+FAMILIES = (Tensor, Face, *GENERATORS, ModuleType, type, np.dtype)
 """Types whose subclasses are watched in the same way."""

@@ -5,7 +5,9 @@ Whatever can run is looked at, whether it will or not: what is not known becomes
 
 from __future__ import annotations
 
+import abc
 import builtins
+import functools
 import importlib.util
 import itertools
 import sys
@@ -183,6 +185,9 @@ class Look:
         if is_known(function):
             return None
         self.around.facts += code_facts(function)
+        if function.__code__ is DISPATCHING:  # by the class of its argument, as abstract classes say
+            self.around.facts.append(Fact(abc.get_cache_token))
+            return self.inside(vars(function).get("registry"))
         code, home = function.__code__, home_of(function)
         cells = [Cell(cell) for cell in function.__closure__ or ()]
         self.around.cells += cells
@@ -297,6 +302,11 @@ def print_options() -> Callable[[], Any]:
     """What tells whether NumPy's print options are still the same."""
     variable = getattr(sys.modules.get("numpy._core.printoptions"), "format_options", None)
     return variable.get if isinstance(variable, ContextVar) else lambda: tuple(np.get_printoptions().values())
+
+
+_dispatching: Any = functools.singledispatch(named)
+DISPATCHING: CodeType = _dispatching.__code__
+"""The code of every function that `functools.singledispatch` makes."""
 
 
 class Import(str):

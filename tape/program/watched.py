@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.classes import Kind
 from ..numpy.doors import _door
 
 PLAIN = (int, float, complex, str, bytes)
@@ -91,7 +92,10 @@ class Space:
         """Names that count, and what is there now that was not."""
         now, before = self.mapping, self.copy
         for name, value in list(now.items()):
-            if (name not in before or not alike(value, before[name])) and self.counts(name):
+            if name not in before:
+                if self.counts(name) and type(value) is not Kind:
+                    yield name, value
+            elif not alike(value, before[name]) and self.counts(name):
                 yield name, value
         if len(now) < len(before) or not now.keys() >= before.keys():
             yield from ((name, MISSING) for name in before.keys() - now.keys() if self.counts(name))
@@ -346,6 +350,8 @@ def alike(now: Any, value: Any) -> bool:
 
 def original(thing: Any) -> Any:
     """What a door of `tape.numpy.doors` stands in the place of, while something is recorded; else the thing itself."""
+    if type(thing) is Kind:
+        return type
     return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOOR else thing
 
 

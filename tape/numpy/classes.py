@@ -1,0 +1,139 @@
+"""Classes that a function of arrays names: ``np.ndarray(…)``, ``np.float64(x)``, and ``type(x)``.
+
+A class cannot have a door in its place, as NumPy's functions have: others hold it by identity, and ask whether
+something is an instance of it.  Only where the user's code calls ``np.ndarray`` or ``np.float64`` there and then does
+the module `numpy` give something else, and to that code alone: while such a function is recorded it is a module of a
+class whose attributes look at who asks for them.
+
+``type(x)`` is answered by C code, which sees through ``__class__``; a function that tells arrays by it would take
+another way when it is recorded.  So while such a function is recorded, the globals of its module hold a stand-in for
+the name ``type``, which answers of a recorded value as NumPy's would, and is `type` to whoever uses it otherwise, in
+this thread or another.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from _thread import get_ident
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Face
+from .callee import called_names, is_called_at_once
+from .casting import NUMERIC
+from .creation import gathered, recordable
+from .leaving import is_recorded, plain, value_of
+from .text import Text
+from .unwrapping import holds_face
+
+recording: dict[int, int] = {}
+"""By thread, how many functions of arrays it is recording, one inside the other."""
+
+
+def ndarray(
+    shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
+) -> Any:
+    """`np.ndarray`: memory that can take recorded values, unless it is somebody else's."""
+    if isinstance(buffer, Face):
+        buffer = value_of(buffer, "np.ndarray(buffer=…)")
+    return recordable(np.ndarray(plain(shape), dtype, buffer, plain(offset), plain(strides), order), (buffer,))
+
+
+def converted(kind: type) -> Callable[..., Any]:
+    """A class of NumPy's numbers, called: a recorded value in that dtype."""
+
+    def convert(*args: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Text):
+            return kind(float(args[0]))
+        if len(args) != 1 or not holds_face(args[0]):
+            return kind(*args)
+        x = gathered(args[0]).astype(kind)
+        return x if x.ndim else x[()]
+
+    return convert
+
+
+NUMBERS = {
+    name: kind for name, kind in vars(np).items()
+    if isinstance(kind, type) and kind in np.sctypeDict.values() and np.dtype(kind).kind in NUMERIC
+}  # fmt: skip
+CALLED: dict[str, Callable[..., Any]] = {"ndarray": ndarray, **{k: converted(v) for k, v in NUMBERS.items()}}
+"""By name: what is called in the place of a class of NumPy's."""
+
+
+def _attribute(name: str) -> property:
+    def get(module: ModuleType) -> Any:
+        frame = sys._getframe(1)
+        if get_ident() in recording and is_recorded(frame) and is_called_at_once(frame.f_code, frame.f_lasti):
+            return CALLED[name]
+        return vars(module)[name]
+
+    def put(module: ModuleType, value: Any) -> None:
+        vars(module)[name] = value
+
+    return property(get, put)
+
+
+Recorded = type("module", (ModuleType,), {name: _attribute(name) for name in CALLED})
+"""The class of the module `numpy` while a function that calls its classes is recorded."""
+
+
+def calls_classes(code: Any) -> bool:
+    """Whether code calls a class of NumPy's as an attribute of something."""
+    return not called_names(code).isdisjoint(CALLED)
+
+
+class Kind:
+    """What stands for `type` in the user's modules while a function of theirs is recorded that names it."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return type(*args, **kwargs)
+        found = args[0].__class__ if isinstance(args[0], Face) else type(args[0])
+        return self if found is type or found is Kind else str if found is Text else found
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type
+
+    def __instancecheck__(self, thing: Any) -> bool:
+        return thing is self or isinstance(thing, type)
+
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return kind is self or issubclass(kind, type)
+
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        return (type,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(type, name)
+
+    def __getitem__(self, parameter: Any) -> Any:
+        return type[parameter]
+
+    def __or__(self, other: Any) -> Any:
+        return type | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | type
+
+    def __eq__(self, other: Any) -> bool:
+        return other is self or other is type
+
+    def __hash__(self) -> int:
+        return hash(type)
+
+    def __repr__(self) -> str:
+        return repr(type)
+
+    def __reduce__(self) -> Any:
+        return getattr, (builtins, "type")
+
+
+TYPE = Kind()

@@ -1,0 +1,180 @@
+"""Functions of NumPy's that are made of others, written in NumPy: least squares, sets, windows.
+
+NumPy's own code for these hands its arguments to C code on the way, so it cannot be run on recorded arrays.  What
+chooses by numbers (a rank, which values occur) decides as plain numbers do; the results are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ops.batching import LanesDiffer
+
+from ..tensor import Face
+from .creation import as_array
+from .face import Recorded
+from .leaving import plain
+from .polynomials import POLYNOMIALS
+from .systems import symmetric
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """`np.linalg.lstsq`: by the pseudo-inverse, whose rule also holds where the matrix has not full rank."""
+    a, b = as_array(a), as_array(b)
+    if a.ndim != 2 or b.ndim not in (1, 2):
+        raise np.linalg.LinAlgError(f"lstsq needs a matrix and one or two axes; got {a.ndim} and {b.ndim}")
+    m, n = a.shape
+    if b.shape[0] != m:
+        raise np.linalg.LinAlgError("Incompatible dimensions")
+    precision = float(np.finfo(np.result_type(a, b, np.float32)).eps)
+    rcond = precision * max(m, n) if rcond is None else precision if rcond == -1 else rcond
+    s = np.linalg.svd(a, compute_uv=False)
+    rank = int(np.sum(s > rcond * np.max(s))) if min(m, n) else 0
+    x = np.linalg.pinv(a, rcond) @ b
+    if rank < n or m <= n:
+        return x, np.empty(0, x.real.dtype), np.int32(rank), s
+    misfit = np.sum(np.abs(a @ x - b) ** 2, axis=0)
+    return x, misfit if b.ndim == 2 else np.reshape(misfit, 1), np.int32(rank), s
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """`np.take` with places that wrap around, or stop at the ends."""
+    if mode not in ("wrap", "clip") or out is not None:
+        return NotImplemented
+    a = as_array(a) if axis is not None else np.ravel(as_array(a))
+    n = a.shape[axis or 0]
+    places = plain(indices)
+    places = np.mod(places, n) if mode == "wrap" else np.clip(places, 0, n - 1)
+    return np.take(a, places, axis or 0)
+
+
+def _rows_of(function: Any) -> Callable[..., Any]:
+    """`np.cov` or `np.corrcoef` of two sets of variables: of both as one."""
+
+    def answer(x: Any, y: Any = None, rowvar: bool = True, *rest: Any, **named: Any) -> Any:
+        if y is None:
+            return NotImplemented
+        x, y = (np.atleast_2d(as_array(a)) for a in (x, y))
+        both = [a.T if not rowvar and a.shape[0] != 1 else a for a in (x, y)]
+        return function(np.concatenate(both), None, True, *rest, **named)
+
+    return answer
+
+
+def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any) -> Any:
+    """``ufunc.reduceat``: from each place to the next one, or what stands there if that is none later."""
+    x, places = np.moveaxis(as_array(x), axis, 0), np.asarray(plain(indices)).tolist()
+    if any(not 0 <= k < len(x) for k in places):
+        raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {len(x)})")
+    parts = [
+        ufunc.reduce(x[start:stop], axis=0, **named) if start < stop else x[start]
+        for start, stop in zip(places, [*places[1:], len(x)])
+    ]
+    return np.moveaxis(np.stack(parts), 0, axis)
+
+
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    *, equal_nan: bool = True, sorted: bool = True,
+) -> Any:  # fmt: skip
+    """`np.unique`: of equal values the first is taken, to which the gradient flows."""
+    ar = as_array(ar)
+    if axis is not None:
+        rows = np.unique(np.reshape(_numbers_of_rows(np.moveaxis(ar, axis, 0)), -1), True, True, True)
+        found = (np.take(ar, rows[1], axis), *rows[1:])
+    else:
+        found = _unique(np.ravel(ar), equal_nan)
+        found = (*found[:2], np.reshape(found[2], ar.shape), found[3])
+    wanted = [x for x, keep in zip(found, (True, return_index, return_inverse, return_counts)) if keep]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+def _unique(flat: Any, equal_nan: bool) -> tuple[Any, ...]:
+    """The values, first places, numbers of the values, and counts of a vector."""
+    order = np.argsort(flat, kind="stable")
+    in_order = flat[order]
+    differs = in_order[1:] != in_order[:-1]
+    if equal_nan:
+        differs = differs & ~(np.isnan(in_order[1:]) & np.isnan(in_order[:-1]))
+    is_first = np.concatenate([np.ones(min(1, len(flat)), bool), differs])
+    (starts,) = np.nonzero(is_first)
+    inverse = (np.cumsum(is_first) - 1)[np.argsort(order, kind="stable")]
+    counts = np.diff(np.concatenate([starts, [len(flat)]]))
+    return in_order[starts], order[starts], inverse, counts
+
+
+def _numbers_of_rows(rows: Any) -> Any:
+    """The place of each row in the order of all of them; equal ones have one number."""
+    rows = np.reshape(rows, (rows.shape[0], -1))
+    order = np.lexsort(tuple([rows[:, k] for k in range(rows.shape[1])][::-1]))
+    in_order = rows[order]
+    numbers = np.concatenate([np.zeros(1, int), np.cumsum(np.any(in_order[1:] != in_order[:-1], axis=1))])
+    return numbers[np.argsort(order, kind="stable")]
+
+
+COMPOSED: dict[Any, Callable[..., Any]] = {
+    **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.cov: _rows_of(np.cov),
+    np.corrcoef: _rows_of(np.corrcoef),
+}  # fmt: skip
+"""What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
+
+
+def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
+    return bool(named["upper"]) if "upper" in named else str((*rest, named.get("UPLO", "L"))[0]).upper() == "U"
+
+
+def promoted(function: Any, args: Any) -> Any:
+    """The arguments of a function that NumPy computes in another dtype than that of its argument."""
+    if function in WIDER and args:
+        return tuple([_wider(x, WIDER[function]) if k < 2 else x for k, x in enumerate(args)])
+    if function in BY_SHARES and len(args) > 1 and np.ndim(args[1]):
+        return (_wider(args[0], np.dtype(float)), *args[1:])
+    return args
+
+
+def _wider(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(np.promote_types(x.dtype, dtype)) if isinstance(x, Recorded) else x
+
+
+WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dtype(int)}
+"""Functions that compute in a dtype that has room for this one as well."""
+
+BY_SHARES = frozenset({np.quantile, np.percentile, np.nanquantile, np.nanpercentile})
+"""Functions that compute in double precision if they are asked for several shares at once."""
+
+
+def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:
+    """The arguments of a function that reads one triangle of a matrix, with the matrix that this stands for."""
+    if not args or not (function in TRIANGULAR or kwargs.get("hermitian") is True):
+        return args
+    a, *rest = args
+    is_upper = function in TRIANGULAR and _is_upper(function, rest, kwargs)
+    shape = a._tensor._spec.shape if isinstance(a, Face) else ()
+    return (symmetric(a, not is_upper), *rest) if len(shape) > 1 and shape[-1] == shape[-2] else args
+
+
+TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
+"""Functions that read one triangle of a matrix."""
+
+
+def real_if_all_are(found: Any, a: Any) -> Any:
+    """Eigenvalues, and vectors, of a real matrix: real if all values are, as NumPy gives them.
+
+    Lanes cannot be asked, and stay complex.
+    """
+    values = found[0] if isinstance(found, tuple) else found
+    if as_array(a).dtype.kind == "c" or values.dtype.kind != "c":
+        return found
+    try:
+        if not np.all(np.imag(values) == 0.0):
+            return found
+    except LanesDiffer:
+        return found
+    return type(found)(*map(np.real, found)) if isinstance(found, tuple) else np.real(found)
+
+
+SPECTRA = frozenset({np.linalg.eig, np.linalg.eigvals})
+"""Functions whose results are real if all eigenvalues are."""

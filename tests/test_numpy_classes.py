@@ -1,0 +1,192 @@
+"""Classes that a function of arrays names: what tells arrays by their type takes the way that it takes without us."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import pickle
+import threading
+import types
+
+import numpy as np
+import pytest
+from differences import gradients
+from numpy.testing import assert_allclose
+
+import tape
+import tape.numpy
+
+X = np.array([1.3, 0.7, 2.1])
+
+
+class Meta(type):
+    """A class of classes."""
+
+
+@functools.singledispatch
+def squared(x):
+    return x
+
+
+@squared.register(np.ndarray)
+def _(x):
+    return (x * x).sum()
+
+
+@squared.register(float)
+def _(x):
+    return 5 * x
+
+
+class Method:
+    @functools.singledispatchmethod
+    def squared(self, x):
+        return x
+
+    @squared.register(np.ndarray)
+    def _(self, x):
+        return (x * x).sum()
+
+
+def by_type(x):
+    return (x * x).sum() if type(x) is np.ndarray else x.sum()
+
+
+def by_type_of_a_number(x):
+    return x[0] ** 2 if type(x[0]) in (float, np.float64) and type(x.sum()) is np.float64 else x[0]
+
+
+def by_table(x):
+    table = {np.ndarray: 2.0, np.float64: 3.0}
+    return table[type(x)] * x[0] ** 2 + table[type(x[1])] * x[1]
+
+
+def by_class(x):
+    return (x * x).sum() if x.__class__ is np.ndarray and x[0].__class__ is np.float64 else x.sum()
+
+
+def by_dispatch(x):
+    return squared(x) + squared(x[0]) + Method().squared(x)
+
+
+def otherwise_named(x):
+    """`type` for all that is no recorded value."""
+
+    class Made(metaclass=Meta):
+        pass
+
+    class Own(type):
+        pass
+
+    two = type("Two", (), {"value": 2})
+    holds = isinstance(Made, type) and type(Made) is Meta and issubclass(Meta, type) and type(Meta) is type
+    holds &= isinstance(Own("Name", (), {}), type) and int is int and {type: 1}[type] == 1
+    holds &= isinstance(type, type) and type.__name__ == "type" and (type | None) is not None
+    return (x**2).sum() * two.value if holds else x.sum()
+
+
+def an_ndarray(x):
+    y, z = np.ndarray((2, 3)), np.ndarray(shape=3, dtype=np.float64)
+    y[0], z[...] = x, x * x
+    y[1] = 1.0
+    holds = isinstance(y, np.ndarray) and np.ndarray.__len__ and issubclass(np.ndarray, np.ndarray)
+    return (y * z).sum() if holds else x.sum()
+
+
+def numbers(x):
+    return np.float64(x[0]) ** 2 + (np.float64(x) ** 2).sum() + np.double([x[0], 1.0])[0] + np.float64("2") * x[1]
+
+
+PROGRAMS = [by_type, by_type_of_a_number, by_table, by_class, by_dispatch, otherwise_named, an_ndarray, numbers]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_gradient(program):
+    expected = gradients(program, [X])[0]
+    compiled = tape.compile(tape.func.grad(program))
+    for found in (tape.func.grad(program)(X), compiled(X), compiled(X), tape.func.jacfwd(program)(X)):
+        assert_allclose(found, expected, rtol=1e-7)
+    assert_allclose(tape.vmap(program)(np.stack([X, X])), [program(X)] * 2)
+
+
+def test_nothing_is_left_behind():
+    tape.func.grad(an_ndarray)(X)
+    tape.func.grad(by_type)(X)
+    with pytest.raises(ZeroDivisionError):
+        tape.func.grad(lambda x: x.sum() / 0 if type(x) is np.ndarray and 1 // 0 else np.ndarray(3))(X)
+    assert "type" not in globals()
+    assert type(np) is types.ModuleType
+
+
+def test_no_other_thread_notices():
+    held, stop = collections.Counter(), threading.Event()
+
+    def look():
+        while not stop.is_set():
+            found = np.ndarray(2), np.float64(1.5)
+            held[type(found[0]) is np.ndarray and type(found[1]) is np.float64 and type(np.zeros(1)) is np.ndarray] += 1
+            pickle.loads(pickle.dumps(np.ndarray))
+
+    def program(x):
+        y = np.ndarray(3)
+        y[:] = x * x
+        while len(held) == 0 or held.total() < 20:
+            y[:] = x * x
+        return y.sum() if type(y) is np.ndarray else x.sum()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        assert_allclose(tape.func.grad(program)(X), 2 * X)
+    finally:
+        stop.set()
+        thread.join()
+    assert set(held) == {True}
+
+
+def test_constructors_of_a_module_that_is_named_through_another():
+    inner, outer = types.ModuleType("users_inner"), types.ModuleType("users_outer")
+    exec("from numpy import zeros\ndef fill(x):\n    y = zeros(3)\n    y[:] = x * x\n    return y.sum()", vars(inner))
+    outer.inner = inner
+    assert_allclose(tape.func.grad(lambda x: outer.inner.fill(x))(X), 2 * X)
+    globals()["users_outer"] = outer
+    assert_allclose(tape.func.grad(lambda x: users_outer.inner.fill(x))(X), 2 * X)  # noqa: F821
+
+
+class Wrapping:
+    def __init__(self, x):
+        self.x = x
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x
+
+
+def test_an_object_that_gives_an_array():
+    assert_allclose(tape.func.grad(lambda x: (np.asarray(Wrapping(x * 2)) ** 2).sum())(X), 8 * X)
+    assert_allclose(tape.func.grad(lambda x: (np.array(Wrapping(x * 2), float) ** 2).sum())(X), 8 * X)
+
+
+class Vector:
+    def __init__(self, x):
+        self.x = x
+
+    def __rmul__(self, k):
+        return Vector(k * self.x)
+
+
+def test_a_number_beside_a_class_with_operators():
+    assert_allclose(
+        tape.func.grad(lambda x: (x[0] * Vector(x)).x.sum())(X), gradients(lambda x: x[0] * x.sum(), [X])[0]
+    )
+
+
+def test_an_array_of_ours_that_a_compiled_function_reads_is_watched():
+    held, table = tape.numpy.array([1.0, 2.0, 3.0]), {"a": tape.numpy.array([1.0, 2.0, 3.0])}
+    by_name, by_key = tape.compile(lambda x: x * held), tape.compile(tape.func.grad(lambda x: (x * table["a"]).sum()))
+    for value in (1.0, 5.0, 7.0):
+        held[0] = table["a"][0] = value
+        for _ in range(2):
+            assert_allclose(by_name(X), X * [value, 2, 3])
+            assert_allclose(by_key(X), [value, 2, 3])
+    table["a"] = tape.numpy.array(X)
+    assert_allclose(by_key(X), X)

@@ -1,0 +1,137 @@
+"""Functions of NumPy's that are made of others: their values, and their derivatives beside differences."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from differences import gradients
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.testing import assert_allclose, assert_array_equal
+
+import tape
+import tape.numpy
+
+X = np.array([1.3, 0.7, 2.1, 0.4])
+T = np.linspace(0, 1, 4)
+LOWER = np.array([[5.0, 100.0], [0.3, 4.0]])
+
+
+def spread(*parts):
+    """One number of several results, in which each counts otherwise."""
+    return sum((np.asarray(z).ravel() * (1 + k + np.arange(np.size(z)))).sum() for k, z in enumerate(parts))
+
+
+PROGRAMS = {
+    "lstsq": lambda x: spread(*np.linalg.lstsq(np.vander(T, 3), x, rcond=None)[:2]),
+    "lstsq of the matrix": lambda x: spread(*np.linalg.lstsq(np.stack([np.ones(4), x], 1), T**2 + 1, rcond=None)),
+    "lstsq, wide": lambda x: spread(np.linalg.lstsq(x.reshape(1, 4), np.ones((1, 2)), rcond=None)[0]),
+    "polyfit": lambda x: spread(np.polyfit(T, x, 2), np.polyfit(x, T, 1, w=[1.0, 2.0, x[0], 1.0])),
+    "polyfit with cov": lambda x: spread(*np.polyfit(T, x**2, 1, cov=True), *np.polyfit(T, x, 1, full=True)[:2]),
+    "polynomials": lambda x: spread(np.polyder(x), np.polyint(x, 2), np.polyadd(x, x[:2]), np.polysub(x[1:], x),
+                                    np.polymul(x, x[:2]), np.poly(x), np.poly1d(x)(0.3)),
+    "roots": lambda x: spread(np.sort(np.roots([1.0, -5.0 - x[0], 6.0 * x[1]]))),
+    "trim_zeros": lambda x: spread(np.trim_zeros(np.concatenate([[0.0], x, [0.0, 0.0]])), np.trim_zeros(x, "f")),
+    "partition": lambda x: spread(np.sort(np.partition(x, 2)[:2]), x[np.argpartition(x, 1)[1]], np.partition(x, 0)[0]),
+    "unique": lambda x: spread(np.unique(x), np.unique(x.reshape(2, 2), axis=0), np.unique(np.tile(x, 2))),
+    "unique, all": lambda x: spread(*[u[i] * c[i] for u, i, c in [np.unique(x, False, True, True)]]),
+    "sets": lambda x: spread(np.union1d(x, x[:2]), np.intersect1d(x, x[1:]), np.setdiff1d(x, x[:1])),
+    "histogram": lambda x: spread(*[n * e[1:] for n, e in [np.histogram(x, 3)]]),
+    "histogram with weights": lambda x: spread(*np.histogram(T, 3, weights=x**2), np.histogram(T, 2, None, True, x)[0]),
+    "histogram2d": lambda x: spread(*np.histogram2d(T, T[::-1], 2, weights=x**2)),
+    "cholesky": lambda x: spread(np.linalg.cholesky(LOWER + x.reshape(2, 2))),
+    "cholesky, upper": lambda x: spread(np.linalg.cholesky(LOWER.T + x.reshape(2, 2), upper=True)),
+    "eigh": lambda x: spread(np.linalg.eigh(LOWER + x.reshape(2, 2))[0], np.linalg.eigvalsh(x.reshape(2, 2), "U")),
+    "eigvals": lambda x: spread(np.sort(np.linalg.eigvals(np.array([[x[0], x[1]], [x[1], x[2]]])))),
+    "sliding windows": lambda x: spread(sliding_window_view(x, 2) ** 2, sliding_window_view(np.outer(x, x), (2, 3))),
+    "take": lambda x: spread(np.take(x, [5, -1], mode="wrap"), x.take([9, 0], mode="clip") ** 2),
+    "cov": lambda x: spread(np.cov(x, T), np.corrcoef(x, T**2), np.cov(x.reshape(2, 2), x.reshape(2, 2), False)),
+    "reduceat": lambda x: spread(np.add.reduceat(x**2, [0, 2, 1]), np.multiply.reduceat(np.outer(x, x), [1, 3], 1)),
+    "arange": lambda x: spread(np.arange(x[3], 2.0, x[1]), np.arange(0, x[0], 0.5) * x[0], np.arange(x[2]) * x[1]),
+    "spaces": lambda x: spread(np.linspace(x[0], x[1], 4), np.geomspace(x[0], x[2], 3), np.logspace(x[1], x[2], 3)),
+    "r_ and c_": lambda x: spread(np.r_[x, x[0], 1:3, [x[1], 2.0]], np.c_[x, x**2], np.r_["-1", x, [1.0]]),
+    "grids": lambda x: spread(np.mgrid[0:2, 0:2] * x.reshape(2, 2), np.ogrid[0:4:4j] * x, x[np.s_[1:3]]),
+    "a grid written into": lambda x: spread(_into(np.mgrid[0:2:1.0, 0:2], x)),
+    "ndenumerate": lambda x: sum(i * v**2 for (i,), v in np.ndenumerate(x)) + sum(x[i] ** 3 for i in np.ndindex(4)),
+    "lists": lambda x: spread(np.diag([x[0], 1.0]), np.tile([x[1], 2.0], 2), np.average([1.0, 2.0], weights=[x[2], 3])),
+    "mapped": lambda x: sum(map(math.sin, x)) + math.fsum(map(math.exp, x)),
+    "fractions": lambda x: x[0] * _half() + _half() * x[1] + x[2] ** _half(),
+}  # fmt: skip
+
+
+def _into(grid, x):
+    grid[0] = x.reshape(2, 2) ** 2
+    return grid
+
+
+def _half():
+    from fractions import Fraction
+
+    return Fraction(1, 2)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives(name):
+    program = PROGRAMS[name]
+    expected = gradients(program, [X])[0]
+    v = np.array([0.3, -1.0, 0.5, 2.0])
+    compiled = tape.compile(tape.func.grad(program))
+    for found in (tape.func.grad(program)(X), compiled(X), compiled(X), tape.func.jacfwd(program)(X)):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    value, slope = tape.func.jvp(program, (X,), (v,))
+    assert_allclose(value, program(X), rtol=1e-12)
+    assert_allclose(slope, expected @ v, rtol=1e-6, atol=1e-7)
+    other = X * 1.01 + 0.003
+    assert_allclose(compiled(other), gradients(program, [other])[0], rtol=1e-6, atol=1e-7)
+
+
+VALUES = {
+    "unique": lambda np, x: np.unique(np.round(x), True, True, True),
+    "unique of rows": lambda np, x: np.unique(np.round(x).reshape(2, 2), True, True, True, axis=1),
+    "unique of nans": lambda np, x: np.unique(np.where(x > 1, np.nan, x), return_counts=True),
+    "sets": lambda np, x: (*np.unique_counts(x), np.setxor1d(x, x[:2]), np.isin(x, x[:2])),
+    "trim_zeros": lambda np, x: (np.trim_zeros(x * 0), np.trim_zeros(np.floor(x).reshape(2, 2)), np.trim_zeros(x - 1)),
+    "partition": lambda np, x: (np.partition(np.tile(x, 150), 7), np.argpartition(np.tile(x, 150), [3, 9])),
+    "lstsq": lambda np, x: np.linalg.lstsq(x.reshape(2, 2) * [[1, 2], [1, 2]] * 0 + 1, x[:2], rcond=None),
+    "roots": lambda np, x: (np.roots(x * 0), np.roots([0.0, x[0], 1.0, 0.0]), np.roots([x[0], 0.0, 1.0])),
+    "poly": lambda np, x: (np.poly(x.reshape(2, 2)), np.poly([1j, -1j, x[0]])),
+    "histogram": lambda np, x: (*np.histogram(x), *np.histogram(x, [0.0, 1.0, 2.0]), *np.histogram(x, 4, (0, 1))),
+    "dtypes": lambda np, x: (
+        np.gradient(x), np.gradient(x, 0.5), np.cov(x), np.corrcoef(x), np.vander(x), np.percentile(x, [30, 40]),
+        np.percentile(x, 30), np.linspace(x[0], x[1], 3), np.insert(x, 1, 2.0), np.polyfit(x, x, 1),
+    ),
+    "refused by NumPy": lambda np, x: np.linalg.cholesky(x),
+    "of other lengths": lambda np, x: np.linalg.lstsq(np.eye(3), x),
+}  # fmt: skip
+
+
+def outcome(program, module, x):
+    try:
+        with np.errstate(all="ignore"):
+            return program(module, x)
+    except Exception as error:
+        return type(error).__mro__[-4:]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_numpys(name, dtype):
+    x = X.astype(dtype)
+    expected, found = outcome(VALUES[name], np, x), outcome(VALUES[name], tape.numpy, tape.numpy.array(x))
+    assert type(found) in (tuple, type(expected))
+    for z, w in zip(found, expected, strict=True):
+        if isinstance(w, type):
+            assert z is w
+            continue
+        assert_allclose(np.asarray(z), w, rtol=3e-5 if dtype is np.float32 else 1e-12, atol=1e-6)
+        assert (np.asarray(z).dtype, np.shape(z)) == (np.asarray(w).dtype, np.shape(w))
+
+
+def test_lanes_that_numbers_would_decide_about_are_refused():
+    batch = np.stack([X, X[::-1]])
+    for program in (np.unique, lambda x: np.histogram(x)[1], lambda x: np.trim_zeros(x)):
+        with pytest.raises(RuntimeError, match="vmap"):
+            tape.vmap(program)(batch)
+    assert_array_equal(tape.vmap(lambda x: np.partition(x, 1)[1])(batch), [0.7, 0.7])
