@@ -64,6 +64,12 @@ def scattering(a: Application) -> Any:
     return a.again(a.operands[0], index=with_lanes(a.params["index"], a.n), shape=(a.n, *a.params["shape"]))
 
 
+def collecting(a: Application) -> Any:
+    """The rule of `collect`."""
+    places = tuple([p if p is Ellipsis else with_lanes(p, a.n) for p in a.params["places"]])
+    return a.again(*map(a.full, range(len(a.operands))), places=places, shape=(a.n, *a.params["shape"]))
+
+
 def putting(a: Application) -> Any:
     """The rule of `index_put`."""
     index = a.params["index"]

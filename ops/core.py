@@ -129,6 +129,9 @@ class Op:
         symmetric: whether the op takes its operand to be a symmetric matrix; its adjoint is one.
         view: whether the result is another look at the operand's memory; a function of the parameters
             where they decide.
+        part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
+            operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
+            it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         broadcasts: whether it works element by element, by declaration or because NumPy's function does.
         batch: how the op applies to a whole batch (see `ops.batching`), where that does not follow from its kind.
@@ -136,6 +139,8 @@ class Op:
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
         neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
             For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
+        decides: by position of an operand (the first or the second) and truth value there, the position of the operand
+            that the op gives then, whatever the others are: where(False, x, y) is y.
         involution: whether applying the op twice gives the operand back.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
@@ -164,9 +169,11 @@ class Op:
         outputs: int = 1,
         symmetric: bool = False,
         view: bool | Callable[..., bool] = False,
+        part: Callable[..., Any] | None = None,
         reduces: Any = None,
         accumulates: Any = None,
         neutral: dict[int, float] | None = None,
+        decides: dict[tuple[int, bool], int] | None = None,
         involution: bool = False,
         complex: str | bool | None = None,
         batch: Callable[[Any], Any] | None = None,
@@ -192,9 +199,11 @@ class Op:
         self.outputs = outputs
         self.symmetric = symmetric
         self.view = view
+        self.part = part
         self.reduces = reduces
         self.accumulates = accumulates
         self.neutral = neutral or {}
+        self.decides = decides or {}
         self.involution = involution
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch
@@ -367,6 +376,10 @@ class Op:
     def is_view(self, params: dict[str, Any]) -> bool:
         """Whether an application of the op gives another look at its operand's memory."""
         return self._ask(self.view, params) if callable(self.view) else self.view
+
+    def part_of(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The indices of the part that an application reads or writes (see `part`), None if there is none."""
+        return None if self.part is None else self._ask(self.part, params)
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""

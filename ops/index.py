@@ -40,7 +40,7 @@ def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 select = linear(
     "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
-    motion="block", view=True,
+    motion="block", view=True, part=lambda index: (index,),
     batch=rules.selecting,
     doc="x[i] for one integer i along the first axis.",
 )
@@ -55,6 +55,36 @@ scatter = linear(
     ),
     batch=rules.scattering,
     doc="Zeros of the given shape with x added at an index; repeated indices add up.",
+)
+
+
+def _collect(*xs: Any, places: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    z = np.zeros(shape, np.result_type(*xs))
+    for x, index in zip(xs, places):
+        if type(index) is int or is_basic(index):
+            z[index] += x
+        else:
+            np.add.at(z, index, x)
+    return z
+
+
+def _collected(g: Any, i: int, places: tuple[Any, ...]) -> Any:
+    index = places[i]
+    if index is Ellipsis:
+        return g
+    return select(g, index=index) if type(index) is int else getitem(g, index=index)
+
+
+collect = linear(
+    "collect", _collect, _collected,
+    node="IndexPutBackward0",
+    cases=cases_of(
+        ([(2,), (2, 2), (3, 2)], {"places": (-1, slice(1, 3), ...), "shape": (3, 2)}),
+        ([(3,), ()], {"places": (np.array([1, 1, 0]), 1), "shape": (2,)}),
+        ([(2,), (1,)], {"places": ((slice(0, 4, 2),), np.array([False, True, False])), "shape": (3,)}),
+    ),
+    batch=rules.collecting,
+    doc="Zeros of the given shape with every x added at its place, an index; where places overlap they add up.",
 )
 
 
@@ -80,7 +110,7 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 getitem = linear(
     "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
-    node=_node, cases=_index_cases, view=is_basic,
+    node=_node, cases=_index_cases, view=is_basic, part=lambda index: (index,),
     batch=rules.selecting,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )
@@ -135,7 +165,7 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 index_put = linear(
     "index_put", _index_put, _overwrite, _written, cases=_put_cases,
     node=lambda index, accumulate: "CopySlices" if is_basic(index) and not accumulate else "IndexPutBackward0",
-    batch=rules.putting,
+    batch=rules.putting, part=lambda index, accumulate: None if accumulate else (index,),
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 
     Where an index repeats the last value stays, and only that one gets a gradient.

@@ -134,8 +134,15 @@ def _in_lanes(a: Application) -> Any:
     return apply("reshape", z, shape=(a.n, *shape))
 
 
+def _part(steps: Steps) -> tuple[Any, ...] | None:
+    """The indices of steps that do nothing but read at one."""
+    if any(name not in ("select", "getitem") for name, _, _ in steps):
+        return None
+    return tuple([value for _, params, _ in steps for name, value in params if name == "index"])
+
+
 put_view = linear(
     "put_view", _put, lambda g, steps: put_view(g, 0.0, steps=steps), lambda g, steps: look(g, steps),
-    node="CopySlices", cases=_cases, batch=_in_lanes,
+    node="CopySlices", cases=_cases, batch=_in_lanes, part=_part,
     doc="x with y in the place of the view of x that is made in these steps.",
 )

@@ -16,6 +16,7 @@ where = elementwise(
     "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
     None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
     numpy=(np.where,), lane=Select(), complex=HOLOMORPHIC, domain=(TRUTH, REAL, REAL),
+    decides={(0, True): 1, (0, False): 2},
     doc="""Choice, elementwise: z = x where the condition holds, else y.
 
     The branch that was not taken gets an exact zero, also where its own value or partial is nan.

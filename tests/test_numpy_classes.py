@@ -65,8 +65,30 @@ def by_class(x):
     return (x * x).sum() if x.__class__ is np.ndarray and x[0].__class__ is np.float64 else x.sum()
 
 
+def an_ndarray_of(x):
+    y = np.ndarray(3)
+    y[:] = x * x
+    return y.sum() if type(y) is np.ndarray else x.sum()
+
+
 def by_dispatch(x):
     return squared(x) + squared(x[0]) + Method().squared(x)
+
+
+class Holder:
+    def __init__(self, function):
+        self.function, self.table = function, [by_type]
+
+    def call(self, x):
+        return self.function(x) + HELD["a"](x)
+
+
+HELD = {"a": by_table}
+HOLDER = Holder(an_ndarray_of)
+
+
+def by_attribute(x):
+    return HOLDER.function(x) + HOLDER.call(x)
 
 
 def otherwise_named(x):
@@ -97,7 +119,10 @@ def numbers(x):
     return np.float64(x[0]) ** 2 + (np.float64(x) ** 2).sum() + np.double([x[0], 1.0])[0] + np.float64("2") * x[1]
 
 
-PROGRAMS = [by_type, by_type_of_a_number, by_table, by_class, by_dispatch, otherwise_named, an_ndarray, numbers]
+PROGRAMS = [
+    HOLDER.call, by_attribute, by_type, by_type_of_a_number, by_table, by_class, by_dispatch, otherwise_named,
+    an_ndarray, numbers,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

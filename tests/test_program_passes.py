@@ -288,6 +288,67 @@ def test_merge_takes_a_repeated_number_as_the_number():
     assert "broadcast_to" in names(shorten(recorded(tape.func.grad(lambda x: x.mean()), x)))
 
 
+@pytest.mark.parametrize(
+    ("f", "left"),
+    [
+        (lambda x: x[:2].sum(), {}),
+        (lambda x: x[np.array([0, 0])].sum() + x[1], {}),
+        (lambda x: x[1:].sum() + (x[:1] * x[:1]).sum(), {"getitem": 1, "add": 1, "scatter": 1}),
+        (lambda x: np.stack([x, x * x])[0].sum(), None),
+        (lambda x: (x.reshape(3, 1) @ np.float64([[2.0]])).sum(), None),
+    ],
+)
+def test_adjoints_of_sums_are_constants(f, left):
+    """What is made of repeated numbers, and of no use to a kernel, is computed once."""
+    x = np.arange(1.0, 4.0)
+    before = recorded(tape.func.grad(f), x)
+    after = shorten(before)
+    check_same(before, after, [x])
+    found = names(after)
+    assert not found.keys() & {"broadcast_to", "sum_to"}
+    assert left is None or found.keys() <= left.keys()
+
+
+def test_large_arrays_are_not_kept_as_constants():
+    x = np.ones(1 << 18)
+    after = shorten(recorded(tape.func.grad(lambda x: x[:-1].sum()), x))
+    assert names(after) == {"broadcast_to": 1, "scatter": 1}
+
+
+DECIDING = [(op, at, truth, given) for op in REGISTRY.values() for (at, truth), given in op.decides.items()]
+
+
+@pytest.mark.parametrize(("op", "at", "truth", "given"), DECIDING, ids=str)
+def test_what_a_truth_value_decides(op, at, truth, given):
+    """It is so as declared, and the passes make use of it."""
+    assert len({o for o, *_ in DECIDING}) >= 3
+    kinds = [np.bool_ if i in op.chooses or not op.chooses else np.float64 for i in range(op.arity)]
+    for seed in range(4):
+        values = [np.random.default_rng(seed).integers(0, 2, 3).astype(kind) for kind in kinds]
+        values[at] = np.full(3, truth)
+        assert_array_equal(forward_of(op)(*values), values[given])
+    free = [i for i in range(op.arity) if i != at]
+
+    def f(*xs):
+        operands: list = [None] * op.arity
+        for i, x in zip(free, xs):
+            operands[i] = x
+        operands[at] = np.broadcast_to(np.bool_(truth), (3,)).copy() if given == at else np.bool_(truth)
+        return op(*operands) if given != at else op(*operands) * 1.0
+
+    xs = [values[i] for i in free]
+    before = recorded(f, *xs)
+    check_same(before, shorten(before), xs)
+    if given != at:
+        assert op.name not in names(shorten(before))
+
+
+def test_nothing_is_decided_where_shapes_differ():
+    x = np.arange(3.0)
+    before = recorded(lambda x: np.where(np.bool_(True), x.sum(), x), x)
+    check_same(before, shorten(before), [x])
+
+
 def test_a_long_list():
     """Linear in the length: a quadratic pass over 1.5·10⁵ records would not come to an end here."""
 

@@ -46,10 +46,23 @@ def repeated(code, first, args, repeats, number, k):  # type: ignore[no-untyped-
     return k
 
 
+@inner
+def decided(args, number, decides, op, start, end):  # type: ignore[no-untyped-def]
+    """The operand that a record gives back because of a truth value among its operands, -1 if it gives none."""
+    for i in range(min(2, end - start)):
+        truth = number[args[start + i]]
+        if truth == 0.0 or truth == 1.0:
+            given = decides[(op * 2 + i) * 2 + int(truth)]
+            if given >= 0:
+                return args[start + given]
+    return np.int64(-1)
+
+
 @Pass
 def merge(  # type: ignore[no-untyped-def]
-    code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, spreads, place, table
-):
+    code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, spreads, decides, place,
+    table,
+):  # fmt: skip
     """Find for every record the earliest that is the same; ``place`` says which.
 
     Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
@@ -57,6 +70,8 @@ def merge(  # type: ignore[no-untyped-def]
     whether the op gives its operand back (2: if that is real, which `real` tells by spec), `twice` whether
     applying it twice does, `repeats` whether it repeats its operand's numbers, `spreads` whether it does so
     where they differ in shape from the other operand's: it takes a repeated number as that number.
+    By opcode, position (0 or 1) and truth value there, `decides` is the position of the operand that is given
+    back then, or -1.
     """
     mask = np.uint64(table.size - 1)
     for k in range(code.size):
@@ -68,6 +83,10 @@ def merge(  # type: ignore[no-untyped-def]
             continue
         if repeats[op]:
             number[k] = number[args[start]]
+        chosen = decided(args, number, decides, op, start, end)
+        if chosen >= 0 and spec[chosen] == spec[k]:
+            place[k] = chosen
+            continue
         if end - start == 2:
             x, y = args[start], args[start + 1]
             exact = signed[spec[k]] if spec[k] >= 0 else True

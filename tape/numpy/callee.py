@@ -79,8 +79,3 @@ def is_called_at_once(code: CodeType, lasti: int) -> bool:
     ``np.ndarray(3)``, and not passed on."""
     at = index_of(code, lasti)
     return at is not None and steps_of(code)[at].offset in _called(code)
-
-
-def called_names(code: CodeType) -> set[str]:
-    """The names of the attributes that code calls at once."""
-    return {name for kind, name in _called(code).values() if kind == "attribute"}

@@ -2,13 +2,13 @@
 
 A class cannot have a door in its place, as NumPy's functions have: others hold it by identity, and ask whether
 something is an instance of it.  Only where the user's code calls ``np.ndarray`` or ``np.float64`` there and then does
-the module `numpy` give something else, and to that code alone: while such a function is recorded it is a module of a
-class whose attributes look at who asks for them.
+the module `numpy` give something else, and to that code alone: while a function is recorded it is a module of a class
+of its own, whose attributes look at who asks for them.
 
 ``type(x)`` is answered by C code, which sees through ``__class__``; a function that tells arrays by it would take
-another way when it is recorded.  So while such a function is recorded, the globals of its module hold a stand-in for
-the name ``type``, which answers of a recorded value as NumPy's would, and is `type` to whoever uses it otherwise, in
-this thread or another.
+another way when it is recorded.  So while such a function is recorded, as far as it is found (see `places`), the
+globals of its module hold a stand-in for the name ``type``, which answers of a recorded value as NumPy's would, and is
+`type` to whoever uses it otherwise, in this thread or another.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import builtins
 import sys
 from _thread import get_ident
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..tensor import Face
-from .callee import called_names, is_called_at_once
+from .callee import is_called_at_once
 from .casting import NUMERIC
 from .creation import gathered, recordable
 from .leaving import is_recorded, plain, value_of
@@ -78,13 +79,12 @@ def _attribute(name: str) -> property:
     return property(get, put)
 
 
-Recorded = type("module", (ModuleType,), {name: _attribute(name) for name in CALLED})
-"""The class of the module `numpy` while a function that calls its classes is recorded."""
+def _by_name(module: ModuleType, protocol: Any) -> Any:
+    return import_module, (module.__name__,)
 
 
-def calls_classes(code: Any) -> bool:
-    """Whether code calls a class of NumPy's as an attribute of something."""
-    return not called_names(code).isdisjoint(CALLED)
+Recorded = type("module", (ModuleType,), {"__reduce_ex__": _by_name, **{name: _attribute(name) for name in CALLED}})
+"""The class of the module `numpy` while some function is recorded; it is pickled as modules are, by its name."""
 
 
 class Kind:

@@ -238,6 +238,8 @@ def _install(rooms: tuple[str, ...]) -> None:
         names.update(inside)
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
+    if type(np) is ModuleType:
+        np.__class__ = Recorded
 
 
 def _remove(rooms: tuple[str, ...]) -> None:
@@ -246,6 +248,8 @@ def _remove(rooms: tuple[str, ...]) -> None:
         names.update(there)
     for kind, name, _, original in _methods(rooms):
         setattr(kind, name, original)
+    if type(np) is Recorded:
+        np.__class__ = ModuleType
 
 
 _taken: dict[tuple[int, Any], list[Any]] = {}
@@ -268,8 +272,6 @@ def _take(place: Place) -> bool:
 
 
 def _door_for(place: Place, there: Any) -> Any:
-    if there is ModuleType:
-        return Recorded
     if place[1] == "type" and (there is type or (there is MISSING and has_builtins(place[0]))):
         return TYPE
     found = doors().get(id(there))

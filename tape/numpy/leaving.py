@@ -173,7 +173,7 @@ def told() -> Iterator[None]:
 def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
     where, caller, called = asked()
-    if called == ASSIGNMENT:
+    if called == ASSIGNMENT and name is None:
         what = f"{NOT_MADE_HERE}, a plain one"
     title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
     instead = OWN if NOT_MADE_HERE in what else instead_of(title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextlib
 import functools
 import itertools
 import sys
@@ -14,19 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from .classes import calls_classes
 from .leaving import is_library
 
 Place = tuple[Any, Any]
-"""A dict and a key in it, a cell and None, or a module and ``"__class__"``."""
+"""A dict and a key in it, or a cell and None."""
 
 MISSING = object()
 
 
 def read(place: Place) -> Any:
     space, name = place
-    if isinstance(space, ModuleType):
-        return type(space)
     if name is not None:
         return space.get(name, MISSING)
     try:
@@ -37,9 +35,7 @@ def read(place: Place) -> Any:
 
 def put(place: Place, value: Any) -> None:
     space, name = place
-    if isinstance(space, ModuleType):
-        space.__class__ = value
-    elif name is None:
+    if name is None:
         space.cell_contents = value
     elif value is MISSING:
         space.pop(name, None)
@@ -73,7 +69,7 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
                     there = read(place)
-                    if id(there) in known or place[1] in ("type", "__class__"):
+                    if id(there) in known or place[1] == "type":
                         yield place
                     else:
                         stack.append(there)
@@ -85,7 +81,7 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
 
 
 _CALLED = (FunctionType, types.MethodType, type, functools.partial)
-MOST = 256
+MOST = 1000
 """Things in a container that are looked at for functions."""
 
 
@@ -97,8 +93,10 @@ def _held_by(thing: Any) -> Iterator[Any]:
         yield from [part for part in parts if type(part) not in _IDLE]
     elif kind not in _IDLE:
         yield kind
-        if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
-            yield from [part for part in getattr(thing, "__dict__", {}).values() if type(part) not in _IDLE]
+        with contextlib.suppress(AttributeError):  # what a class says of its attributes itself is not asked
+            kept = object.__getattribute__(thing, "__dict__")
+            if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
+                yield from [part for part in itertools.islice(kept.values(), MOST) if type(part) not in _IDLE]
 
 
 _IDLE = {int, float, complex, bool, str, bytes, type(None), np.ndarray, ModuleType, *np.sctypeDict.values()}
@@ -115,8 +113,6 @@ def _places_of(function: FunctionType) -> Iterator[Place]:
         yield from _named_in(code, [names, *modules])
         if "type" in code.co_names and "type" not in names:
             yield names, "type"
-        if calls_classes(code):
-            yield np, "__class__"
     yield from _cells_of(function)
 
 

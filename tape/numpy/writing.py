@@ -67,7 +67,7 @@ def _unseen(target: Tensor, source: Any) -> None:
     """
     target.__unrecorded__("an array was written of which plain numbers were taken before, and are still in use")
     if carries(target) or (isinstance(source, Tensor) and carries(source)):
-        raise refusal("an array of which plain numbers were taken before, and are still in use, is written into:")
+        raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
 
 
 def hold(y: Array, value: Any) -> None:

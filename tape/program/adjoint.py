@@ -14,7 +14,9 @@ from ..errors import unused_error
 from ..hooks import apply
 from ..level import Layer, live
 from ..tensor import Tensor
-from .reach import check_not_released, consumed, has_history
+from .boxes import Region, region_of, shape_of
+from .pieces import Pieces
+from .reach import check_not_released, have_history
 from .runs import Runs
 from .trace import OPS, Trace, Untraceable
 from .traced import Traced, output, traced
@@ -54,7 +56,7 @@ def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
     Raises:
         Untraceable: if there is one.
     """
-    if not has_history(tensor._trace)[[x._row for x in tensors if isinstance(x, Traced)]].all():
+    if not have_history(tensor._trace, [x._row for x in tensors if isinstance(x, Traced)]):
         raise Untraceable("a gradient of, or with respect to, something without history was asked for")
 
 
@@ -64,17 +66,16 @@ def _release(runs: Runs, roots: list[int], retain: bool) -> None:
     Raises:
         Untraceable: if it needs what was released.
     """
-    trace, listing = runs.trace, runs.list
+    trace = runs.trace
     if retain and not trace.released:
         return
-    used = consumed(listing, runs.leads, roots)
-    if trace.released:
-        try:
-            check_not_released(listing, has_history(trace), used)
-        except RuntimeError as error:
-            raise Untraceable(str(error)) from None
+    used = runs.consumed(roots)
+    try:
+        check_not_released(trace, trace.sources(), used)
+    except RuntimeError as error:
+        raise Untraceable(str(error)) from None
     if not retain:
-        trace.released.update(used.tolist())
+        trace.released.update(used)
 
 
 def lifted(trace: Trace, g: Any) -> Any:
@@ -112,16 +113,16 @@ class _Sweep:
     """A reverse sweep that is recorded: long runs of simple records at once, the others by their rules.
 
     Attributes:
-        adjoints: by record, what has arrived so far.
-        parts: by record, what has arrived at its blocks.
+        adjoints: by record, what has arrived so far: an array, or `Pieces` of one.
         found: the adjoints of the targets.
+        layered: whether an adjoint belongs to a level within the trace.
     """
 
     def __init__(self, runs: Runs, adjoints: dict[int, Any]):
         self.runs, self.trace, self.targets, self.adjoints = runs, runs.trace, runs.targets, adjoints
-        self.parts: dict[int, dict[int, Any]] = {}
         self.found: dict[int, Any] = {}
-        self.leads = set(np.flatnonzero(runs.leads).tolist())
+        self.leads = runs.leading
+        self.layered = any(isinstance(g, Layer) for g in adjoints.values())
 
     def run(self, last: int, first: int) -> dict[int, Any]:
         runs = {stop: start for start, stop in self.runs}
@@ -130,7 +131,7 @@ class _Sweep:
         while row >= first:
             while stops and stops[0] > row + 1 and runs[stops[0]] > row:
                 stops.pop(0)
-            if stops and runs[stops[0]] <= row < stops[0] and not any(map(is_layer, self.adjoints.values())):
+            if stops and runs[stops[0]] <= row < stops[0] and not self.layered:
                 start = max(runs[stops.pop(0)], 0)
                 self.at_once(start, row + 1)
                 row = start - 1
@@ -142,66 +143,126 @@ class _Sweep:
     def at_once(self, start: int, stop: int) -> None:
         """Go through the records in [start, stop), of which all that lead to a target are simple or read a block."""
         trace, runs = self.trace, self.runs
-        bars = np.full(len(trace), -1, dtype=np.int64)
-        for k in [k for k in self.adjoints if k < stop and self.adjoints[k]._spec is runs.spec]:
-            bars[k] = lifted(trace, self.adjoints.pop(k))._row
-        runs.append(start, stop, bars)
-        for k in np.flatnonzero((bars[:stop] >= 0) & runs.leads[:stop]).tolist():
+        bars = {}
+        for k in [k for k in self.adjoints if runs.first <= k < stop and trace.spec(k) is runs.spec]:
+            if k >= start or not isinstance(self.adjoints[k], Pieces):
+                bars[k] = lifted(trace, self.whole(k))._row
+        for k, bar in runs.append(start, stop, bars):
             if k < start:
-                self.adjoints[k] = traced(trace, int(bars[k]))
-            elif k in self.targets or not runs.simple[k]:
-                self.adjoints[k] = traced(trace, int(bars[k]))
-                self.one(k, ended=bool(runs.simple[k]))
-        for k in [k for k in (*self.adjoints, *self.parts) if k >= start]:  # inputs and constants
+                self.add(k, traced(trace, bar))
+            elif k in self.targets or not runs.is_simple(k):
+                self.adjoints[k] = traced(trace, bar)
+                self.one(k, ended=runs.is_simple(k))
+        for k in [k for k in self.adjoints if k >= start]:  # inputs and constants
             self.one(k)
 
     def one(self, row: int, ended: bool = False) -> None:
         """Go through one record; only note what it gets, if its rules were run already."""
-        if row not in self.leads or not (row in self.adjoints or row in self.parts):
+        if row not in self.leads or row not in self.adjoints:
             return
         trace = self.trace
         trace.wengert.where = trace.line(row)
-        if row in self.parts:
-            _add(self.adjoints, row, _assembled(trace, row, self.parts.pop(row)))
-        g = self.adjoints.pop(row)
-        if row in trace.hooks:
-            g = apply(trace.hooks[row], g, trace.spec(row))
-        if row in self.targets:
-            self.found[row] = g
+        if row in trace.hooks or row in self.targets:
+            g = self.whole(row)
+            if row in trace.hooks:
+                g = apply(trace.hooks[row], g, trace.spec(row))
+            if row in self.targets:
+                self.found[row] = g
+            self.adjoints[row] = g
         if ended:
-            return
-        block = _block(trace, row)
-        if block is None:
-            for operand, bar in _contributions(trace, row, g, self.leads):
-                _add(self.adjoints, operand, bar)
-        elif block[0] in self.leads:
-            _add(self.parts.setdefault(block[0], {}), block[1], g)
+            del self.adjoints[row]
+        elif not self.moved(row):
+            for operand, bar in _contributions(trace, row, self.whole(row), self.leads):
+                self.add(operand, bar)
 
+    def add(self, row: int, g: Any) -> None:
+        """Add to the adjoint of a record."""
+        known = self.adjoints.get(row)
+        self.layered = self.layered or isinstance(g, Layer)
+        if isinstance(known, Pieces):
+            known.add(known.full, g)
+        else:
+            self.adjoints[row] = g if known is None else known + g
 
-def _block(trace: Trace, row: int) -> tuple[int, int] | None:
-    """Operand and index of a record that reads one block of an array: the adjoints of all are put together at once."""
-    code = trace.code(row)
-    if code < 0 or OPS[code].motion != "block" or row in trace.stopped:
-        return None
-    (operand,), params = trace.arguments(row)
-    spec = trace.spec(operand)
-    assert spec is not None
-    return operand, params["index"] % spec.shape[0]
+    def whole(self, row: int) -> Any:
+        """Take out the adjoint of a record, as one array."""
+        g = self.adjoints.pop(row)
+        return self.joined(g.total(), g.shape, g.dtype) if isinstance(g, Pieces) else g
 
+    def joined(self, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        """What pieces give: zeros where there are none."""
+        return lifted(self.trace, np.zeros(shape, dtype)) if g is None else g
 
-def _assembled(trace: Trace, row: int, parts: dict[int, Any]) -> Any:
-    """The adjoint of an array, out of those of some of its blocks."""
-    spec = trace.spec(row)
-    assert spec is not None
-    n = spec.shape[0]
-    if 4 * len(parts) >= n:
-        zero = np.zeros(spec.shape[1:], spec.dtype)[()]
-        return ops.stack(*(parts.get(i, zero) for i in range(n)), axis=0)
-    bars = [ops.scatter(g, index=i, shape=spec.shape) for i, g in parts.items()]
-    total = bars[0]
-    for bar in bars[1:]:
-        total = total + bar
-    return total
+    def pieces(self, row: int) -> Pieces:
+        """The adjoint of a record, in pieces from now on."""
+        known = self.adjoints.get(row)
+        if not isinstance(known, Pieces):
+            spec = self.trace.spec(row)
+            assert spec is not None
+            known, g = Pieces(spec.shape, spec.dtype), known
+            if g is not None:
+                known.add(known.full, g)
+            self.adjoints[row] = known
+        return known
+
+    def moved(self, row: int) -> bool:
+        """Whether a record only moves parts of its adjoint, which then were added where they belong."""
+        trace = self.trace
+        code = trace.code(row)
+        if code < 0 or row in trace.stopped or OPS[code].part is None:
+            return False
+        operands, params = trace.arguments(row)
+        indices, spec = OPS[code].part_of(params), trace.spec(operands[0])
+        if indices is None or spec is None:
+            return False
+        region = region_of(indices, spec.shape)
+        if len(operands) == 1:
+            return self.read(row, operands[0], indices, region)
+        return region is not None and self.written(row, operands, region)
+
+    def read(self, row: int, operand: int, indices: tuple[Any, ...], region: Region | None) -> bool:
+        """Add the adjoint of a part to that of the array that it was read from."""
+        g = self.adjoints[row]
+        if operand not in self.leads:
+            del self.adjoints[row]
+            return True
+        if region is None:
+            if len(indices) == 1:
+                self.pieces(operand).add_at(indices[0], self.whole(row))
+            return len(indices) == 1
+        parts = g.within(region) if isinstance(g, Pieces) else None
+        target = self.pieces(operand)
+        if parts is None:
+            target.add(region, self.whole(row))
+            return True
+        del self.adjoints[row]
+        for part, piece in parts:
+            target.add(part, piece)
+        return True
+
+    def written(self, row: int, operands: Sequence[int], region: Region) -> bool:
+        """Part the adjoint of an array into that of what was put into a region of it and that of the rest."""
+        trace, (x, y) = self.trace, operands
+        spec, given = trace.spec(x), trace.spec(y)
+        g = self.pieces(row)
+        if spec is not trace.spec(row) or given is None or g.is_large(region):
+            return False
+        del self.adjoints[row]
+        bar = g.take(region, y in self.leads, x in self.leads)
+        if y in self.leads:
+            bar = self.joined(bar, shape_of(region), g.dtype)
+            bar = bar if bar.shape == given.shape else ops.sum_to(bar, shape=given.shape)
+            self.add(y, bar if bar.dtype == given.dtype else ops.cast(bar, dtype=given.dtype))
+        if x in self.leads:
+            self.merge(x, g)
+        return True
+
+    def merge(self, row: int, g: Pieces) -> None:
+        """Add pieces to the adjoint of a record; the fewer ones move."""
+        known = self.pieces(row)
+        few, many = sorted((known, g), key=len)
+        many.absorb(few)
+        self.adjoints[row] = many
 
 
 def _contributions(trace: Trace, row: int, g: Any, leads: set[int]) -> list[tuple[int, Any]]:
@@ -236,11 +297,6 @@ def value_of(trace: Trace, row: int) -> Any:
     if trace.is_number(row):
         return trace.values[row]
     return traced(trace, row)
-
-
-def is_layer(g: Any) -> bool:
-    """Whether an adjoint belongs to a level within the trace."""
-    return isinstance(g, Layer)
 
 
 def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..tensor import Tensor
 from .adjoint import propagate, value_of
 from .listing import Listing, listing_of
-from .reach import check_not_released, consumed
+from .reach import check_not_released
 from .runs import Runs
 from .trace import CONSTANT, INPUT, OPS, Trace
 from .traced import Traced, output, traced
@@ -106,7 +106,7 @@ def adjoint_of(
     found: dict[int, Any] = {}
     if adjoints:
         runs = Runs(again.trace, {t._row for t in targets})
-        check_not_released(runs.list, runs.leads, consumed(runs.list, runs.leads, adjoints))
+        check_not_released(again.trace, runs.targets, runs.consumed(adjoints))
         with again.trace.recording():
             found = propagate(runs, adjoints)
     return again.finish([found.get(t._row, np.zeros(t._spec.shape, t._spec.dtype)[()]) for t in targets])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.index import is_basic
 
 from ..spec import Spec, spec, spec_of
 
@@ -68,11 +69,29 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | N
         elif op.is_view(params) or op.motion in REDUCTIONS:
             found = op.forward(*map(_repeated, values), **params)
             shape = getattr(found, "shape", ())
+        elif op.kind == "linear" and "shape" in op.params and all(hasattr(v, "dtype") for v in values):
+            return Later(spec(tuple(params["shape"]), np.result_type(*(v.dtype for v in values))))
         else:
-            return None
+            return _written(op, values, params)
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
     return Later(spec(shape, found.dtype))
+
+
+def _written(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
+    """The array that something is put into, if it fits there and the place is made of integers and slices."""
+    indices = op.part_of(params) if op.arity == 2 else None
+    if indices is None or type(values[0]) is not Later or values[0].dtype.kind not in "fc":
+        return None
+    place = _repeated(Later(values[0].spec))
+    for index in indices:
+        place = place[index] if is_basic(index) else None
+        if not isinstance(place, (np.ndarray, np.generic)):
+            return None
+    y = values[1]
+    known = np.can_cast(getattr(y, "dtype", type(y)), values[0].dtype, "same_kind")
+    fits = known and np.broadcast_shapes(np.shape(y), place.shape) == place.shape
+    return Later(values[0].spec) if fits else None
 
 
 def _one(value: Any) -> Any:

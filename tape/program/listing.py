@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import CodeType
@@ -148,10 +149,14 @@ def op_number(code: int) -> Op:
 
 
 class Rows:
-    """Rows of a trace taken apart: what they hold is converted once, however often a trace is read."""
+    """Rows of a trace taken apart: what they hold is converted once, however often a trace is read.
 
-    def __init__(self, rows: list[Any]):
-        self.fields = len(rows)
+    Attributes:
+        begin, end: which fields of a flat list of rows they are.
+    """
+
+    def __init__(self, rows: list[Any], begin: int):
+        self.begin, self.end = begin, begin + len(rows)
         self.code, self.x, self.y = (np.array(rows[k::WIDTH], dtype=np.int64) for k in (CODE, X, Y))
         specs = rows[SPEC::WIDTH]
         where, self.which = distinct(np.array([0 if s is None else s.index + 1 for s in specs], dtype=np.int64))
@@ -184,44 +189,52 @@ def distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Columns:
-    """The records of a trace as arrays.
+    """The records of a trace from one on as arrays.
 
     Attributes:
+        start: the number of the first.
         code, x, y, w: opcodes and operands, −1 for none; those of a wide record are in `wide`.
-        wide: by number, operands and parameters.
+        wide: by position, operands and parameters.
         spec: which of `specs` each has, −1 for several results.
         line: which of `lines` each has.
     """
 
-    def __init__(self, trace: Trace):
-        n = len(trace)
+    def __init__(self, trace: Trace, start: int = 0):
+        n, self.start = len(trace) - start, start
         self.code, self.x, self.y, self.w, self.spec, self.line = (np.full(n, -1, dtype=np.int64) for _ in range(6))
         self.wide: dict[int, Any] = {}
         self.specs: list[Spec] = []
         self.lines: list[tuple[CodeType, int]] = []
         self._known: dict[int, int] = {id(None): -1}
-        for first, piece in (*trace.pieces, (trace.start, trace.rows)):
+        for first, piece in trace.pieces_from(start):
             if isinstance(piece, Block):
                 self._add_block(first, piece)
             else:
-                for number, rows in apart(trace, first, piece):
+                for number, rows in apart(trace, first, piece, start):
                     self._add_rows(number, rows)
 
+    def _here(self, first: int, count: int) -> tuple[slice, int]:
+        """Where so many records from a number on go, and how many of them come before the first."""
+        cut = max(self.start - first, 0)
+        return slice(first + cut - self.start, first + count - self.start), cut
+
     def _add_rows(self, first: int, rows: Rows) -> None:
-        here = slice(first, first + len(rows.code))
-        self.code[here], self.x[here], self.y[here] = rows.code, rows.x, rows.y
-        self.spec[here] = np.array([self._spec(s) for s in rows.specs], dtype=np.int64)[rows.which]
-        self.wide.update((first + k, extra) for k, extra in rows.wide.items())
-        self.line[here] = rows.line + len(self.lines)
+        here, cut = self._here(first, len(rows.code))
+        self.code[here], self.x[here], self.y[here] = rows.code[cut:], rows.x[cut:], rows.y[cut:]
+        self.spec[here] = np.array([self.place(s) for s in rows.specs], dtype=np.int64)[rows.which[cut:]]
+        self.wide.update((here.start - cut + k, extra) for k, extra in rows.wide.items() if k >= cut)
+        self.line[here] = rows.line[cut:] + len(self.lines)
         self.lines += rows.lines
 
     def _add_block(self, first: int, block: Block) -> None:
-        here = slice(first, first + len(block))
-        self.code[here], self.x[here], self.y[here], self.w[here] = block.words.T
-        self.spec[here] = np.array([self._spec(s) for s in block.kinds])[block.truth]
-        self.line[here] = self.line[block.origin]
+        here, cut = self._here(first, len(block))
+        self.code[here], self.x[here], self.y[here], self.w[here] = block.words[cut:].T
+        self.spec[here] = np.array([self.place(s) for s in block.kinds])[block.truth[cut:]]
+        origin = block.origin[cut:] - self.start
+        self.line[here] = np.where(origin >= 0, self.line[origin], -1)
 
-    def _spec(self, spec: Spec | None) -> int:
+    def place(self, spec: Spec | None) -> int:
+        """Which of `specs` a spec is."""
         found = self._known.get(id(spec))
         if found is None:
             found = self._known[id(spec)] = len(self.specs)
@@ -229,23 +242,20 @@ class Columns:
         return found
 
 
-def apart(trace: Trace, first: int, rows: list[Any]) -> Iterator[tuple[int, Rows]]:
-    """The rows from a number on, taken apart; those that were before are not again."""
+def apart(trace: Trace, first: int, rows: list[Any], start: int) -> Iterator[tuple[int, Rows]]:
+    """The rows from a number on, taken apart, as far as they are from `start` on; what was before is not again."""
     parts = trace.apart.setdefault(first, [])
-    done = sum(part.fields for part in parts)
+    done = parts[-1].end if parts else 0
     if done < len(rows):
-        parts.append(Rows(rows[done:] if done else rows))
-    for part in parts:
-        yield first, part
-        first += len(part.code)
+        parts.append(Rows(rows[done:] if done else rows, done))
+    late = bisect.bisect_right(parts, (start - first) * WIDTH, key=lambda part: part.end)
+    for part in parts[late:]:
+        yield first + part.begin // WIDTH, part
 
 
-def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
-    """A trace that is finished, as arrays."""
-    columns = Columns(trace)
-    code = columns.code
-    param = np.where(code < 0, columns.x, -1)
-    inline = np.stack([np.where(code < 0, -1, columns.x), columns.y, columns.w], axis=1)
+def operands_of(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """`first` and `args` of a listing of these records; operands by number."""
+    inline = np.stack([np.where(columns.code < 0, -1, columns.x), columns.y, columns.w], axis=1)
     counts = (inline >= 0).sum(axis=1)
     for k, (operands, _) in columns.wide.items():
         counts[k] = len(operands)
@@ -254,9 +264,19 @@ def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
     for i in range(3):
         has = inline[:, i] >= 0
         args[first[:-1][has] + i] = inline[has, i]
-    params = _Interned()
-    for k, (operands, named) in columns.wide.items():
+    for k, (operands, _) in columns.wide.items():
         args[first[k] : first[k + 1]] = operands
+    return first, args
+
+
+def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
+    """A trace that is finished, as arrays."""
+    columns = Columns(trace)
+    code = columns.code
+    param = np.where(code < 0, columns.x, -1)
+    first, args = operands_of(columns)
+    params = _Interned()
+    for k, (_, named) in columns.wide.items():
         param[k] = params.add(int(code[k]), named) if named else -1
     results = np.array([*outputs, *(g.row for g in trace.guards)], dtype=np.int64)
     return Listing(

@@ -18,7 +18,8 @@ from ops.lane import Same
 from ..evaluate import forward_of
 from ..rooms import opened
 from ..spec import spec
-from .listing import Listing, is_fixed, number_of
+from .later import LARGE
+from .listing import Listing, is_fixed, number_of, op_number
 from .trace import CONSTANT, INPUT
 
 
@@ -44,9 +45,11 @@ def fold(listing: Listing) -> Listing:
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         fixed[k] = is_fixed(listing.constant(k))
     given = fixed.copy()
-    repeating = [op.code for op in REGISTRY.values() if isinstance(op.lane, Same)]
-    kept = np.where(np.isin(listing.code, repeating), INPUT, listing.code)  # a kernel repeats a number by itself
+    repeats = np.isin(listing.code, _repeating(len(REGISTRY)))
+    kept = np.where(repeats, INPUT, listing.code)  # a kernel repeats a number by itself
     _jitted().mark_constant(kept, listing.first, listing.args, fixed)
+    if repeats.any():
+        _hold_repeated(listing, given, fixed)
     found = np.flatnonzero(fixed & ~given).tolist()
     if not found:
         return listing
@@ -55,12 +58,9 @@ def fold(listing: Listing) -> Listing:
     values: dict[int, Any] = {}
     folded = []
     for k in found:
-        op = listing.op(k)
-        assert op is not None
-        operands = [values[j] if j in values else listing.constant(j) for j in listing.operands(k)]
-        values[k] = frozen(forward_of(op)(*operands, **listing.parameters(k)))
+        value = _value(listing, k, values)
         if listing.spec[k] >= 0:  # a record with several results goes, once each result is a constant
-            constants.append(values[k])
+            constants.append(value)
             code[k], param[k] = CONSTANT, len(constants) - 1
             folded.append(k)
     counts = np.diff(listing.first)
@@ -70,6 +70,51 @@ def fold(listing: Listing) -> Listing:
     counts[own] = 0
     first = np.concatenate([[0], np.cumsum(counts)])
     return replace(listing, code=code, param=param, constants=constants, args=args, first=first)
+
+
+def _hold_repeated(listing: Listing, given: np.ndarray, fixed: np.ndarray) -> None:
+    """Extend ``fixed`` to what is made of repeated numbers and of no use to a kernel, where it takes little memory.
+
+    `given` are the constants.  What only kernels read of a repeated number they make themselves.
+    """
+    little = np.array([s.nbytes <= LARGE for s in listing.specs] + [True], dtype=np.bool_)
+    loose = given.copy()
+    kept = np.where(little[listing.spec] | fixed, listing.code, INPUT)
+    _jitted().mark_constant(kept, listing.first, listing.args, loose)
+    codes, repeating = listing.code.tolist(), set(_repeating(len(REGISTRY)))
+    lane = opened("tape.jit.lines").has_lane
+    made = [k >= 0 and lane(op_number(k)) for k in codes]
+    readers = _readers(listing)
+    among = loose[listing.args] & ~fixed[listing.args] & ~loose[readers]
+    wanted = {j for j, k in zip(listing.args[among].tolist(), readers[among].tolist()) if not made[k]}
+    for k in np.flatnonzero(loose & ~fixed).tolist():
+        plain = not made[k] or (codes[k] not in repeating and all(fixed[j] for j in listing.operands(k)))
+        fixed[k] = plain or k in wanted
+
+
+def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
+    """What a record gives that depends on constants alone; those on the way there are kept in `values`."""
+    waiting = [k]
+    while waiting:
+        k = waiting[-1]
+        op = listing.op(k)
+        missing = [] if op is None or k in values else [j for j in listing.operands(k) if j not in values]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        if op is None:
+            values[k] = listing.constant(k)
+        elif k not in values:
+            operands = [values[j] for j in listing.operands(k)]
+            values[k] = frozen(forward_of(op)(*operands, **listing.parameters(k)))
+    return values[k]
+
+
+@cache
+def _repeating(count: int) -> list[int]:
+    """The opcodes of the ops that repeat the numbers of their operand."""
+    return [op.code for op in list(REGISTRY.values())[:count] if isinstance(op.lane, Same)]
 
 
 def widen(listing: Listing) -> Listing:
@@ -117,9 +162,9 @@ def _computed_in(listing: Listing, k: int, i: int) -> Any:
 
 
 def merge(listing: Listing) -> Listing:
-    """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x)."""
+    """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x), False or x."""
     n = len(listing)
-    left, right, kept, twice, repeats, spreads = _facts(len(REGISTRY))
+    left, right, kept, twice, repeats, spreads, decides = _facts(len(REGISTRY))
     number = np.full(n, np.nan)
     real = np.array([s.dtype.kind != "c" for s in listing.specs])
     signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
@@ -129,7 +174,7 @@ def merge(listing: Listing) -> Listing:
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
         listing.code, listing.first, args, listing.param, listing.spec, real, signed, number, left, right, kept, twice,
-        repeats, spreads, place, table,
+        repeats, spreads, decides, place, table,
     )  # fmt: skip
     return replace(listing, args=args).with_rows(place == np.arange(n), place)
 
@@ -147,7 +192,7 @@ def as_number(constant: Any) -> float:
     found = number_of(constant)
     if isinstance(found, int) and abs(found) >= 1 << 53:
         return math.nan
-    return math.nan if found is None or isinstance(found, (bool, np.bool_, complex)) else float(found)
+    return math.nan if found is None or isinstance(found, complex) else float(found)
 
 
 @cache
@@ -159,7 +204,12 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     gives_back = opened("tape.jit.lines").gives_back
     kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
     twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
-    return left, right, kept, twice, repeats, np.array([op.broadcasts and op.arity == 2 for op in ops])
+    spreads = np.array([op.broadcasts and op.arity == 2 for op in ops])
+    decides = np.full((len(ops), 2, 2), -1)
+    for op in ops:
+        for (position, truth), given in op.decides.items():
+            decides[op.code, position, int(truth)] = given
+    return left, right, kept, twice, repeats, spreads, decides.reshape(-1)
 
 
 PASSES = (prune, fold, widen, merge, prune)

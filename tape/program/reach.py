@@ -17,6 +17,7 @@ from ..tensor import Tensor
 from .listing import Listing, listing_of
 from .rules import rules
 from .trace import CONSTANT, INPUT, Trace
+from .window import Window
 
 
 def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
@@ -26,9 +27,13 @@ def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
     return leads
 
 
-def has_history(trace: Trace) -> np.ndarray:
-    """By record so far, whether a gradient flows from it to anything."""
-    return leading(listing_of(trace, ()), trace.sources())
+def have_history(trace: Trace, rows: Sequence[int]) -> bool:
+    """Whether a gradient flows from each of these records to anything."""
+    sources = trace.sources()
+    if not rows or not sources or min(rows) < min(sources):
+        return not rows
+    window = Window(trace, min(sources))
+    return bool(leading(window.list, window.places(sources))[window.places(rows)].all())
 
 
 def reaches(trace: Trace, row: int, targets: Iterable[int]) -> bool:
@@ -38,7 +43,10 @@ def reaches(trace: Trace, row: int, targets: Iterable[int]) -> bool:
         return True
     if row in trace.stopped or trace.code(row) < 0:
         return False
-    return bool(leading(listing_of(trace, ()), targets)[row])
+    if row < min(targets, default=row + 1):
+        return False
+    window = Window(trace, min(targets))
+    return bool(leading(window.list, window.places(targets))[window.places([row])[0]])
 
 
 def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.ndarray:
@@ -48,16 +56,20 @@ def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.nd
     return np.flatnonzero(reached)
 
 
-def check_not_released(listing: Listing, history: np.ndarray, records: np.ndarray) -> None:
+def check_not_released(trace: Trace, sources: Iterable[int], records: Sequence[int]) -> None:
     """Raise if one of the records, which a sweep goes through, needs a value that an earlier one has released.
 
     Args:
-        history: by record, whether a gradient flows from it to anything.
+        sources: what a gradient flows to.
 
     Raises:
         RuntimeError: as the reverse sweep of recorded tensors does.
     """
-    for k in records[::-1].tolist():
+    if trace.released.isdisjoint(records):
+        return
+    listing = listing_of(trace, ())
+    history = leading(listing, sources)
+    for k in records[::-1]:
         op = listing.op(k)
         if k in listing.released and op is not None:
             operands = listing.operands(k)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,31 +15,38 @@ from ..rooms import opened
 from ..spec import Spec, spec
 from .frames import KERNEL
 from .later import Later, foreseen
-from .listing import Listing, listing_of, op_number
-from .reach import leading
+from .listing import Listing, op_number
+from .reach import consumed, leading
 from .rules import rules
 from .trace import CONSTANT, NUMBERS, Block, Trace
+from .window import Window
 
 MANY = 512
 """A run of fewer records is gone through one by one."""
+APART = 1 << 40
+"""What is added to the number of a record that a run refers to and that has no place in its window."""
 
 
 class Runs:
     """Which records of a trace lead to a target, and which of them can be gone through at once.
 
     Attributes:
-        list: the trace so far.
-        leads: by record, whether it leads to a target.
-        simple: by record, whether its rules are lists and all its values have `spec`.
+        window: the trace from the first target on, so far.
+        first: the number of the first target.
+        leads: by place in the window, whether a record leads to a target.
+        simple: by place, whether its rules are lists and all its values have `spec`.
+        leading: the records that lead to a target.
     """
 
     def __init__(self, trace: Trace, targets: set[int]):
         self.trace, self.targets = trace, targets
         self.jitted: Any = opened("tape.jit.reverse")
         self.rules = rules(len(REGISTRY))
-        self.list: Listing = listing_of(trace, ())
-        self.leads = leading(self.list, targets)
-        self.simple = np.zeros(len(trace), dtype=np.bool_)
+        self.window, self.first = Window(trace, min(targets)), min(targets)
+        self.list: Listing = self.window.list
+        self.leads = leading(self.list, self.window.places(targets))
+        self.leading: set[int] = set(self.window.rows(self.leads).tolist())
+        self.simple = np.zeros(len(self.list), dtype=np.bool_)
         self.spec = self._commonest()
         if self.spec is not None:
             self._find_simple()
@@ -63,40 +71,70 @@ class Runs:
             listing.code, listing.first, listing.args, listing.spec, number, self.rules.simple, places[id(this)],
             places.get(id(truth), -2), self.simple,
         )  # fmt: skip
-        self.simple[[*self.trace.stopped, *self.trace.hooks]] = False
+        for numbers in (self.trace.stopped, self.trace.hooks):
+            self.simple[self.window.among(numbers)] = False
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """The long runs as half-open intervals, last first: within them every leading record is simple."""
+        if len(self.list) <= MANY or self.spec is None:
+            return
         breaks = np.flatnonzero(self.leads & ~self.simple & (self.list.code >= 0) & ~self._reads_block())
-        edges = np.concatenate([[-1], breaks, [len(self.list)]])
+        edges = np.concatenate([[len(self.list) - self.window.count - 1], breaks, [len(self.list)]])
+        shift = self.first + self.window.count - len(self.list)
         for k in np.flatnonzero(np.diff(edges) > MANY)[::-1].tolist():
-            yield int(edges[k]) + 1, int(edges[k + 1])
+            yield int(edges[k]) + 1 + shift, int(edges[k + 1]) + shift
+
+    def is_simple(self, row: int) -> bool:
+        """Whether a record's rules are lists."""
+        return bool(self.simple[self.window.places([row])[0]])
+
+    def consumed(self, roots: Iterable[int]) -> list[int]:
+        """The records whose rules run in a sweep from the roots to what they lead to."""
+        return self.window.rows(consumed(self.list, self.leads, self.window.places(roots))).tolist()
 
     def _reads_block(self) -> np.ndarray:
         """The records that read one number out of an array: a run stops at them, and goes on after them."""
-        codes = [op.code for op in REGISTRY.values() if op.motion == "block"]
-        return np.isin(self.list.code, codes) & (self.list.spec == self._place())
+        return np.isin(self.list.code, _blocks(len(REGISTRY))) & (self.list.spec == self._place())
 
     def _place(self) -> int:
         return next((i for i, s in enumerate(self.list.specs) if s is self.spec), -2)
 
-    def append(self, start: int, stop: int, bars: np.ndarray) -> None:
-        """Append the adjoint of a run; ``bars`` are the adjoints by record, −1 for none."""
-        trace, r, listing = self.trace, self.rules, self.list
-        constants = np.array([trace.number(c) for c in r.constants], dtype=np.int64)
-        here = listing.code[start:stop][self.simple[start:stop] & self.leads[start:stop]]
+    def append(self, start: int, stop: int, given: dict[int, int]) -> list[tuple[int, int]]:
+        """Append the adjoint of a run; the adjoints by record, of those that are `given` and those that it gives."""
+        trace, r, listing, n = self.trace, self.rules, self.list, len(self.list)
+        first, last = self.window.places((start, stop))
+        bars = np.full(n, -1, dtype=np.int64)
+        bars[self.window.places(given)] = [APART + bar for bar in given.values()]
+        constants = np.array([APART + trace.number(c) for c in r.constants], dtype=np.int64)
+        here = listing.code[first:last][self.simple[first:last] & self.leads[first:last]]
         room = int((np.maximum(r.length.reshape(-1, 3)[here], 0) + 1).sum())
         words = np.empty((room, 4), dtype=np.int64)
         origin = np.empty(room, dtype=np.int64)
         count = self.jitted.reverse(
-            start, stop, listing.code, listing.first, listing.args, self.simple, self.leads, bars, REGISTRY["add"].code,
-            r.first, r.length, r.result, r.table, constants, len(trace), words, origin,
+            first, last, listing.code, listing.first, listing.args, self.simple, self.leads, bars,
+            REGISTRY["add"].code, r.first, r.length, r.result, r.table, constants, n, words, origin,
         )  # fmt: skip
         assert self.spec is not None
         kinds = self.spec, spec(self.spec.shape, np.dtype(np.bool_))
-        words = words[:count]
-        block = Block(words, r.truth[words[:, 0]], kinds, origin[:count])
+        words, end = words[:count], len(trace)
+        words[:, 1:] = self._numbers(words[:, 1:], end)
+        block = Block(words, r.truth[words[:, 0]], kinds, self.window.rows(origin[:count]))
         trace.append_block(block, evaluated(trace, block))
+        found = np.flatnonzero((bars[:last] >= 0) & self.leads[:last])
+        return list(zip(self.window.rows(found).tolist(), self._numbers(bars[found], end).tolist()))
+
+    def _numbers(self, found: np.ndarray, end: int) -> np.ndarray:
+        """The numbers of records that a run refers to: those at its places, new ones from `end` on, and others."""
+        n = len(self.list)
+        inside = self.window.rows(np.clip(found, 0, n - 1))
+        late = np.where(found >= APART, found - APART, found - n + end)
+        return np.where(found < 0, found, np.where(found < n, inside, late))
+
+
+@cache
+def _blocks(count: int) -> list[int]:
+    """The opcodes of the ops that read a block."""
+    return [op.code for op in list(REGISTRY.values())[:count] if op.motion == "block"]
 
 
 def evaluated(trace: Trace, block: Block) -> list[Any]:

@@ -313,6 +313,12 @@ class Trace:
     def _piece(self, number: int) -> tuple[int, list[Any] | Block]:
         return self.pieces[bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1]
 
+    def pieces_from(self, number: int) -> Iterator[tuple[int, list[Any] | Block]]:
+        """The lists of rows and the blocks that records from a number on are in, with the number of their first."""
+        at = bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1
+        yield from self.pieces[max(at, 0) :]
+        yield self.start, self.rows
+
     def code(self, number: int) -> int:
         return self.fields(number)[CODE]
 

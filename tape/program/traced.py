@@ -23,7 +23,7 @@ from ..tensor import Narrow, Tensor
 from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
 from .raising import raises
-from .reach import has_history, reaches
+from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
 from .unknown import UNKNOWN, read_as, told
 
@@ -216,7 +216,7 @@ class Traced(Tensor):
         raise Untraceable("register_post_accumulate_grad_hook() was called, and a recorded list accumulates nothing")
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
-        if not has_history(self._trace)[self._row]:
+        if not have_history(self._trace, [self._row]):
             raise Untraceable("a hook was registered on something without history")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)

@@ -9,8 +9,8 @@ from . import processes
 from .compilers import Inside
 from .goal import at_most, beyond, faster, within
 from .kinds import Fresh, Sampler, Timed
-from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, twenty
-from .work import chain, logistic
+from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, rows_read, rows_written, twenty
+from .work import Work, chain, logistic
 
 
 def _first(name: str, warm: int) -> Callable[..., Sampler]:
@@ -48,6 +48,14 @@ def per_record(records: int) -> Timed:
         f"interpreted {records:.0e}", f"`y = y*x + x` on one number, {records:,} operations: a replay that interprets "
         "forward and reverse, per operation", chain, ((), records // 2), ((), 3), ("tape.compile, interpreted",),
         goal=at_most(16e-9, "16 ns"), per=lambda _, steps: 2 * steps,
+    )  # fmt: skip
+
+
+def by_rows(name: str, text: str, make: Callable[..., Work], rows: int) -> Timed:
+    """A row about a loop over the rows of a matrix, per row: that does not depend on how many there are."""
+    return Timed(
+        f"{name} {rows}", f"{text}, one row of 64 numbers after another, {rows:,} rows: value and gradient, per row",
+        make, (rows, 64), (4, 3), ("tape.compile", "jax.jit", "numpy"), per=lambda rows, _: rows,
     )  # fmt: skip
 
 
@@ -96,6 +104,8 @@ COMPILED: tuple[Timed | Fresh, ...] = (
         per=lambda _: Inside.CALLS,
     ),
     *map(per_record, (10**5, 10**6)),
+    *(by_rows("rows read", "a recurrence that reads a matrix", rows_read, n) for n in (200, 1600)),
+    *(by_rows("rows written", "the same, written into the matrix", rows_written, n) for n in (200, 1600)),
     first(
         "Hessian", "the Hessian of the Rosenbrock function of 100 variables, a loop over elements: first call",
         "rosenbrock", 40, 100, 5, peers=("tape.compile", "jax.jit"), goal=faster("jax.jit", 5),

@@ -147,6 +147,37 @@ def sum_of_squares(state: Any) -> Any:
     return x * x + y * y + z * z
 
 
+def rows_read(rows: int, columns: int) -> Work:
+    """A recurrence that reads one row of a matrix after another."""
+
+    def program(xp: Any, A: Any) -> Any:
+        state = A[0]
+        for i in range(1, rows):
+            state = xp.tanh(state + A[i])
+        return state
+
+    def in_jax(xp: Any, A: Any) -> Any:
+        return import_module("jax").lax.scan(lambda state, row: (xp.tanh(state + row), None), A[0], A[1:])[0]
+
+    return Work(program, (rng().normal(size=(rows, columns)),), in_jax=in_jax)
+
+
+def rows_written(rows: int, columns: int) -> Work:
+    """The same in place: each row becomes what is made of it and of the one before it."""
+
+    def program(xp: Any, A: Any) -> Any:
+        A = A * 1.0
+        for i in range(1, rows):
+            A[i] = xp.tanh(A[i - 1] + A[i])
+        return A
+
+    def in_jax(xp: Any, A: Any) -> Any:
+        lax = import_module("jax").lax
+        return lax.fori_loop(1, rows, lambda i, A: A.at[i].set(xp.tanh(A[i - 1] + A[i])), A)
+
+    return Work(program, (rng().normal(size=(rows, columns)),), in_jax=in_jax)
+
+
 def again(make: Callable[..., Work], *size: Any) -> Work:
     """Nearly the same work, for warming up: code that is kept for it does not serve the work itself."""
     work = make(*size)

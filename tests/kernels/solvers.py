@@ -154,7 +154,7 @@ def relaxed_until_it_settles(A, b):
 def implicit_sweeps(u):
     """Rows, then columns, each by elimination in buffers that begin empty."""
     n = len(u)
-    v, p, q = (np.empty(u.shape, dtype=u.dtype) for _ in range(3))
+    v, p, q = (np.ndarray(u.shape, dtype=u.dtype) for _ in range(3))
     for _ in range(2):
         for old, new in ((u, v), (v.T, u.T)):
             new[0, :] = new[-1, :] = 1.0

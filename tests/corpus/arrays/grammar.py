@@ -269,7 +269,7 @@ class Grammar:
             "w0[j] = w0[:j].sum() + {s}",
             "w0[j] = np.dot({m}[j], {v})", "w0[j] = max({v}[j], {s})", "w0[j:] = {s}",
         )  # fmt: skip
-        made = self.random.choice(("np.empty(3)", "np.empty_like(x)", "np.empty((3,))"))
+        made = self.random.choice(("np.empty(3)", "np.empty_like(x)", "np.empty((3,))", "np.ndarray(3)"))
         return Statement(f"w0 = {made}"), Statement("for j in range(3):", (line,)), Statement("v0 = v0 * w0")
 
     def _recur(self, depth: int) -> tuple[Statement, ...]:

@@ -1,0 +1,148 @@
+"""Parts of an array that an index of integers and slices stands for, and which of many overlap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+Region = tuple[Any, ...]
+"""By axis of an array, the integer or the `range` of those that a part of it is made of."""
+
+
+@cache
+def everything(shape: tuple[int, ...]) -> Region:
+    """All of an array."""
+    return tuple(map(range, shape))
+
+
+def region_of(indices: Iterable[Any], shape: tuple[int, ...]) -> Region | None:
+    """The part that indices, one applied after the other, stand for; None for other than integers and slices."""
+    region = everything(shape)
+    for index in indices:
+        part = _indexed(region, index)
+        if part is None:
+            return None
+        region = part
+    return region
+
+
+def _indexed(region: Region, index: Any) -> Region | None:
+    if type(index) is int and region and type(region[0]) is range:  # the commonest
+        return (region[0][index], *region[1:])
+    parts = list(index) if isinstance(index, tuple) else [index]
+    open_axes = [a for a, r in enumerate(region) if type(r) is range]
+    dots = [k for k, p in enumerate(parts) if p is Ellipsis]
+    if dots:
+        parts[dots[0] : dots[0] + 1] = [slice(None)] * (len(open_axes) - len(parts) + 1)
+    if len(dots) > 1 or len(parts) > len(open_axes):
+        return None
+    found = list(region)
+    for a, part in zip(open_axes, parts):
+        if isinstance(part, bool) or not isinstance(part, (int, np.integer, slice)):
+            return None
+        found[a] = region[a][part]
+    return tuple(found)
+
+
+def index_of(region: Region) -> Any:
+    """The index that a region is."""
+    if len(region) == 1 and type(region[0]) is int:
+        return region[0]
+    return tuple([r if type(r) is int else along(r) for r in region])
+
+
+def along(r: range) -> slice:
+    """A range as an index."""
+    return slice(r.start, r.stop if r.stop >= 0 else None, r.step)
+
+
+def shape_of(region: Region) -> tuple[int, ...]:
+    """The shape of a part."""
+    return tuple([len(r) for r in region if type(r) is range])
+
+
+def size_of(region: Region) -> int:
+    """How many elements a part has."""
+    return math.prod(shape_of(region))
+
+
+def bounds(r: Any) -> tuple[int, int]:
+    """From where to where a part goes along an axis, forwards."""
+    return (r, r + 1) if type(r) is int else (r[0], r[-1] + 1) if r else (0, 0)
+
+
+def box(region: Region) -> Region:
+    """The region without gaps around one: its integers stay what they are."""
+    return tuple([r if type(r) is int else range(*bounds(r if r.step > 0 else r[::-1])) for r in region])
+
+
+def overlap(region: Region, other: Region) -> bool:
+    """Whether a region has an element in a box."""
+    for r, o in zip(region, other):
+        start, stop = bounds(o)
+        first, last = (r, r + (start <= r < stop)) if type(r) is int else within(r, start, stop)
+        if first == last:
+            return False
+    return True
+
+
+def within(r: Any, start: int, stop: int) -> tuple[int, int]:
+    """Which numbers of a range, from where to where, lie in [start, stop)."""
+    first, last = [min(max(-(-(edge - r.start) // r.step), 0), len(r)) for edge in (start, stop)]
+    return first, last
+
+
+def split(region: Region, other: Region) -> tuple[list[Region], Region]:
+    """A region cut along the faces of a box that it overlaps: the parts outside, and the part inside of it."""
+    outside = []
+    inside = list(region)
+    for a, (r, o) in enumerate(zip(region, other)):
+        if type(r) is range:
+            first, last = within(r, *bounds(o))
+            outside += [(*inside[:a], piece, *region[a + 1 :]) for piece in (r[:first], r[last:]) if piece]
+            inside[a] = r[first:last]
+    return outside, tuple(inside)
+
+
+class Grid:
+    """Regions by where they lie, so that those near another one are found without looking at all."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self._shape = shape
+        self._cells: dict[tuple[int, int], dict[int, dict[Region, None]]] = {}
+
+    def _places(self, region: Region) -> tuple[tuple[int, int], range]:
+        """The axis along which a region is shortest and how wide cells are there, a power of two; its cells."""
+        extents = [bounds(r) for r in region]
+        _, axis = min(((stop - start) / n, a) for a, ((start, stop), n) in enumerate(zip(extents, self._shape)))
+        start, stop = extents[axis]
+        level = (stop - start - 1).bit_length()
+        return (axis, level), range(start >> level, ((stop - 1) >> level) + 1)
+
+    def add(self, region: Region) -> None:
+        key, cells = self._places(region)
+        known = self._cells.setdefault(key, {})
+        for cell in cells:
+            known.setdefault(cell, {})[region] = None
+
+    def remove(self, region: Region) -> None:
+        key, cells = self._places(region)
+        known = self._cells[key]
+        for cell in cells:
+            del known[cell][region]
+            if not known[cell]:
+                del known[cell]
+
+    def near(self, region: Region) -> list[Region]:
+        """Those that overlap a region."""
+        found: dict[Region, None] = {}
+        for (axis, level), known in self._cells.items():
+            start, stop = bounds(region[axis])
+            cells = range(start >> level, ((stop - 1) >> level) + 1)
+            for cell in cells if len(cells) <= len(known) else list(known):
+                found.update(known.get(cell, {}))
+        return [other for other in found if overlap(other, region)]

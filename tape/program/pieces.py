@@ -1,0 +1,240 @@
+"""An adjoint that arrives in pieces: each is kept where it belongs, and they are joined when the whole is asked for.
+
+A loop that reads ``x[i]`` adds to one place of the adjoint of x in each round, and one that writes ``y[i] = v`` takes
+from one place of the adjoint of y.  With whole arrays each round would cost as much as all of the array.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ops
+
+from .boxes import Grid, Region, along, box, everything, index_of, shape_of, size_of, split
+
+ROOM = 8
+"""So many times the size of an array its pieces may take before they are joined."""
+LARGE_PART = 4
+"""Of at least the fourth part of an array all of it is asked for: that costs no more than the part does."""
+
+
+class Piece(NamedTuple):
+    """What was added to a region: an array of its shape, or the part of a source that `inner` says, by axis."""
+
+    source: Any
+    inner: tuple[range, ...] | None = None
+
+
+class Pieces:
+    """The adjoint of an array, in pieces.
+
+    Attributes:
+        shape, dtype: those of the array.
+        parts: by region, what was added there; regions may overlap.
+        elsewhere: index and addend, where the index is not made of integers and slices.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any):
+        self.shape, self.dtype = shape, dtype
+        self.full = everything(shape)
+        self.size = size_of(self.full)
+        self.parts: dict[Region, Piece] = {}
+        self.elsewhere: list[tuple[Any, Any]] = []
+        self._volume = 0
+        self._grid: Grid | None = None
+
+    def __len__(self) -> int:
+        return len(self.parts) + len(self.elsewhere)
+
+    def add(self, region: Region, g: Any) -> None:
+        """Add an array of the shape of a region there."""
+        turned = [type(r) is range and r.step < 0 for r in region]
+        if any(turned):
+            g = ops.getitem(g, index=tuple([slice(None, None, r.step // abs(r.step)) for r in region if _open(r)]))
+            region = tuple([r[::-1] if turn else r for r, turn in zip(region, turned)])
+        if size_of(region):
+            self._insert(region, Piece(g))
+
+    def add_at(self, index: Any, g: Any) -> None:
+        """Add an array at an index of any kind."""
+        self.elsewhere.append((index, g))
+        self._grow(math.prod(g.shape))
+
+    def absorb(self, other: Pieces) -> None:
+        """Add all pieces of another one."""
+        for index, g in other.elsewhere:
+            self.add_at(index, g)
+        for region, piece in other.parts.items():
+            self._insert(region, piece)
+
+    def within(self, region: Region) -> list[tuple[Region, Any]] | None:
+        """The pieces as pieces of an array of which this one is a region; None if they are not all boxes of it."""
+        if self.elsewhere:
+            return None
+        found = []
+        for part, piece in self.parts.items():
+            inner = iter(part)
+            place = tuple([_nested(r, next(inner)) if _open(r) else r for r in region])
+            found.append((place, _value(part, piece)))
+        return found
+
+    def is_large(self, region: Region) -> bool:
+        """Whether a region is so large that all may be asked for."""
+        return LARGE_PART * size_of(region) >= self.size
+
+    def take(self, region: Region, wanted: bool, emptied: bool) -> Any:
+        """What lies in a region, None if nothing does; nothing remains there if it is to be `emptied`."""
+        if self.elsewhere:
+            self._join()
+        around = box(region)
+        if around == region:
+            found = self._read(region) if wanted else None
+            if emptied:
+                self._clear(region)
+            return found
+        whole = self._read(around)
+        if whole is None:
+            return None
+        index = _place(region, around)
+        if emptied:
+            self._clear(around)
+            self.add(around, ops.index_put(whole, 0.0, index=index))
+        return ops.getitem(whole, index=index)
+
+    def total(self) -> Any:
+        """The adjoint as one array; None if nothing was added."""
+        rest = dict(self.parts)
+        whole = rest.pop(self.full, None)
+        found = None if whole is None else _value(self.full, whole)
+        if not rest and not self.elsewhere:
+            return found
+        cells = [region[0] for region in rest if type(region[0]) is int and region[1:] == self.full[1:]]
+        if len(cells) == len(rest) and not self.elsewhere:
+            joined = self._of_cells(cells, [_value(region, piece) for region, piece in rest.items()])
+            if joined is not None:
+                return joined if found is None else found + joined
+        for region in [region for region in rest if self.is_large(region)]:  # kernels add whole arrays in one go
+            g = ops.scatter(_value(region, rest.pop(region)), index=index_of(region), shape=self.shape)
+            found = g if found is None else found + g
+        places = [index_of(region) for region in rest] + [index for index, _ in self.elsewhere]
+        values = [_value(region, piece) for region, piece in rest.items()] + [g for _, g in self.elsewhere]
+        return _collected(self.shape, found, places, values) if places else found
+
+    def _of_cells(self, cells: list[int], values: list[Any]) -> Any:
+        """The adjoint out of blocks along the first axis, if those are many, or numbers."""
+        n = self.shape[0]
+        if 4 * len(cells) >= n:
+            zero = np.zeros(self.shape[1:], self.dtype)[()]
+            known = dict(zip(cells, values))
+            return ops.stack(*(known.get(i, zero) for i in range(n)), axis=0)
+        if len(self.shape) == 1 and len(cells) > 1:
+            return ops.scatter(ops.stack(*values, axis=0), index=np.array(cells), shape=self.shape)
+        return None
+
+    def _insert(self, region: Region, piece: Piece) -> None:
+        known = self.parts.get(region)
+        if known is not None:
+            self.parts[region] = Piece(_value(region, known) + _value(region, piece))
+            return
+        self.parts[region] = piece
+        if self._grid is not None:
+            self._grid.add(region)
+        self._grow(size_of(region))
+
+    def _grow(self, size: int) -> None:
+        self._volume += size
+        if self._volume > ROOM * max(self.size, 1):
+            self._join()
+
+    def _join(self) -> None:
+        found = self.total()
+        self.elsewhere, self.parts, self._grid, self._volume = [], {self.full: Piece(found)}, None, self.size
+
+    def _near(self, region: Region) -> list[Region]:
+        if self._grid is None:
+            self._grid = Grid(self.shape)
+            for part in self.parts:
+                self._grid.add(part)
+        return self._grid.near(region)
+
+    def _read(self, region: Region) -> Any:
+        """The sum of what lies in a box."""
+        places, values = [], []
+        for part in self._near(region):
+            _, inside = split(part, region)
+            shown = tuple([r if type(r) is int else p for r, p in zip(region, inside)])
+            places.append(... if shown == region else _place(shown, region))
+            values.append(_shown(self.parts[part], part, shown))
+        if len(values) == 1 and places[0] is ...:
+            return values[0]
+        return _collected(shape_of(region), None, places, values) if values else None
+
+    def _clear(self, region: Region) -> None:
+        """Leave nothing in a box."""
+        for part in self._near(region):
+            piece = self.parts.pop(part)
+            self._volume -= size_of(part)
+            if self._grid is not None:
+                self._grid.remove(part)
+            for rest in split(part, region)[0]:
+                self._insert(rest, Piece(piece.source, _inner(piece, part, rest)))
+
+
+def _open(r: Any) -> bool:
+    return type(r) is range
+
+
+def _nested(r: range, inner: Any) -> Any:
+    """A part of an axis, which itself is a range of another one, as a part of that."""
+    return r[inner] if type(inner) is int else r[along(inner)]
+
+
+def _place(region: Region, around: Region) -> Any:
+    """The index that a region within a box is, of an array that holds what is in the box."""
+    return index_of(tuple([_from(r, o.start) for r, o in zip(region, around) if _open(o)]))
+
+
+def _from(r: Any, start: int) -> Any:
+    return r - start if type(r) is int else range(r.start - start, r.stop - start, r.step)
+
+
+def _inner(piece: Piece, part: Region, rest: Region) -> tuple[range, ...]:
+    """The part of a piece's source that shows a part `rest` of its region."""
+    lying = iter(piece.inner or map(range, shape_of(part)))
+    found = []
+    for r, kept in zip(part, rest):
+        if type(r) is range:
+            first = r.index(kept[0])
+            found.append(next(lying)[first : first + len(kept)])
+    return tuple(found)
+
+
+def _shown(piece: Piece, part: Region, shown: Region) -> Any:
+    """The values of a piece in a part of its region, along fewer axes where that has integers."""
+    if shown == part:
+        return _value(part, piece)
+    opened = tuple([range(r, r + 1) if type(r) is int else r for r in shown])
+    inner = _inner(piece, part, opened)
+    index = tuple([i[0] if type(s) is int else i for i, s in zip(inner, [s for s, r in zip(shown, part) if _open(r)])])
+    return _got(piece.source, index)
+
+
+def _value(part: Region, piece: Piece) -> Any:
+    """The values of a piece."""
+    return piece.source if piece.inner is None else _got(piece.source, piece.inner)
+
+
+def _got(source: Any, region: Region) -> Any:
+    index = index_of(region)
+    return ops.select(source, index=index) if type(index) is int else ops.getitem(source, index=index)
+
+
+def _collected(shape: tuple[int, ...], whole: Any, places: list[Any], values: list[Any]) -> Any:
+    if whole is not None:
+        places, values = [..., *places], [whole, *values]
+    if len(values) == 1:
+        return ops.scatter(values[0], index=places[0], shape=shape)
+    return ops.collect(*values, places=tuple(places), shape=shape)
