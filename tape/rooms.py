@@ -6,6 +6,7 @@ function's code, `on_demand` gives a package the names that it does not have yet
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
@@ -17,6 +18,9 @@ AROUND: list[AbstractContextManager[Any]] = []
 
 def opened(module: str) -> Any:
     """A module by its full name, imported if it was not yet."""
+    found = sys.modules.get(module)
+    if found is not None and not getattr(found.__spec__, "_initializing", False):
+        return found
     with ExitStack() as stack:
         for around in AROUND:
             stack.enter_context(around)

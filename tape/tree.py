@@ -42,7 +42,17 @@ def structure_of(tree: Any) -> Structure:
 
 def leaves_of(tree: Any) -> list[Any]:
     """The leaves of a tree, in order."""
-    return list(_leaves(tree, structure_of(tree)))
+    found: list[Any] = []
+    _gather(tree, found)
+    return found
+
+
+def _gather(tree: Any, found: list[Any]) -> None:
+    if isinstance(tree, (dict, tuple, list)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            _gather(part, found)
+    else:
+        found.append(tree)
 
 
 def leaves_like(structure: Structure, tree: Any) -> list[Any]:
@@ -90,4 +100,5 @@ def transform(function: Callable[[Any], Any], tree: Any) -> Any:
     """The tree with a function applied to every leaf."""
     if not isinstance(tree, (dict, tuple, list)):
         return function(tree)
-    return build(structure_of(tree), map(function, leaves_of(tree)))
+    structure = structure_of(tree)
+    return _build(structure, map(function, leaves_of(tree))) if structure.inside else tree

@@ -18,7 +18,7 @@ def test_json_and_nothing_else(folder):
     assert set(comparison) == {
         "input", "output", "input_shape", "output_shape", "checked", "wrong", "input_index", "output_index", "analytic",
         "numeric", "error", "tolerance", "uncertainty", "step", "method", "verdict", "complete", "ratio",
-            "mode", "along", "input_part", "output_part", "input_number", "output_number",
+            "mode", "along", "input_part", "output_part", "input_number", "output_number", "kinks",
     }  # fmt: skip
     assert comparison["analytic"] == pytest.approx(comparison["numeric"], rel=1e-6)
 

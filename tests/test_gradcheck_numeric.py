@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import tape
+from tape.gradcheck import check
 from tape.gradcheck.numeric import central, plain_step, settle
 
 EPS = np.array([2.0**-52])
@@ -112,3 +114,31 @@ def test_plain_difference_divides_by_the_step_that_rounding_left():
     assert found.step != 1e-3
     assert found.value[0] == pytest.approx(3.0, rel=1e-12)
     assert plain_step(0.0, 5.0, 2.0**-52) == plain_step(5.0, 1.0, 2.0**-52)
+
+
+def test_a_vertical_tangent_has_an_infinite_derivative():
+    """∛x at 0; that of −∛x is −∞, and one of the wrong sign is wrong."""
+    assert check(np.cbrt, 0.0).ok
+    assert check(lambda x: -np.cbrt(x), 0.0).ok
+    for wrong in (-np.inf, np.nan):
+        assert not check(np.cbrt, 0.0, gradient=lambda x, wrong=wrong: np.full_like(x, wrong)).ok
+
+
+def test_elements_that_are_nan_leave_the_others_to_be_checked():
+    x = np.array([np.nan, 2.0])
+    right = check(lambda x: tape.nansum(x * x), (x,))
+    assert [c.verdict for c in right.comparisons] == ["unsettled"]
+    wrong = check(lambda x: np.nansum(x * x), (x,), gradient=lambda x: np.where(np.isnan(x), 0.0, 2.1 * x))
+    assert [c.verdict for c in wrong.comparisons] == ["wrong"]
+
+
+def test_noise_inside_of_a_function_is_measured():
+    """A function that is noisier than its output's precision says is no wrong gradient; a wrong one stays wrong."""
+    rough = 2.0**-30
+
+    def noisy(x):
+        return np.sum(x) * 1e-3 + np.round(np.sin(1e9 * np.sum(x)) * 4) / 4 * rough * 1e-9
+
+    x = np.array([1.0, 2.0])
+    assert check(noisy, (x,), gradient=lambda x: np.full_like(x, 1e-3)).ok
+    assert not check(noisy, (x,), gradient=lambda x: np.full_like(x, 1.01e-3)).ok

@@ -151,3 +151,21 @@ def test_complex_ops_are_judged_too(damage):
     z = tape.tensor(np.array([0.3 + 0.2j, -1.0 + 0.5j]), requires_grad=True)
     report = check(lambda z: tape.sin(tape.exp(z)) * z.conj(), (z,), fast=True)
     assert {s.op for s in report.suspects} == {"exp"}
+
+
+def test_ops_on_single_elements_are_named(damage):
+    def func(x):
+        return tape.tanh(x[0]) * x[1]
+
+    damage["reverse"](REGISTRY["tanh"])
+    assert {s.op for s in check(func, (numbers(2),)).suspects} == {"tanh"}
+
+
+def test_who_asks_for_the_check_is_not_on_the_way():
+    """Arrays become recorded where the check is asked for, which explains nothing."""
+
+    def func(x):
+        return (tape.stop_gradient(x) * x).sum()
+
+    report = check(func, (np.array([1.0, 2.0]),), arrays=True)
+    assert {where.function for where in report.lines} == {"func"}

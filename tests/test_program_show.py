@@ -242,7 +242,8 @@ def test_statistics():
     assert (found.inputs, found.outputs, found.guards, found.replays) == (2, 1, 0, 0)
     assert found.bytes_moved >= 8 * (12 + 8 + 6 + 6 + 12)
     assert found.live_peak >= 8 * 6
-    assert sum(k.records for k in found.kernels) + found.numpy == 7
+    assert sum(k.records for k in found.kernels) + found.steps == 7
+    assert (found.numpy, found.stops) == (0, 0)
     assert found.seconds == sum(p.seconds for p in found.passes) > 0
     assert {k.elements for k in found.kernels} >= {6, 12}
 

@@ -91,7 +91,7 @@ def test_commands_name_scripts_and_extras_that_exist():
 
 def test_commands_that_set_up_are_single_lines():
     assert all(len(block.splitlines()) == 1 for block in blocks("bash"))
-    assert sum(line.startswith("python3 -m venv .venv && .venv/bin/pip install -q ") for line in COMMANDS) == 3
+    assert sum(line.startswith("python3 -m venv .venv && .venv/bin/pip install -q ") for line in COMMANDS) == 4
 
 
 def test_links_lead_somewhere():

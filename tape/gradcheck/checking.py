@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.inside import Inside
 from .batched import batched_adjoints
 from .compare import Tolerances
 from .faults import check_function, differing, lost, mistyped, not_multiplied, without_history
-from .report import BY_HAND, FORWARD, REVERSE, Report
+from .report import FORWARD, REVERSE, Report
 from .subject import Array, Subject, is_inexact, plain
 from .suspects import find_suspects
 from .undefined import undefined_adjoints
 from .verdict import Comparing
-from .written import Written
+from .written import Written, split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,8 @@ class Options:
         only_differentiable: of the outputs, check those that have a history, if any has; and take a function
             without any output to check as right.  This is what PyTorch does.
         seed: of random directions.
+        causes: look for the op at fault where a gradient is wrong.
+        curves: note the error over the step at the worst elements, for a picture.
     """
 
     eps: float | None = None
@@ -51,6 +54,8 @@ class Options:
     dtypes: bool = False
     only_differentiable: bool = False
     seed: int = 0
+    causes: bool = True
+    curves: bool = False
 
     @property
     def tolerances(self) -> Tolerances:
@@ -63,7 +68,9 @@ def check(
     *,
     wrt: Sequence[int | str] | None = None,
     names: Sequence[str] | None = None,
-    gradient: Callable[..., Any] | None = None,
+    gradient: Callable[..., Any] | bool | None = None,
+    library: str | None = None,
+    arrays: bool = False,
     progress: Callable[[int, int], object] | None = None,
     **options: Any,
 ) -> Report:
@@ -74,7 +81,10 @@ def check(
         inputs: a tuple or list of tensors, arrays, numbers or anything else; or one such input.
         wrt: positions or names of the inputs to check; all that are floating point or complex if None.
         names: of the inputs, for the report.
-        gradient: a function written by hand, checked in place of ours; see `tape.gradcheck.written.Written`.
+        gradient: a function written by hand, checked in place of ours; see `tape.gradcheck.written.Written`.  True
+            if `func` returns its value and its gradient.
+        library: ``"torch"``, ``"jax"`` or ``"autograd"``, if `func` is written in it, and its gradient checked.
+        arrays: hand arrays to `func`, not tensors, as a function in plain NumPy expects.
         progress: called with the number of elements done and of all elements.
         options: fields of `Options`.
 
@@ -83,22 +93,18 @@ def check(
             gradient written by hand is missing or has the wrong shape.
         GradcheckError: if a gradient of ours has the wrong shape.
         Unsteady: if the outputs change their shape or dtype with the inputs' values.
-        ValueError: if there is nothing to check.
+        ValueError: if there is nothing to check, or the library is not installed.
 
     >>> report = check(lambda x, y: x * y, (np.array([1.0, 2.0]), 3.0))
     >>> report.ok
     True
     >>> check(np.square, 2.0, gradient=lambda x: x).worst.pair
     'd output / d input 0'
+    >>> check(lambda x: (x * x, 2 * x), 2.0, gradient=True).ok
+    True
     """
     wanted = Options(**options)
-    given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
-    known = list(names) if names is not None else [f"input {i}" for i in range(len(given))]
-    positions = _positions(given, known, wrt)
-    if gradient is None:
-        subject = Subject(func, given, positions, known)
-    else:
-        subject = Written(func, given, positions, known, gradient)
+    subject = subject_of(func, inputs, wrt=wrt, names=names, gradient=gradient, library=library, arrays=arrays)
     subject.lenient = wanted.only_differentiable
     subject.needs_history = getattr(func, "needs_history", False)
     report = Report()
@@ -106,6 +112,45 @@ def check(
         _run(subject, subject.point(), wanted, report, progress)
     report.evaluations = subject.evaluations
     return report
+
+
+def subject_of(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    wrt: Sequence[int | str] | None = None,
+    names: Sequence[str] | None = None,
+    gradient: Callable[..., Any] | bool | None = None,
+    library: str | None = None,
+    arrays: bool = False,
+) -> Subject:
+    """The function with its inputs, and with whose gradient is checked; see `check`."""
+    if library is not None:
+        from .libraries import Foreign, library as installed  # one of them is opened when it is asked for
+
+        if gradient:
+            raise ValueError(f"gradient= and library= exclude each other: the gradient is {library}'s or your own")
+        known = installed(library)
+        given = [known.plain(x) for x in _several(inputs)]
+        return Foreign(func, given, *_placed(given, names, wrt), known)
+    given = _several(inputs)
+    if not gradient:
+        return Subject(Inside(func) if arrays else func, given, *_placed(given, names, wrt))
+    value, by_hand = split(func) if gradient is True else (func, gradient)
+    assert callable(by_hand)
+    return Written(value, given, *_placed(given, names, wrt), by_hand)
+
+
+def _several(inputs: Any) -> list[Any]:
+    return list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+
+
+def _placed(
+    given: list[Any], names: Sequence[str] | None, wrt: Sequence[int | str] | None
+) -> tuple[list[int], list[str]]:
+    """Positions of the inputs to check, and a name for every input."""
+    known = list(names) if names is not None else [f"input {i}" for i in range(len(given))]
+    return _positions(given, known, wrt), known
 
 
 def _positions(given: list[Any], names: list[str], wrt: Sequence[int | str] | None) -> list[int]:
@@ -134,11 +179,12 @@ def _run(
     subject: Subject, point: list[Array], options: Options, report: Report,
     progress: Callable[[int, int], object] | None,
 ) -> None:  # fmt: skip
-    by_hand = isinstance(subject, Written)
-    if not by_hand and not _note_history(subject, point, options, report):
+    written = isinstance(subject, Written)
+    if not written and not _note_history(subject, point, options, report):
         return
     check_function(subject, point, options.nondet_tol)
-    modes = [BY_HAND] if by_hand else [m for m, on in ((REVERSE, options.reverse), (FORWARD, options.forward)) if on]
+    ours = [m for m, on in ((REVERSE, options.reverse), (FORWARD, options.forward)) if on]
+    modes = [subject.mode] if isinstance(subject, Written) else ours
     comparing = Comparing(subject, point, options.tolerances, report, options.fast, options.seed)
     comparing.watch(progress, len(modes))
     for mode in modes:
@@ -150,7 +196,9 @@ def _run(
             _check_adjoints(subject, point, options, report)
         if mode == FORWARD:
             _check_tangents(subject, point, options, report)
-    if report.wrong and not by_hand:
+    if options.curves:
+        report.curves = comparing.curves(report.comparisons)
+    if report.wrong and options.causes and not written:
         report.faults += lost(report.detached, report)
         report.suspects, report.lines = find_suspects(*comparing.wide, modes)
 

@@ -18,6 +18,9 @@ key           value
 ``orders``    one per order: ``order``, ``ok``, ``comparisons`` (the fields of `Comparison` and its
               ``ratio``), ``faults`` (sentences), ``suspects`` (the fields of `Suspect`), ``lines``
               (``file``, ``line``, ``function``, ``text``) and ``evaluations``
+``search``    with ``--search`` null or: ``tried`` (counts by outcome), ``refusal``, ``shrunk``, ``inputs`` (by name, as
+              Python; null if none is wrong), ``why`` and ``test`` (the text of a test)
+``health``    with ``--health`` the fields of `tape.gradcheck.Health`
 ============  ===================================================================================
 
 A number that is not finite is null.
@@ -28,7 +31,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -36,16 +38,12 @@ from typing import Any
 import click
 import numpy as np
 
-from ..numpy.inside import Inside
-from .checking import check
 from .errors import GradcheckError, Unfit
-from .inputs import BadInput, Reader
+from .findings import Findings, prepare, run
+from .inputs import BadInput
 from .interrupts import Interrupts, watched
-from .model import Failed, load, module_of, named, pick
-from .plan import Plan, plan
-from .report import Report
-from .second import second_order
-from .show import Progress, show
+from .model import Failed, named
+from .show import show
 
 DTYPES = "float64", "float32", "complex128", "complex64"
 RIGHT, WRONG, UNUSABLE = 0, 1, 2
@@ -84,6 +82,14 @@ Example:
 @click.option("--atol", type=NOT_NEGATIVE, help="Absolute tolerance. Default: per element.")
 @click.option("--rtol", type=NOT_NEGATIVE, help="Relative tolerance. Default: 1e-6; 2e-5 in float32.")
 @click.option("--gradient", metavar="FUNCTION", help="Check this gradient, written by hand in the file, not tape's.")
+@click.option("--value-and-gradient", is_flag=True, help="The function returns its value and its gradient(s).")
+@click.option("--library", type=click.Choice(["torch", "jax", "autograd"]), help="It is written in this: check theirs.")
+@click.option("--search", "searching", is_flag=True, help="Look for inputs at which the gradient is wrong.")
+@click.option("--vary-shapes", "vary", is_flag=True, help="With --search: try other lengths of axes too.")
+@click.option("--examples", type=click.IntRange(min=1), default=200, show_default=True, help="For --search: so many.")
+@click.option("--seconds", type=POSITIVE, default=60.0, show_default=True, help="How long --search may take.")
+@click.option("--health", "healthy", is_flag=True, help="Also tell where digits, or adjoints, are lost.")
+@click.option("--html", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a page with plots.")
 @click.option("--tensors", is_flag=True, help="Hand tensors to the function, not arrays: it has PyTorch's methods.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on standard output.")
@@ -92,18 +98,17 @@ def main(target: str, as_json: bool, verbose: bool, **options: Any) -> None:
     """Check the gradient of a function, written in NumPy or in tape, against differences."""
     start = time.perf_counter()
     outcome: dict[str, Any] = {"version": 1, "function": target, "status": UNUSABLE, "error": None}
-    reports: list[Report] = []
-    chosen: Plan | None = None
+    found = Findings()
     interrupts = Interrupts()
     try:
         with redirect_stdout(sys.stderr), watched() as interrupts:
-            chosen = _prepare(target, options)
-            reports = _run(chosen, options)
-        outcome["status"] = _status(reports)
+            found.plan = prepare(target, options)
+            run(found, target, options)
+        outcome["status"] = _status(found)
     except GradcheckError as error:
         outcome["status"] = UNUSABLE if isinstance(error, Unfit) else WRONG
         outcome["error"] = str(error)
-    except (Failed, BadInput, ValueError) as error:
+    except (Failed, BadInput, ValueError, ImportError) as error:
         outcome["error"] = str(error)
     except BaseException as error:  # the user asked about a gradient; our traceback would not answer
         if interrupts.came and isinstance(error, KeyboardInterrupt):
@@ -111,59 +116,42 @@ def main(target: str, as_json: bool, verbose: bool, **options: Any) -> None:
         else:  # what the function raises to end the process is an error of it too
             outcome["error"] = f"the gradient of {target} cannot be computed: {named(error)}"
     outcome["seconds"] = time.perf_counter() - start
+    if outcome["error"] is None and options["html"] is not None:
+        write_page(options["html"], outcome, found)
     if as_json:
-        _print_json(outcome, chosen, reports)
+        _print_json(outcome, found)
     else:
-        show(outcome, chosen, reports, verbose=verbose)
+        show(outcome, found, verbose=verbose)
     raise SystemExit(outcome["status"])
 
 
-def _prepare(target: str, options: dict[str, Any]) -> Plan:
-    """Load the function and read its inputs."""
-    func, folder = load(target)
-    gradient = options["gradient"]
-    by_hand = None if gradient is None else pick(module_of(func), gradient, target.rpartition(":")[0])
-    asked = {"--forward": options["forward"], "--batched": options["batched"], "--order 2": options["order"] == 2}
-    for name, on in asked.items():
-        if by_hand is not None and on:
-            raise BadInput(f"--gradient and {name} exclude each other: a gradient by hand is checked once, by itself")
-    dtype = None if options["dtype"] is None else np.dtype(options["dtype"])
-    reader = Reader(options["seed"], dtype, (Path.cwd(), folder))
-    wrt = None if options["wrt"] is None else [name.strip() for name in options["wrt"].split(",")]
-    inside = func if options["tensors"] or by_hand is not None else Inside(func)
-    return plan(inside, [reader.read(text) for text in options["inputs"]], wrt, reader, by_hand)
+def write_page(path: Path, outcome: dict[str, Any], found: Findings) -> None:
+    """Write the report as a page; a file that cannot be written is an error."""
+    from .page import page  # drawn when it is asked for
+
+    try:
+        path.write_text(page(outcome, found), encoding="utf-8")
+    except OSError as error:
+        outcome["status"], outcome["error"] = UNUSABLE, f"--html {path} cannot be written: {named(error)}"
 
 
-def _run(chosen: Plan, options: dict[str, Any]) -> list[Report]:
-    """First and, where asked, second order."""
-    how = {name: options[name] for name in ("eps", "atol", "rtol", "fast", "forward", "batched", "seed")}
-    wrt = [chosen.names.index(name) for name in chosen.wrt]
-    with Progress() as progress:
-        reports = [
-            check(
-                chosen.func, chosen.values, wrt=wrt, names=chosen.names, gradient=chosen.gradient,
-                progress=progress, batched_forward=how["forward"] and how["batched"], **how,
-            )
-        ]  # fmt: skip
-        if options["order"] == 2:
-            second = second_order(chosen.func, chosen.values, wrt, chosen.names, seed=options["seed"])
-            reports.append(
-                check(second.func, second.arguments, wrt=second.wrt, names=second.names, progress=progress, **how)
-            )
-    return reports
-
-
-def _status(reports: Sequence[Report]) -> int:
-    if all(report.ok for report in reports):
+def _status(found: Findings) -> int:
+    if found.search is not None and not found.search.ok:
+        return WRONG
+    if all(report.ok for report in found.reports):
         return RIGHT
-    return WRONG if any(report.wrong for report in reports) else UNUSABLE
+    return WRONG if any(report.wrong for report in found.reports) else UNUSABLE
 
 
-def _print_json(outcome: dict[str, Any], chosen: Plan | None, reports: Sequence[Report]) -> None:
+def _print_json(outcome: dict[str, Any], found: Findings) -> None:
     """Print the object that the head of this file describes."""
     outcome["ok"] = outcome["status"] == RIGHT
-    outcome["inputs"] = [] if chosen is None else chosen.described()
-    outcome["orders"] = [{"order": order, **report.as_dict()} for order, report in enumerate(reports, 1)]
+    outcome["inputs"] = [] if found.plan is None else found.plan.described()
+    outcome["orders"] = [{"order": order, **report.as_dict()} for order, report in enumerate(found.reports, 1)]
+    if found.search is not None:
+        outcome["search"] = {**found.search.as_dict(), "test": found.test}
+    if found.health is not None:
+        outcome["health"] = found.health.as_dict()
     click.echo(json.dumps(_strict(outcome), indent=2))
 
 

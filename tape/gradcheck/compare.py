@@ -10,7 +10,9 @@ import numpy as np
 
 from ..limits import finfo
 from .line import Grid, Line
+from .noise import noise_of
 from .numeric import COMPLEX_ERROR, central, plain_step, settle
+from .one_sided import vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .subject import Array, Axis
 
@@ -18,6 +20,9 @@ CONFIDENCE = 8.0
 """How many times its own estimated error a numerical derivative is allowed to be off."""
 
 LONGER = 32.0
+NOISY = 4.0
+"""How many standard deviations of its noise a function may be off."""
+
 PATIENCE = 12
 """After so many wrong elements of one input, further doubts are no longer looked into."""
 
@@ -132,6 +137,8 @@ class _Allowance:
 
 def _examine(line: Line, analytic: Array, rough: Array, allowed: _Allowance, patient: bool) -> Settled:
     """Compare along one input element: by plain differences first, and closely where they disagree."""
+    if not np.isfinite(line.x):
+        return _nowhere(len(analytic))
     h = allowed.tolerances.eps or plain_step(float(line.x), line.scale, float(np.max(rough, initial=0.0)))
     column = _plainly(line, analytic, rough, allowed, h)
     for second_opinion in (_longer, _settle):
@@ -145,9 +152,16 @@ def _examine(line: Line, analytic: Array, rough: Array, allowed: _Allowance, pat
     return column
 
 
+def _nowhere(n: int) -> Settled:
+    """What is known along an element that is nan or infinite, and so cannot be moved: nothing."""
+    error, tolerance, uncertainty, numeric, step = (np.full(n, np.nan) for _ in range(5))
+    return Settled(error, tolerance, uncertainty, numeric, step, np.full(n, "none", dtype=object))
+
+
 def _plainly(line: Line, analytic: Array, rough: Array, allowed: _Allowance, h: float) -> Settled:
     """Compare with the plain central difference."""
     found = central(line, line.x, h, rough)
+    found.value[np.isinf(found.value)] = np.nan  # the function is infinite beside this element, not its slope
     if line.unsteady is not None:
         raise line.unsteady.at(line.where(), h)
     with np.errstate(all="ignore"):
@@ -163,8 +177,23 @@ def _longer(line: Line, analytic: Array, rough: Array, allowed: _Allowance, h: f
 
 
 def _settle(line: Line, analytic: Array, rough: Array, allowed: _Allowance, _: float) -> Settled:
-    """Compare with the best that differences can do, or with the complex step where they cannot tell."""
-    found = settle(line, line.x, line.scale, rough, line.at_complex, allowed.noise()[0])
+    """Compare with the best that differences can do, or with the complex step where they cannot tell.
+
+    A function that is noisier than its precision says (inside of LAPACK, say) is found out where it matters.
+    """
+    closely = _settle_within(line, analytic, rough, allowed, allowed.noise()[0])
+    if np.any(closely.ratio > 1):
+        noise = NOISY * noise_of(line, line.x, line.scale)
+        noisy = (closely.ratio > 1) & (noise > allowed.noise()[0]) & (noise > rough * np.abs(line(line.x)))
+        if np.any(noisy):
+            closely.take(_settle_within(line, analytic, rough, allowed, np.maximum(noise, allowed.noise()[0])), noisy)
+    _accept_vertical(closely, line, analytic)
+    return closely
+
+
+def _settle_within(line: Line, analytic: Array, rough: Array, allowed: _Allowance, noise: Array) -> Settled:
+    """The same for outputs that are known to be off by so much."""
+    found = settle(line, line.x, line.scale, rough, line.at_complex, noise)
     with np.errstate(all="ignore"):
         outside = np.maximum(np.maximum(found.low - analytic, analytic - found.high), 0.0)
         tolerance = allowed.last(found.value, found.error)
@@ -176,6 +205,16 @@ def _settle(line: Line, analytic: Array, rough: Array, allowed: _Allowance, _: f
     closely.numeric[saved], closely.uncertainty[saved] = found.other[saved], uncertainty[saved]
     closely.method[saved] = "complex step"
     return closely
+
+
+def _accept_vertical(closely: Settled, line: Line, analytic: Array) -> None:
+    """An infinite gradient is right where the slopes on both sides grow without bound, as those of ∛x at 0."""
+    infinite = np.isinf(analytic)
+    if np.any(infinite):
+        found = vertical(line, line.x, line.scale)
+        upright = infinite & (found == np.sign(analytic))
+        closely.numeric[upright], closely.method[upright] = analytic[upright], "vertical"
+        closely.error[upright] = 0.0
 
 
 def _summaries(grid: Grid, axis: Axis, block: Array, columns: list[Settled], mode: str) -> Iterator[Comparison]:
@@ -204,9 +243,11 @@ def _summary(axis: Axis, out: Axis, block: Array, columns: list[Settled], rows: 
     (input_index, input_part), (output_index, output_part) = axis.place(e), out.place(o)
     verdict = RIGHT if ratios[e, o] <= 1 else UNSETTLED if np.isnan(numbers["numeric"]) else WRONG
     return Comparison(
-        **facts, **numbers, wrong=int(np.sum(ratios > 1)), input_index=input_index, output_index=output_index,
-        input_part=input_part, output_part=output_part, analytic=float(block[o, e]),
-        method=str(column.method[rows][o]), verdict=verdict, complete=all(c.examined for c in columns),
+        **facts, **numbers, wrong=int(np.sum(ratios > 1)),
+        kinks=sum(int(np.sum(c.method[rows] == "kink")) for c in columns),
+        input_index=input_index, output_index=output_index, input_part=input_part, output_part=output_part,
+        analytic=float(block[o, e]), method=str(column.method[rows][o]), verdict=verdict,
+        complete=all(c.examined for c in columns),
     )  # fmt: skip
 
 

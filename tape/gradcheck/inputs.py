@@ -24,6 +24,7 @@ import ast
 import csv
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,15 @@ class Reader:
                 return LOADERS[kind](folder / path, key)
         looked = ", ".join(str(folder.resolve()) for folder in dict.fromkeys(self.folders))
         raise BadInput(f"{name}={match[0]}: there is no file {path} (looked in {looked})")
+
+
+def read(text: str, *, folders: Sequence[str] = (".",), seed: int = 0, dtype: Any = None) -> Any:
+    """The value of an input as it is written on the command line: see the head of this file.
+
+    >>> read("t=0:1:3")
+    array([0. , 0.5, 1. ])
+    """
+    return Reader(seed, None if dtype is None else np.dtype(dtype), tuple(map(Path, folders))).read(text).value
 
 
 def _unreadable(name: str, text: str) -> str:

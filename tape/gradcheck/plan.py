@@ -13,7 +13,7 @@ from .inputs import BadInput, Given, Reader
 from .model import calling, parameters
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
     """A call that is ready to be made.
 
@@ -21,6 +21,8 @@ class Plan:
         func, gradient: take `values`, in order; what they raise is `CallFailed`.
         names, values: of the arguments that are passed.
         wrt: names of those that are checked.
+        returned: whether the function returns its gradient beside its value.
+        library: the one that the function is written in, if its gradient is checked.
     """
 
     func: Callable[..., Any]
@@ -28,6 +30,20 @@ class Plan:
     names: list[str]
     values: list[Any]
     wrt: list[str]
+    returned: bool = False
+    library: str | None = None
+
+    @property
+    def given(self) -> Callable[..., Any] | bool | None:
+        """The gradient that is checked in place of one that is computed, as `check` takes it."""
+        return self.returned or self.gradient
+
+    @property
+    def whose(self) -> str:
+        """Whose gradient is checked, in a word."""
+        if self.gradient is not None:
+            return getattr(self.gradient, "__name__", "by hand")
+        return self.library or ("returned" if self.returned else "tape")
 
     def described(self) -> list[dict[str, Any]]:
         """The inputs as name, shape, dtype and whether they are checked."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..location import Location
+
+if TYPE_CHECKING:
+    from .curve import Curve
 
 WRONG, UNSETTLED, RIGHT = "wrong", "unsettled", "right"
 REVERSE, FORWARD, BY_HAND = "reverse", "forward", "by hand"
@@ -20,10 +23,11 @@ class Comparison:
         input, output: names.
         input_shape, output_shape: shapes.
         input_number, output_number: the places among the inputs, and among the outputs that are checked.
-        mode: how the gradient was computed: ``reverse``, ``forward``, or ``by hand``.
+        mode: how the gradient was computed: ``reverse``, ``forward``, ``by hand``, or the library that did.
         along: whether uᵀJv was compared, along random directions u and v, in place of every element.
         checked: number of pairs of an input and an output element.
         wrong: how many of them are wrong, at least.
+        kinks: at how many the slopes from the left and the right were seen to differ; any value between is right.
         input_index, output_index: the worst pair; None where there is nothing to compare, or `along`.
         input_part, output_part: ``real`` or ``imag`` where that element is complex.
         analytic: the gradient under check at that pair.
@@ -32,8 +36,9 @@ class Comparison:
         tolerance: what the error may be.
         uncertainty: how far the numerical derivative itself may be off.
         step: the step that it was taken with.
-        method: ``central``, ``richardson``, ``complex step`` or ``kink``; ``elements`` where a comparison `along`
-            was decided by one element by element.
+        method: ``central``, ``richardson``, ``complex step`` or ``kink``; ``vertical`` where both slopes grow without
+            bound; ``none`` where the element is not finite; ``elements`` where a comparison `along` was decided by one
+            element by element.
         verdict: ``right``, ``wrong``, or ``unsettled`` where no finite difference can be taken.
         complete: whether every element in doubt was looked into; a dozen wrong ones are enough.
     """
@@ -48,6 +53,7 @@ class Comparison:
     along: bool
     checked: int
     wrong: int = 0
+    kinks: int = 0
     input_index: tuple[int, ...] | None = None
     output_index: tuple[int, ...] | None = None
     input_part: str = ""
@@ -179,6 +185,7 @@ class Report:
         detached: names of the checked outputs that have no history, so that their gradient is nothing but zero.
         lines: where no op is at fault by itself, the user's lines that recorded what led to a wrong output.
         evaluations: how often the function was called.
+        curves: where asked for, the error over the step at the worst element of each comparison.
     """
 
     comparisons: list[Comparison] = field(default_factory=list)
@@ -187,6 +194,7 @@ class Report:
     lines: list[Location] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
     evaluations: int = 0
+    curves: list[Curve | None] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:

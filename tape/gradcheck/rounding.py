@@ -21,6 +21,7 @@ from ..limits import finfo
 from ..recorder import CUSTOM, bind
 from ..tensor import Tensor
 from .analytic import Jacobian
+from .applied import Applied
 from .line import Grid
 from .subject import Array, Subject
 from .written import Written
@@ -31,7 +32,7 @@ Derivative = Callable[[Subject, Sequence[Array]], Jacobian]
 """A way to compute the Jacobian under check."""
 
 
-class Rounded(Tensor):
+class Rounded(Applied):
     """A tensor all of whose descendants are rounded at random."""
 
     __slots__ = ()

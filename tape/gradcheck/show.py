@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich.progress
 from rich.console import Console
@@ -16,6 +16,10 @@ from ..location import Location
 from .plan import Plan
 from .report import UNSETTLED, Comparison, Report, percent, place_of
 
+if TYPE_CHECKING:
+    from .findings import Findings
+    from .searching import Search
+
 PATIENCE = 1.0
 PAPER = 160
 COLOURS = {"right": "green", "wrong": "bold red", "unsettled": "yellow"}
@@ -24,7 +28,8 @@ COLOURS = {"right": "green", "wrong": "bold red", "unsettled": "yellow"}
 class Progress:
     """A bar on standard error that appears, on a terminal, when the work takes longer than a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: str = "checking") -> None:
+        self.work = work
         self.start = time.monotonic()
         self.bar: rich.progress.Progress | None = None
         self.task: Any = None
@@ -45,17 +50,18 @@ class Progress:
             if not console.is_terminal:
                 return
             self.bar = rich.progress.Progress(console=console, transient=True)
-            self.task = self.bar.add_task("checking")
+            self.task = self.bar.add_task(self.work)
             self.bar.start()
         self.bar.update(self.task, completed=done, total=total)
 
 
-def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], *, verbose: bool) -> None:
+def show(outcome: dict[str, Any], found: Findings, *, verbose: bool) -> None:
     """Print the outcome of the command: errors on standard error, everything else on standard output."""
     if outcome["error"] is not None:
         screen = Console(stderr=True, soft_wrap=True, highlight=False)
         screen.print(f"[bold red]gradcheck:[/] {escape(outcome['error'])}")
         return
+    plan, reports = found.plan, found.reports
     assert plan is not None
     out = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else PAPER)
     if verbose:
@@ -66,7 +72,23 @@ def show(outcome: dict[str, Any], plan: Plan | None, reports: Sequence[Report], 
         _show_findings(out, report)
         if verbose:
             _show_details(out, report)
+    if found.health is not None:
+        out.print(escape(str(found.health)))
+    if found.search is not None:
+        _show_search(out, found.search, found.test)
     _show_total(out, outcome, reports)
+
+
+def _show_search(out: Console, search: Search, test: str | None) -> None:
+    """What a search found; and a test, from which the rest can be cut."""
+    out.print(f"[bold]search:[/] {escape(str(search))}")
+    if search.refusal:
+        out.print(f"  refused at some: {escape(search.refusal)}")
+    if not search.shrunk:
+        out.print("  the time was over before these inputs were as small as they get; --seconds gives it more")
+    if test is not None:
+        out.print("\nThis test fails as it does:\n")
+        out.print(escape(test))
 
 
 def _show_total(out: Console, outcome: dict[str, Any], reports: Sequence[Report]) -> None:
@@ -82,7 +104,7 @@ def _show_total(out: Console, outcome: dict[str, Any], reports: Sequence[Report]
 def _table(title: str, plan: Plan, report: Report) -> Table:
     table = Table(title=title, title_justify="left")
     several = {c.output for c in report.comparisons} != {"output"}
-    ours = "tape" if plan.gradient is None else plan.gradient.__name__
+    ours = plan.whose
     modes = len({c.mode for c in report.comparisons}) > 1
     names = [name for name, shown in (("mode", modes), ("output", several), ("input", True)) if shown]
     for head in (*names, "shape", "worst", ours, "difference", "error/tol", ""):

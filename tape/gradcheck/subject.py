@@ -123,7 +123,7 @@ class Subject:
         }
         if not found and not (self.lenient and _nothing_or_tensors(result)):
             raise Unfit(
-                f"{self.title} returned {_describe(result)}; a gradient can be checked where the output is "
+                f"{self.title} returned {describe(result)}; a gradient can be checked where the output is "
                 "floating-point or complex numbers. Return a float tensor or array, or a tuple of them."
             )
         values = [np.asarray(plain(out)) for out in found.values()]
@@ -243,9 +243,10 @@ def _nothing_or_tensors(result: Any) -> bool:
     return all(isinstance(out, Tensor) for out in named(result).values())
 
 
-def _describe(result: Any) -> str:
+def describe(result: Any) -> str:
+    """What a function returned, in words."""
     if isinstance(result, (tuple, list)):
-        return f"a {type(result).__name__} of " + (", ".join(map(_describe, result)) or "nothing")
+        return f"a {type(result).__name__} of " + (", ".join(map(describe, result)) or "nothing")
     value = plain(result)
     if isinstance(value, (np.ndarray, np.generic)):
         return f"{value.dtype} of shape {value.shape}"

@@ -18,6 +18,7 @@ from ..location import Location, locate, user_frame
 from ..recorder import bind
 from ..tensor import Tensor
 from ..wengert import current
+from .applied import Applied
 from .judge import Application, judge, judge_second
 from .report import REVERSE, Suspect
 from .subject import Array, Subject
@@ -28,7 +29,7 @@ PER_LINE = 3
 LINES = 12
 
 
-class Traced(Tensor):
+class Traced(Applied):
     """A tensor that notes in `log` what is applied to it."""
 
     __slots__ = ()
@@ -71,7 +72,9 @@ def find_suspects(
         inner = trace(subject.func.inner, subject.arguments(point)[: subject.func.count])  # type: ignore[attr-defined]
         for suspect in _found(inner, lambda applied: (*judge(applied, [REVERSE]), *judge_second(applied))):
             suspects.setdefault((suspect.op, suspect.operand, suspect.where), suspect)
-    lines = dict.fromkeys(locate(*applied.where) for applied in log if applied.op.differentiable)
+    outside = user_frame(sys._getframe(1))  # who asked for the check is not on the way
+    noted = [applied.where for applied in log if applied.op.differentiable and applied.where != outside]
+    lines = dict.fromkeys(locate(*where) for where in noted)
     return list(suspects.values()), [] if suspects else list(lines)[-LINES:]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from .along import Along
 from .analytic import Jacobian
 from .compare import Tolerances, compare, precision_of, precisions
+from .curve import Curve, curves_of
 from .line import Grid
 from .modes import derivative
 from .report import RIGHT, Comparison, Report
@@ -63,6 +64,11 @@ class Comparing:
         found = self._compare(self.grid, jacobian, mode)
         self.report.comparisons += self._looked_into(found, jacobian, mode) if self.grid is not self.elements else found
         return jacobian
+
+    def curves(self, comparisons: Sequence[Comparison]) -> list[Curve | None]:
+        """The error over the step at the worst element of each comparison, in float64 where the function allows it."""
+        elements = self.elements.at(*self.wide)
+        return curves_of(self.grid.at(*self.wide), elements, comparisons)
 
     def _compare(self, grid: Grid, jacobian: Jacobian, mode: str) -> list[Comparison]:
         """Compare with differences, taken in float64 where the function allows it."""

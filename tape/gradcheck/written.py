@@ -11,7 +11,8 @@ import numpy as np
 from ..leaf import leaf
 from .analytic import Jacobian
 from .errors import Unfit
-from .subject import Array, Subject, plain, title_of
+from .report import BY_HAND
+from .subject import Array, Subject, describe, plain, title_of
 
 
 def _on_arrays_or_tensors(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,14 +44,45 @@ def _as_tensor(x: Any) -> Any:
     return leaf(x) if isinstance(x, (np.ndarray, np.floating)) else x
 
 
+def split(func: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The function and the gradient that one function gives: ``value, gradient`` or ``value, gradient, gradient…``.
+
+    >>> value, gradient = split(lambda x, y: (x * y, y, x))
+    >>> value(2.0, 3.0), gradient(2.0, 3.0)
+    (6.0, (3.0, 2.0))
+    """
+
+    def both(*arguments: Any) -> tuple[Any, Any]:
+        result = func(*arguments)
+        if not (isinstance(result, (tuple, list)) and len(result) > 1):
+            raise Unfit(f"{title_of(func)} must return its value and its gradient, as a tuple; got {describe(result)}")
+        value, *parts = result
+        return value, parts[0] if len(parts) == 1 else tuple(parts)
+
+    @functools.wraps(func)
+    def value(*arguments: Any) -> Any:
+        return both(*arguments)[0]
+
+    @functools.wraps(func)
+    def gradient(*arguments: Any) -> Any:
+        return both(*arguments)[1]
+
+    return value, gradient
+
+
 class Written(Subject):
     """A function whose gradient the user wrote by hand: both run on plain arrays, or if that fails on tensors.
+
+    Attributes:
+        mode: what the report calls the way in which the gradient was computed.
 
     Args:
         gradient: called with the same inputs as the function; returns the gradient with respect
             to the checked inputs: an array for one, a tuple or list in their order, or a dict by
             name.  A function with an output of shape s has gradients of shape s + the input's.
     """
+
+    mode = BY_HAND
 
     def __init__(
         self, func: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[int], names: Sequence[str],
@@ -76,8 +108,7 @@ class Written(Subject):
             n = len(self.output_axes)
             raise Unfit(f"a gradient written by hand is checked for one output; {self.title} has {n}")
         (out,) = self.output_axes
-        if out.is_complex or any(x.dtype.kind == "c" for x in arrays):
-            raise Unfit("a gradient written by hand is checked for real inputs and outputs; split them into real parts")
+        self.check_real(arrays)
         wanted = [self.names[i] for i in self.wrt]
         parts = self._parts(self.gradient(*self.arguments(arrays)), wanted)
         blocks, dtypes = [], []
@@ -92,6 +123,15 @@ class Written(Subject):
             blocks.append(part.astype(np.float64).reshape(-1, x.size) if x.size else np.zeros((part.size, 0)))
             dtypes.append({part.dtype})
         return Jacobian(blocks, dtypes)
+
+    def check_real(self, arrays: Sequence[Array]) -> None:
+        """Raise `Unfit` if an input or output is complex: what a gradient is there differs between libraries."""
+        if any(axis.is_complex for axis in self.output_axes) or any(x.dtype.kind == "c" for x in arrays):
+            raise Unfit(f"a gradient {self._origin} is checked for real inputs and outputs; split them into real parts")
+
+    @property
+    def _origin(self) -> str:
+        return "written by hand" if self.mode == BY_HAND else f"of {self.mode}"
 
     def _parts(self, result: Any, wanted: list[str]) -> list[Any]:
         if isinstance(result, Mapping):

@@ -43,7 +43,18 @@ def entry(function: Callable[..., Any]) -> Any:
 
 def kernel(function: Callable[[int], None]) -> Any:
     """Compile a kernel, a function of the address of its step; the result has an ``address``."""
-    compiled = CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})
+    compiled = _kernel(function)
     _keep_on_disk(compiled, function)
     compiled.compile()
     return compiled
+
+
+def code_of(function: Callable[[int], None]) -> str:
+    """A kernel as LLVM code."""
+    compiled = _kernel(function)
+    compiled.compile()
+    return str(compiled._library.get_llvm_str())
+
+
+def _kernel(function: Callable[[int], None]) -> Any:
+    return CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})

@@ -5,55 +5,24 @@ A plan says how (see `tape.jit.regions`).
 
 from __future__ import annotations
 
-from functools import cache
-
 from .address import (
     call, get, load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64, store_u32,
 )  # fmt: skip
-from .compiled import entry, inner, kernel
-from .products import product_kernel
+from .compiled import entry, inner
 from .regions import (
-    ADDRESSES, ADDRESSES_AT, ALIGN, BLOCK, DATA, DATA_BYTES, FIRST, GUARD_WORDS, GUARDS, GUARDS_AT, STEPS, STEPS_AT,
-    WORDS, WORDS_AT, WORK,
+    ADDRESSES, ADDRESSES_AT, ALIGN, BLOCK, DATA, DATA_BYTES, FIRST, REFUSED, STEPS, STEPS_AT, WORDS, WORDS_AT, WORK,
 )  # fmt: skip
-
-
-@inner
-def equal_f64(a, b):  # type: ignore[no-untyped-def]
-    """Whether numbers are the same: 0.0 is not −0.0, and nan is nan."""
-    return load_word(a) == load_word(b) or (load_f64(a) != load_f64(a) and load_f64(b) != load_f64(b))
-
-
-@inner
-def equal_f32(a, b):  # type: ignore[no-untyped-def]
-    """The same for float32."""
-    return load_u32(a) == load_u32(b) or (load_f32(a) != load_f32(a) and load_f32(b) != load_f32(b))
-
-
-@inner
-def holds(guard):  # type: ignore[no-untyped-def]
-    """Whether a guard holds: the address of what there is, how to compare, how many, the address of what was seen."""
-    a, kind, b = get(guard, 0), get(guard, 1), get(guard, 3)
-    for k in range(get(guard, 2)):
-        if kind == 8:
-            same = equal_f64(a + 8 * k, b + 8 * k)
-        elif kind == 4:
-            same = equal_f32(a + 4 * k, b + 4 * k)
-        else:
-            same = load_byte(a + k) == load_byte(b + k)
-        if not same:
-            return False
-    return True
 
 
 @entry
 def run(block, plan):  # type: ignore[no-untyped-def]
-    """Run a plan in a block; the number of the first guard that does not hold, or −1."""
+    """Run a plan in a block."""
     first, words = get(plan, FIRST), get(plan, WORDS_AT)
     count = get(plan, WORDS)
     put(block, BLOCK, block)
     put(block, DATA, block + 8 * (first + count))
     put(block, WORK, (block + 8 * (first + count) + get(plan, DATA_BYTES) + ALIGN - 1) // ALIGN * ALIGN)
+    put(block, REFUSED, 0)
     for k in range(count):
         put(block, first + k, get(words, k))
     addresses = get(plan, ADDRESSES_AT)
@@ -61,12 +30,15 @@ def run(block, plan):  # type: ignore[no-untyped-def]
         put(block, get(addresses, k), get(block, get(addresses, k + 1)) + get(addresses, k + 2))
     steps = get(plan, STEPS_AT)
     for k in range(0, 2 * get(plan, STEPS), 2):
-        call(get(steps, k), block + 8 * get(steps, k + 1))
-    guards = block + 8 * get(plan, GUARDS_AT)
-    for k in range(get(plan, GUARDS)):
-        if not holds(guards + 8 * GUARD_WORDS * k):
-            return k
-    return -1
+        call(get(steps, k), block + get(steps, k + 1))
+
+
+def link(step):  # type: ignore[no-untyped-def]
+    """Tell words where a region is: how many, the block, the number of the region, then each word and its offset."""
+    block = get(step, 1)
+    base = get(block, get(step, 2))
+    for k in range(3, 3 + 2 * get(step, 0), 2):
+        put(block, get(step, k), base + get(step, k + 1))
 
 
 @inner
@@ -126,9 +98,3 @@ def sum_f32(step):  # type: ignore[no-untyped-def]
         for k in range(begin + 1, end):
             total += load_f32(x + 4 * get(places, k))
         store_f32(z + 4 * i, total / n)
-
-
-machine = cache(kernel)
-"""One of the kernels here as machine code, which has an `address`."""
-products = cache(product_kernel)
-"""The kernel of matrix products for 64 or 32 bits, which stores the product if it is told `STORE`."""

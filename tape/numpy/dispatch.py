@@ -15,8 +15,9 @@ import numpy as np
 import ops
 
 from ..errors import ComplexError
+from ..functions import tensors
 from ..level import Layer
-from ..numpy_bridge import NoRule, called as title
+from ..numpy_bridge import NoRule, called as title, op_for
 from ..tensor import Face, Tensor
 from ..tree import leaves_of, transform
 from .attributes import readonly
@@ -100,6 +101,10 @@ READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, where: Any = True,
                 **options: Any) -> Any:  # fmt: skip
     """NumPy's and SciPy's ufuncs, and their methods, on arrays."""
+    if how == "__call__" and out is None and where is True and not options:
+        found = _at_once(ufunc, inputs)
+        if found is not None:
+            return found
     if has_tensor(inputs):
         return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
     if how == "at":
@@ -120,6 +125,27 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         return result
     call = how == "__call__"
     return store(out, result, ufunc.__name__, where if call else True, call and ufunc.signature is None)
+
+
+def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """What a ufunc gives of arrays and plain numbers that its op takes as they are; None of anything else."""
+    op = op_for(ufunc)
+    if op is None:
+        return None
+    xs = []
+    for x in inputs:
+        kind = type(x)
+        if kind is Array or kind is Number:
+            xs.append(x._tensor)
+        elif kind is float or kind is np.ndarray:
+            xs.append(x)
+        else:
+            return None
+    try:
+        z = op(*xs)
+    except Exception:
+        return None  # which is explained on the general way
+    return face(z) if isinstance(z, Tensor) else faces(tensors(z))
 
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -98,7 +98,7 @@ def _by_anybody(frame: FrameType, door: Any) -> bool:
 
 
 def _by_the_user(frame: FrameType, door: Any) -> bool:
-    return is_called_by(frame, door) and is_recorded(frame)
+    return is_recorded(frame) and is_called_by(frame, door)
 
 
 def _for_the_user(frame: FrameType, door: Any) -> bool:

@@ -121,7 +121,7 @@ def arrays_inside(transformation: F) -> F:
 
         @functools.wraps(of_tensors)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not counts_as_arrays((args, kwargs)):
+            if (args and type(args[0]) is Tensor) or not counts_as_arrays((args, kwargs)):
                 return of_tensors(*args, **kwargs)
             found = transformation(Inside(func), *how, **named)(*as_tensors(args), **as_tensors(kwargs))
             return outside(found, holds_faces((args, kwargs)))
@@ -140,7 +140,7 @@ def inputs_inside(transformation: F) -> F:
 
     @functools.wraps(transformation)
     def transformed(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if not counts_as_arrays((args, kwargs)):
+        if (args and type(args[0]) is Tensor) or not counts_as_arrays((args, kwargs)):
             return transformation(func, *args, **kwargs)
         keep = holds_faces((args, kwargs))
         found = transformation(Inside(func), *as_tensors(args), **as_tensors(kwargs))

@@ -260,8 +260,11 @@ def is_foreign(frame: FrameType) -> bool:
 
 def is_library(module: Any, file: str) -> bool:
     """Whether a module, in a file, is a library's; the user may have modules of his own that are named like ours."""
-    if type(module) is not str:
-        return False
+    return type(module) is str and _is_library(module, file)
+
+
+@cache
+def _is_library(module: str, file: str) -> bool:
     package = module.partition(".")[0]
     return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
 

@@ -18,7 +18,7 @@ from ops.operators import COMPARISONS, install
 from ..operators import binary, reflected, unary
 from ..tensor import Face, Tensor
 from .creation import recordable
-from .face import Array, Number, Recorded
+from .face import Array, Number, Recorded, face
 from .writing import augmented
 
 new = object.__new__
@@ -26,7 +26,7 @@ FLOATS = frozenset({float, int})
 ORDERED = frozenset({"lt", "le", "gt", "ge"})
 """Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
 square = REGISTRY["square"]
-_square = unary(square, depth=2)
+_square = unary(square, depth=3)
 
 
 def _unary(op: Op) -> Callable[..., Any]:
@@ -46,29 +46,44 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
     short: Any = (reflected if is_reflected else binary)(op, depth=2) if op.kind == "elementwise" else None
     name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
     ufunc, usual, in_face = ufunc_of(op), f"__{name}__", f"_{name}_of_array"
-    is_ordered, is_power = op.symbol in ORDERED, op.symbol == "pow" and not is_reflected
+    is_power = op.symbol == "pow" and not is_reflected
+    is_special = is_power or op.symbol in ORDERED
+    ways: dict[type, Any] = {}
 
     def apply(self: Face, other: Any) -> Any:
-        x = self._tensor
         kind = type(other)
         if kind is Array or kind is Number:
             y = other._tensor
-        elif kind in FLOATS:
+        elif kind is float or kind is int:
             y = other
         else:
             return general(self, other)
-        if is_ordered and (x._spec.complex or (isinstance(y, Tensor) and y._spec.complex)):
-            return general(self, other)
-        if is_power and kind in FLOATS and y == 2 and x._spec.inexact:
-            z = _square(x) if type(x) is Tensor else square(x)
-        elif type(x) is Tensor and short is not None and (type(y) is Tensor or kind in FLOATS):
+        if is_special:
+            made = detour(self, other)
+            if made is not None:
+                return made
+        x = self._tensor
+        inside = type(x)
+        if inside is Tensor and short is not None and (type(y) is Tensor or y is other):
             z = short(x, y)
         else:
-            way = getattr(type(x), in_face, None) or getattr(type(x), usual)
+            way = ways.get(inside)
+            if way is None:
+                way = ways[inside] = getattr(inside, in_face, None) or getattr(inside, usual)
             z = way(x, y)
         made = new(Array if z._spec.shape else Number)
         made._tensor = z
         return made
+
+    def detour(self: Face, other: Any) -> Any:
+        """What is not done as tensors do it; nothing, if it is."""
+        x = self._tensor
+        if is_power:
+            if type(other) not in FLOATS or other != 2 or not x._spec.inexact:
+                return None
+            return face(_square(x) if type(x) is Tensor else square(x))
+        is_complex = x._spec.complex or (isinstance(other, Face) and other._tensor._spec.complex)
+        return general(self, other) if is_complex else None
 
     def general(self: Face, other: Any) -> Any:
         if isinstance(other, Tensor):

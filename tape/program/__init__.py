@@ -3,7 +3,7 @@
 from . import native as native, pointer as pointer
 from .compiled import CompiledFunction, compile
 from .container import ProgramFileError
-from .plan import NotNative
+from .native import NotNative
 from .program import GuardMissed, Program, record
 from .saving import load, save
 from .trace import Untraceable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import threading
 from collections.abc import Iterable
@@ -45,7 +46,7 @@ class Chance:
 
     def rewind(self) -> bool:
         """Put back the generators that were drawn from; whether there are any, or one was made without a seed."""
-        drawn = [(g, state) for g, (known, state) in self._states if state_of(g)[0] != known]
+        drawn = [(g, state) for g, (known, state) in self._states if not is_at(g, known)]
         for generator, state in drawn:
             if isinstance(generator, np.random.Generator):
                 generator.bit_generator.state = state
@@ -56,13 +57,47 @@ class Chance:
         return bool(drawn) or ENTROPY.count > self._seeds
 
 
+def is_at(generator: Any, known: Any) -> bool:
+    """Whether what can be compared of a generator's state is what it was."""
+    return (type(known) is bytes and twister(generator) == known) or bool(state_of(generator)[0] == known)
+
+
 def state_of(generator: Any) -> tuple[Any, Any]:
     """What of a generator's state can be compared, and the state itself; also of a module that has one."""
     if isinstance(generator, np.random.Generator):
         state = generator.bit_generator.state
         return repr(state), state
+    if generator is np.random:
+        return legacy_state(np.random)
     if hasattr(generator, "get_state"):
         state = generator.get_state()
         return (state[0], state[1].tobytes(), *state[2:]), state
     state = generator.getstate()
     return state, state
+
+
+def legacy_state(module: Any) -> tuple[Any, Any]:
+    """The same of the generator behind `numpy.random`: its words in memory, which are quicker to read.
+
+    With half of a pair of normal numbers left over, a draw need not change them.
+    """
+    state = module.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return repr(state), state
+    key = state["state"]["key"]
+    words = None if state["has_gauss"] else twister(module)
+    if words is not None and words[:KEY] == key.tobytes():
+        return words, state
+    return (key.tobytes(), state["state"]["pos"], state["has_gauss"], state["gauss"]), state
+
+
+KEY = 4 * 624
+"""Bytes of the key of a Mersenne twister; its position in these follows."""
+
+
+def twister(module: Any) -> bytes | None:
+    """The words of the generator behind `numpy.random`, if it is a Mersenne twister; it may have been replaced."""
+    generator = module.get_bit_generator()
+    if type(generator) is not np.random.MT19937:
+        return None
+    return ctypes.string_at(generator.ctypes.state_address, KEY + 4)

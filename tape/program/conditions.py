@@ -11,7 +11,7 @@ from ..jit import layout as objects
 from ..spec import spec
 from .frames import address_of, fits
 from .surroundings import Surroundings
-from .watched import MISSING, TAGS, Array, Container, Space
+from .watched import BUSY, MISSING, TAGS, Array, Container, Space
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -19,8 +19,6 @@ LOOKS = 16
 """Containers of more things are left to Python."""
 SMALL = 1 << 12
 """Bytes of an array up to which machine code compares them."""
-BUSY = 16
-"""Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
 EQUAL = 2
 """Python's number of the comparison ``==``."""
 

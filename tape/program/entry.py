@@ -14,17 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..jit.regions import REFUSED
 from ..native import jitted
 from ..recorder import wrap
+from ..rooms import opened
 from ..spec import Spec, spec
 from ..tensor import Tensor
 from ..tree import Structure, leaves_of, structure_of
 from .conditions import Conditions, Entry, Unsuited
-from .frames import Caller, Frame, address_of
+from .frames import WORD, address_of
+from .plan import Raw
 from .recording import Place, Results
 from .replay import KernelStep
 from .signature import Fixed
 from .surroundings import SETTLED, Surroundings
+from .sweeping import Block
 
 BRIEF = 10_000
 """A kernel that evaluates fewer records, counted with their elements, is called without letting other threads run."""
@@ -43,8 +47,18 @@ def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Sur
         return None
 
 
+def work_of(step: Any) -> int:
+    """About how many records a step evaluates, counted with their elements."""
+    if isinstance(step, KernelStep):
+        return step.group.size * len(step.group.rows)
+    sizes = [spec.size for k in (*step.needs, *step.makes) if (spec := step.listing.spec_of(k)) is not None]
+    if step.op.motion == "matrix":
+        return int(np.prod(sizes, dtype=float) ** 0.5) // 4
+    return sum(sizes) // 2
+
+
 class Value(NamedTuple):
-    """A record's value: where its numbers are, of which spec, and the object that it is, if it is one."""
+    """An input or constant: where its numbers are, of which spec, and the object that it is, if it is one."""
 
     address: str | int
     spec: Spec
@@ -55,7 +69,8 @@ class _Way:
     """Writes an entry.
 
     Attributes:
-        values: by record, what is there when the kernels have run.
+        values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
+        block, given: the memory that the kernels run in, and that they write results to.
     """
 
     def __init__(self, writer: Any, program: Any):
@@ -63,14 +78,15 @@ class _Way:
         self.values: dict[int, Value] = {}
         self.conditions = Conditions(writer)
         self.alive: list[Any] = []
-        steps, work = self.replay.steps, 0
-        for step in steps:
-            caller = step.caller if isinstance(step, KernelStep) else None
-            if not isinstance(caller, Caller) or caller.shares is not None:
-                raise Unsuited
-            work += step.group.size * len(step.group.rows)
-        if work >= BRIEF:
+        if sum(map(work_of, self.replay.steps)) >= BRIEF:
             raise Unsuited
+        self.plan = self.replay.sweeper.plan
+        if self.plan.halts:
+            raise Unsuited
+        self.block = Block(self.plan)
+        self.given = [np.zeros(spec.shape, spec.dtype) for _, spec in self.plan.given]
+        for (region, _), array in zip(self.plan.given, self.given):
+            self.block.regions[region] = address_of(array)
 
     def entry(self, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry:
         w, counter = self.write, ctypes.addressof(self.program.counter)
@@ -80,8 +96,7 @@ class _Way:
             self.conditions.around(surroundings)
         self._arguments(key, call)
         self._constants()
-        for step in self.replay.steps:
-            self._run(step.caller, step.makes)
+        self._run()
         self._guards()
         w.store(w.add(count, 1), w.known(counter))
         w.give(self._results(self.program.results))
@@ -100,7 +115,7 @@ class _Way:
                 self._fixed(thing, part, leaf)
             else:
                 given.append(self._varying(thing, part))
-        self.values = {k: given[number] for k, number in self.replay.inputs}
+        self.values = dict(enumerate(given))
 
     def _names(self, structure: Structure, name: str) -> Iterator[str]:
         """The names of the leaves of an argument."""
@@ -150,65 +165,65 @@ class _Way:
 
     def _constants(self) -> None:
         """What the list captured, or knows."""
-        used = {k for step in self.replay.steps for k in step.needs} | set(self.replay.outputs)
+        used = {source for source, _, _ in self.plan.brought}
+        used |= {x.source for x in self.plan.results if isinstance(x, Raw)}
         for k, constant in self.replay.constants:
-            if k not in used:
+            if -1 - k not in used:
                 continue
             spec, thing = self.replay.listing.spec_of(k), self.write.thing(constant)
             if type(constant) is np.ndarray:
-                self.values[k] = self._numeric(thing, spec)
+                self.values[-1 - k] = self._numeric(thing, spec)
             elif isinstance(constant, Tensor):
-                self.values[k] = self._tensor(thing, spec)
+                self.values[-1 - k] = self._tensor(thing, spec)
             elif isinstance(constant, SETTLED):
-                self.values[k] = Value(0, spec, thing)
+                self.values[-1 - k] = Value(0, spec, thing)
             else:
                 raise Unsuited
 
-    def _run(self, caller: Caller, makes: Sequence[int]) -> None:
-        """Put numbers, and addresses of arrays, where a kernel reads them, and call it."""
-        w, layout, frame = self.write, caller.layout, Frame(caller.kernel, caller.layout)
-        numbers, table = ctypes.addressof(frame.numbers), ctypes.addressof(frame.table)
-        kind = f"i{8 * layout.dtype.itemsize}"
-        for i, k in enumerate(layout.numbers):
-            value = w.load(self._address(k, self.replay.listing.spec_of(k)), 0, kind)
-            w.store(value, w.known(numbers), i * layout.dtype.itemsize, kind)
-        for i, (k, wanted) in enumerate(layout.arrays):
-            w.store(self._address(k, wanted), w.known(table), 8 * (caller.first + i))
-        small, first = np.zeros(layout.small_size, layout.dtype), caller.first + len(layout.arrays)
-        frame.table[first] = address_of(small)
-        for t, start, _, _ in layout.small:
-            self._made(makes[t], address_of(small) + start * layout.dtype.itemsize)
-        large = [np.zeros(found.shape, found.dtype) for _, found in layout.large]
-        for i, ((t, _), memory) in enumerate(zip(layout.large, large)):
-            frame.table[first + 1 + i] = address_of(memory)
-            self._made(makes[t], address_of(memory))
-        self.alive += [frame, small, *large]
-        w.run(caller.kernel.address, frame.step)
+    def _run(self) -> None:
+        """Put numbers, and addresses of arrays, where the steps find them, and sweep over these."""
+        w, plan, block = self.write, self.plan, self.block
+        for source, region, wanted in plan.brought:
+            w.store(self._brought(source, wanted), w.known(block.address), WORD * region)
+        for source, place, wanted in plan.numbers:
+            kind = f"i{8 * wanted.dtype.itemsize}"
+            value = w.load(self._brought(source, wanted), 0, kind)
+            w.store(value, w.known(block.address + plan.data + place.offset), 0, kind)
+        w.store("0", w.known(block.address), WORD * REFUSED)
+        self.alive += [block, plan, *self.given]
+        _, address = opened("tape.jit.sweep_steps").sweep()
+        steps = w.known(address_of(plan.steps))
+        done = w.call(address, w.known(block.address), steps, "0", str(plan.count))
+        w.require_equal(done, plan.count)
 
-    def _made(self, k: int, address: int) -> None:
-        self.values[k] = Value(address, self.replay.listing.spec_of(k))
-
-    def _address(self, k: int, spec: Spec) -> str:
-        """Where the numbers of a record's value are, which must be of this spec as it is."""
-        value = self.values.get(k)
+    def _brought(self, source: int, spec: Spec) -> str:
+        """Where the numbers of an input or constant are, which must be of this spec as it is."""
+        value = self.values.get(source)
         if value is None or value.spec is not spec or value.address == 0:
             raise Unsuited
-        return value.address if isinstance(value.address, str) else str(self.write.known(value.address))
+        return str(value.address)
+
+    def _address(self, found: Any) -> str:
+        """Where the numbers of a result are."""
+        if isinstance(found, Raw):
+            return self._brought(found.source, self.values[found.source].spec)
+        array = self.given[found.array]
+        return str(self.write.known(address_of(array) + found.start * array.itemsize))
 
     def _guards(self) -> None:
         """Refuse where a guard does not hold bit by bit."""
-        for guard, k in zip(self.program.guards, self.replay.outputs[self.program.count :]):
-            seen, spec = np.array(guard.seen, order="C"), self.replay.listing.spec_of(k)
+        for guard, found in zip(self.program.guards, self.plan.results[self.program.count :]):
+            seen, spec = np.array(guard.seen, order="C"), self._spec(found)
             if (seen.shape, seen.dtype) != (spec.shape, spec.dtype):
                 raise Unsuited
             if seen.nbytes:
                 self.alive.append(seen)
-                self.write.require_content(self._address(k, spec), self.write.known(address_of(seen)), seen.nbytes)
+                self.write.require_content(self._address(found), self.write.known(address_of(seen)), seen.nbytes)
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""
         w, numbers = self.write, sorted({x.number for x in results.leaves if isinstance(x, Place)})
-        made = {number: self._result(self.replay.outputs[number]) for number in numbers}
+        made = {number: self._result(self.plan.results[number]) for number in numbers}
         if self.program.tensors:
             made = {number: w.applied(wrap, thing) for number, thing in made.items()}
         unused = set(made)
@@ -223,11 +238,14 @@ class _Way:
                 raise Unsuited
         return self._built(results.structure, iter(leaves))
 
-    def _result(self, k: int) -> str:
-        w, value = self.write, self.values[k]
-        if value.thing is not None:
-            return str(w.again(value.thing))
-        spec, address = value.spec, self._address(k, value.spec)
+    def _spec(self, found: Any) -> Spec:
+        return self.values[found.source].spec if isinstance(found, Raw) else found.spec
+
+    def _result(self, found: Any) -> str:
+        w = self.write
+        if isinstance(found, Raw) and self.values[found.source].thing is not None:
+            return str(w.again(self.values[found.source].thing))
+        spec, address = self._spec(found), self._address(found)
         if spec.shape:
             return str(w.new_array(address, spec.shape, spec.dtype, spec.nbytes))
         if spec.dtype == np.bool_:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,8 @@ class Compiled:
         workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
     """
 
-    def __init__(self, layout: Layout, tier: str = "optimised"):
-        fused, kernels, task = _jit("fused"), _jit("kernels"), task_of(layout)
+    def __init__(self, task: Any, layout: Layout, tier: str):
+        fused, kernels = _jit("fused"), _jit("kernels")
         self.blocks = layout.blocks
         self._length = layout.group.size // max(self.blocks, 1)
         many = task.size != 1
@@ -134,8 +135,25 @@ def interpretable(layout: Layout) -> bool:
     return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
 
 
+_compiled: weakref.WeakValueDictionary[Any, Compiled] = weakref.WeakValueDictionary()
+"""The kernels in use, by what they compute: equal groups share one before any code is written for the second."""
+
+
 def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     """A group made ready in the wanted tier."""
     if tier == "interpret" and interpretable(layout):
         return Interpreted(layout)
-    return Compiled(layout, tier)
+    task = task_of(layout)
+    key = facts_of(task, layout, tier)
+    found = _compiled.get(key)
+    if found is None:
+        found = _compiled[key] = Compiled(task, layout, tier)
+    return found
+
+
+def facts_of(task: Any, layout: Layout, tier: str) -> Any:
+    """All that a kernel depends on, in something hashable."""
+    columns = tuple([(a.dtype.str, a.tobytes()) for a in (np.asarray(task.codes), np.asarray(task.operands))])
+    loops = tuple([repr(loop) for loop in task.loops])
+    constants = tuple([(type(c), repr(c)) for c in task.constants])
+    return task.bits, task.size, layout.blocks, tier, tuple(task.inputs), tuple(task.outputs), columns, loops, constants

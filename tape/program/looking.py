@@ -184,13 +184,15 @@ class Look:
         """Watch a function, and what it reads."""
         if is_known(function):
             return None
-        self.around.facts += code_facts(function)
         if function.__code__ is DISPATCHING:  # by the class of its argument, as abstract classes say
-            self.around.facts.append(Fact(abc.get_cache_token))
+            self.around.facts += [*code_facts(function), Fact(abc.get_cache_token)]
             return self.inside(vars(function).get("registry"))
         code, home = function.__code__, home_of(function)
+        is_own = in_library(code.co_filename)
         cells = [Cell(cell) for cell in function.__closure__ or ()]
-        self.around.cells += cells
+        if not is_own:  # what the library made, such as `grad(f)`, is never given other code, nor its variables others
+            self.around.facts += code_facts(function)
+            self.around.cells += cells
         given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         if function.__kwdefaults__:
             self.around.space(function.__kwdefaults__).whole = True
@@ -198,7 +200,7 @@ class Look:
             if in_modules(home, READS_ALL):
                 self.read_by_name(None)
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
-            return unknown if in_library(code.co_filename) or is_trusted(home) else Unknown(function)
+            return unknown if is_own or is_trusted(home) else Unknown(function)
         self.around.functions.append(function)
         if vars(function):
             self.open(self.around.space(vars(function)))

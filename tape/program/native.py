@@ -14,18 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from ..jit.regions import BROUGHT
+from ..rooms import opened
 from ..spec import Spec
 from ..tree import Structure
-from .plan import NotNative, Place, Plan
+from .plan import Plan, Raw, Result, is_memory
 from .program import Program, shown
 from .recording import Place as Output
+from .replay import Replay
+from .tiers import OPTIMISED
 
 _pinned: list[Any] = []
 """The plans and machine code whose addresses are part of somebody's jitted code: they must never go away."""
 
 
 _lock = threading.RLock()
+
+
+class NotNative(TypeError):
+    """A program needs Python, or its arguments or results are none that a jitted function can have."""
 
 
 class NativeGuardMissed(RuntimeError):
@@ -43,66 +49,132 @@ class NativeGuardMissed(RuntimeError):
         )
 
 
-def _source(plan: Plan, number: int, result: str) -> str:
-    """The function: arguments a0, a1, …; results z0, z1, …; the block, and views of it by dtype."""
-    arguments = [(i, spec) for i, spec in enumerate(plan.arguments) if spec.ndim]
-    made = [(i, plan.spec(k)) for i, k in enumerate(plan.outputs)]
-    dtypes = {plan.arguments[i].dtype for i in plan.numbers} | {spec.dtype for _, spec in made if not spec.ndim}
-    first, names = BROUGHT + len(plan.arguments), ", ".join(f"a{i}" for i in range(len(plan.arguments)))
+class NativePlan:
+    """The plan of a program as jitted code runs it: its tables, and what must live as long as it."""
 
-    def memory(spec: Spec, place: Place) -> str:
-        return f"as_{spec.dtype}[{(plan.data + place.offset) // spec.dtype.itemsize}]"
+    def __init__(self, program: Program):
+        self.program, listing = program, program.listing
+        self.arguments = program.input_specs
+        replay = Replay(listing, OPTIMISED, threads=1)
+        for _, constant in replay.constants:
+            if is_memory(constant):
+                raise NotNative(
+                    f"it reads {described(constant)} from outside of the function, which may change; make it an "
+                    "argument"
+                    + (", or a copy whose flags.writeable is False" if isinstance(constant, np.ndarray) else "")
+                )
+        self.plan = plan = Plan(replay)
+        for stop in plan.stops.values():  # a step that may refuse its operands needs Python, too
+            op = getattr(getattr(stop.run, "__self__", None), "op", None)
+            k = getattr(getattr(stop.run, "__self__", None), "row", -1)
+            title = "a group of records" if op is None else op.title(listing.parameters(k))
+            where = "" if op is None else f", recorded at {listing.location(k)},"
+            raise NotNative(f"{title}{where} is evaluated by NumPy, which needs Python")
+        own = plan.own + np.array([plan.first, 0, 0])
+        head = [plan.first]
+        for table, count in ((plan.words, len(plan.words)), (own, len(own)), (plan.steps, plan.count)):
+            head += [count, plan.pin(np.ascontiguousarray(table).reshape(-1))]
+        self.address = plan.pin(np.array([*head, plan.memory.nbytes], dtype=np.int64))
+        self.words = plan.nbytes // 8 + 1
 
-    lines = []
-    for i, spec in arguments:
-        lines += [
-            f"if a{i}.shape != {spec.shape}:",
-            f"    raise ValueError('argument {i} of the program must have shape {spec.shape}')",
-            f"a{i} = np.ascontiguousarray(a{i})",
-        ]
-    lines.append(f"block = np.empty({plan.words}, np.int64)")
-    lines += [f"as_{dtype} = block.view(np.{_name(dtype)})" for dtype in sorted(dtypes, key=str)]
-    lines += [f"block[{BROUGHT + i}] = a{i}.ctypes.data" for i, _ in arguments]
-    lines += [f"{memory(plan.arguments[i], place)} = a{i}" for i, place in plan.numbers.items()]
-    for i, spec in made:
+
+def _source(native: NativePlan, number: int, result: str, space: dict[str, Any]) -> str:
+    """The function: arguments a0, a1, …; results z0, z1, …; the block; arrays g0, g1, … that are given."""
+    plan, lines, kept = native.plan, [], []
+    for i, spec in enumerate(native.arguments):
         if spec.ndim:
             lines += [
-                f"z{i} = np.empty({spec.shape}, np.{_name(spec.dtype)})",
-                f"block[{first + i}] = z{i}.ctypes.data",
+                f"if a{i}.shape != {spec.shape}:",
+                f"    raise ValueError('argument {i} of the program must have shape {spec.shape}')",
+                f"a{i} = np.ascontiguousarray(a{i})",
             ]
-    lines.append(f"missed = run(block.ctypes.data, {plan.address})")
-    if plan.program.guards:
-        lines += ["if missed >= 0:", f"    raise NativeGuardMissed({number}, missed)"]
-    lines += [f"z{i} = {memory(spec, plan.results[i])}" for i, spec in made if not spec.ndim]
-    lines.append(f"keep(({', '.join([f'a{i}' for i, _ in arguments] + ['block'])},))")
-    lines.append(f"return {result}")
+            kept.append(f"a{i}")
+    lines.append(f"block = np.empty({native.words}, np.int64)")
+    for i, region, spec in plan.brought:
+        if not spec.ndim:
+            lines += [f"n{i} = np.empty(1, np.{_name(spec.dtype)})", f"n{i}[0] = a{i}"]
+            kept.append(f"n{i}")
+        lines.append(f"block[{region}] = {'a' if spec.ndim else 'n'}{i}.ctypes.data")
+    for i, place, spec in plan.numbers:
+        lines.append(f"block.view(np.{_name(spec.dtype)})[{(plan.data + place.offset) // spec.dtype.itemsize}] = a{i}")
+    for j, (region, spec) in enumerate(plan.given):
+        lines += [f"g{j} = np.empty({spec.shape}, np.{_name(spec.dtype)})", f"block[{region}] = g{j}.ctypes.data"]
+        kept.append(f"g{j}")
+    lines.append(f"run(block.ctypes.data, {native.address})")
+    lines += _guards(native, number, space)
+    for i, result_at in enumerate(plan.results[: native.program.count]):
+        again = result_at in plan.results[:i] and isinstance(result_at, Result) and result_at.spec.ndim
+        lines.append(f"z{i} = {_taken(plan, result_at)}{'.copy()' if again else ''}")
+    lines += [f"keep(({', '.join([*kept, 'block'])},))", f"return {result}"]
+    names = ", ".join(f"a{i}" for i in range(len(native.arguments)))
     return f"def program({names}):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def _guards(native: NativePlan, number: int, space: dict[str, Any]) -> list[str]:
+    """The lines that verify the guards, array by array; what they compare with goes to the space."""
+    plan, program = native.plan, native.program
+    tables: dict[str, list[Any]] = {}
+    for i, (guard, place) in enumerate(zip(program.guards, plan.results[program.count :])):
+        seen, spec = np.asarray(guard.seen), plan.spec(plan.replay.outputs[program.count + i])
+        if (seen.shape, seen.dtype) != (spec.shape, spec.dtype):
+            raise NotNative(f"{guard.what} at {guard.location} was told {described(seen)}, and the record gives {spec}")
+        if isinstance(place, Result):
+            name, start = f"g{place.array}.ravel()", place.start
+        else:
+            name, start = f"np.ravel({_taken(plan, place)})" if spec.ndim else f"np.full(1, {_taken(plan, place)})", 0
+        where = start + np.arange(spec.size)
+        tables.setdefault(name, []).append((where, seen.ravel(), np.full(spec.size, i)))
+    lines = ["missed = -1"]
+    for n, (name, parts) in enumerate(tables.items()):
+        at, seen, which = (np.concatenate(x) for x in zip(*parts))
+        numbers = f".view(np.{seen.real.dtype})" if seen.dtype.kind == "c" else ""
+        if numbers:
+            at, which = np.stack([2 * at, 2 * at + 1], 1).ravel(), np.repeat(which, 2)
+            seen = seen.view(seen.real.dtype)
+        space |= {f"at{n}": at, f"seen{n}": seen, f"which{n}": which}
+        how = "missed_number" if seen.dtype.kind == "f" else "missed_truth"
+        lines.append(f"missed = {how}({name}{numbers}, at{n}, seen{n}, which{n}, missed)")
+    return [*lines, "if missed >= 0:", f"    raise NativeGuardMissed({number}, missed)"] if tables else []
+
+
+def _taken(plan: Plan, place: Any) -> str:
+    """A result as an expression."""
+    if isinstance(place, Raw):
+        if place.source < 0:
+            constant = plan.constant(place.source)
+            return f"k{-1 - place.source}" + (".copy()" if isinstance(constant, np.ndarray) else "")
+        array = any(i == place.source and spec.ndim for i, _, spec in plan.brought)
+        return f"a{place.source}.copy()" if array else f"a{place.source}"
+    spec, given = place.spec, f"g{place.array}"
+    if plan.given[place.array][1] is spec and spec.ndim and not place.start:
+        return given
+    part = f"{given}[{place.start}:{place.start + spec.size}].copy().reshape({spec.shape})"
+    return part if spec.ndim else f"{given}[{place.start}]"
 
 
 def _name(dtype: np.dtype[Any]) -> str:
     return "bool_" if dtype.kind == "b" else dtype.name
 
 
-def _results(program: Program) -> tuple[list[int], str, dict[str, Any]]:
-    """Positions of what is computed; the result as an expression of it; constants by name."""
-    rows = program.listing.outputs[: program.count].tolist()
+def _results(program: Program) -> tuple[str, dict[str, Any]]:
+    """The result as an expression of z0, z1, …; constants by name."""
     if program.results is None:
-        names = [f"z{i}" for i in range(len(rows))]
-        return rows, names[0] if len(rows) == 1 else _tuple(names), {}
-    outputs: list[int] = []
+        names = [f"z{i}" for i in range(program.count)]
+        return names[0] if len(names) == 1 else _tuple(names), {}
     results: list[str] = []
     constants: dict[str, Any] = {}
+    outputs = program.listing.outputs.tolist()
     for x in program.results.leaves:
         if isinstance(x, Output):
-            results.append(f"z{len(outputs)}")
-            outputs.append(rows[x.number])
+            spec, name = program.listing.spec_of(outputs[x.number]), f"z{x.number}"
+            results.append(f"{name}.copy()" if name in results and spec is not None and spec.ndim else name)
         elif x is None or isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
             name = f"c{len(constants)}"
             results.append(f"{name}.copy()" if isinstance(x, np.ndarray) else name)
             constants[name] = x
         else:
             raise NotNative(f"it returns a {type(x).__name__}; jitted code can have arrays and numbers")
-    return outputs, _nested(program.results.structure, iter(results)), constants
+    return _nested(program.results.structure, iter(results)), constants
 
 
 def _nested(structure: Structure, results: Iterator[str]) -> str:
@@ -163,21 +235,53 @@ def _made(program: Program) -> Any:
     import numba
 
     try:
-        outputs, result, constants = _results(program)
+        result, constants = _results(program)
         types = tuple([_type(i, spec) for i, spec in enumerate(program.input_specs)])
-        plan = Plan(program, outputs)
+        plan = NativePlan(program)
+        jitted: dict[str, Any] = {
+            "missed_number": numba.njit(_missed_number),
+            "missed_truth": numba.njit(_missed_truth),
+        }
+        source = _source(plan, len(_pinned), result, jitted)
     except NotNative as reason:
         raise NotNative(f"the program cannot be called from jitted code: {reason}") from None
-    source = _source(plan, len(_pinned), result)
     file = f"<program {id(plan)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
-    space: dict[str, Any] = {"np": np, "run": plan.linked.run, "keep": _keep(numba), **constants}
-    space["NativeGuardMissed"] = NativeGuardMissed
+    space: dict[str, Any] = {"np": np, "run": opened("tape.jit.linked").run, "keep": _keep(numba), **constants}
+    space |= {"NativeGuardMissed": NativeGuardMissed, **jitted}
+    raw = [x.source for x in plan.plan.results if isinstance(x, Raw) and x.source < 0]
+    space |= {f"k{-1 - source}": plan.plan.constant(source) for source in raw}
     exec(compile(source, file, "exec"), space)
     _pinned.append(plan)
     made = numba.njit(types, nogil=True, error_model="numpy")(space["program"])
     _pinned.append(made)
     return made
+
+
+def _missed_number(x: Any, at: Any, seen: Any, which: Any, missed: int) -> int:
+    """The first guard that does not hold, by its numbers: 0.0 is not −0.0, and nan is nan."""
+    for k in range(len(at)):
+        a, b = x[at[k]], seen[k]
+        same = a == b or (a != a and b != b)
+        if (not same or (a == 0 and np.signbit(a) != np.signbit(b))) and (missed < 0 or which[k] < missed):
+            missed = which[k]
+    return missed
+
+
+def _missed_truth(x: Any, at: Any, seen: Any, which: Any, missed: int) -> int:
+    """The same of truth values and whole numbers."""
+    for k in range(len(at)):
+        if x[at[k]] != seen[k] and (missed < 0 or which[k] < missed):
+            missed = which[k]
+    return missed
+
+
+def described(constant: Any) -> str:
+    """An array or tensor in a message."""
+    spec = getattr(constant, "_spec", None)
+    if spec is not None:
+        return f"a tensor {spec}"
+    return f"an array {constant.dtype}{list(constant.shape)}"
 
 
 def _keep(numba: Any) -> Any:

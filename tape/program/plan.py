@@ -1,82 +1,104 @@
-"""A program as a plan: its memory laid out, and its steps as kernels that find their operands there.
+"""A program as a plan: its memory laid out beforehand, and its steps as kernels that find their operands there.
 
-`tape.jit.linked` runs a plan.
+`tape.program.sweeping` runs plans; `tape.program.moving` and `tape.program.algebra` say which records are steps.
+What has no step is a stop: Python runs the record by NumPy, into memory of its own, and the sweep goes on.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..jit.regions import ALIGN, BITS, BLOCK, BROUGHT, DATA, WORK
-from ..jit.state import STORE
+from ..jit.regions import WORK
 from ..rooms import opened
 from ..spec import Spec
-from .frames import WORD, Caller
-from .kernels import Compiled
+from ..tensor import Tensor
+from . import algebra, moving, reducing
+from .kernels import Compiled, Interpreted
 from .listing import is_fixed
-from .moving import moves_of, sums_of
-from .program import Program
-from .replay import KernelStep, NumPyStep, Replay
-from .tiers import OPTIMISED
-from .trace import Guard
+from .places import Chunk, Place, Value, moved, place_in, row_major
+from .replay import KernelStep, NumPyStep, OneByOne, Replay
+from .wording import Words
+
+SMALL = 1 << 10
+"""Results of at most so many bytes are put together in one array."""
+CHECKED = os.environ.get("TAPE_CANARIES") == "1"
+"""Whether each piece of memory is followed by bytes that are looked at after every replay."""
 
 
-class NotNative(TypeError):
-    """A program needs Python, or its arguments or results are none that a jitted function can have."""
+class Result(NamedTuple):
+    """Where a result is for the caller: in which of the arrays that are brought, from where, how many, which shape."""
+
+    array: int
+    start: int
+    spec: Spec
 
 
-class Place(NamedTuple):
-    """Memory: in which region (see `tape.jit.linked`), and how many bytes after its beginning."""
+class Raw(NamedTuple):
+    """A value as it came: an input by its number, a constant by −1 minus its record."""
 
-    region: int
-    offset: int
-
-
-def _room(name: str) -> Any:
-    return opened(f"tape.jit.{name}")
+    source: int
 
 
-class Plan:
-    """The plan of a program, and what must live as long as it.
+class Stop(NamedTuple):
+    """A step that Python does.
 
     Attributes:
-        outputs: positions of the results; an array's goes to the region that the caller brings for it.
-        numbers: by argument that is a number, where the caller puts it.
-        results: where each result is.
-        words: how many words a block has; `data` is where its data begins, in bytes.
+        run: what does it: gets the values of the operands by record, gives those of the results.
+        operands: by record, where its value is; None for one that is no array.
+        makes: the records that it gives.
+        wanted: the specs of what it gives, and the regions of that; None and −1 for what is no array.
+        following: the step that comes after it.
+        into: for a step that refuses its operands, where its one result belongs.
     """
 
-    def __init__(self, program: Program, outputs: Sequence[int]):
-        self.program, self.listing = program, program.listing
-        self.linked = _room("linked")
-        self.replay = Replay(self.listing, OPTIMISED, threads=1)
-        self.arguments = program.input_specs
-        self.constants = dict(self.replay.constants)
-        self.outputs = outputs
-        self.first = BROUGHT + len(self.arguments) + len(outputs)
-        self.template: list[int] = []
-        self.addresses: list[tuple[int, int, int]] = []
-        self.steps: list[tuple[int, int]] = []
-        self.pinned: list[np.ndarray] = []
-        self.places: dict[int, Place] = {}
-        self._free = self._workspace = 0
-        self.numbers: dict[int, Place] = {}
-        self._inputs = dict(self.replay.inputs)
+    run: Any
+    operands: dict[int, Value | Raw | None]
+    makes: list[int]
+    wanted: list[tuple[Spec | None, int]]
+    following: int
+    into: Value | None = None
+
+
+class Plan(Words):
+    """The plan of a replay, and what must live as long as it.
+
+    Attributes:
+        stops: by step, what Python does there: it has no kernel, or its kernel refuses its operands.
+        brought: the inputs and captured constants that lie in regions, as (source, region, spec).
+        numbers: the inputs that are plain numbers, as (source, place, spec).
+        given: arrays that are made for each call: what the caller gets.
+    """
+
+    def __init__(self, replay: Replay, checked: bool = CHECKED):
+        self.replay, self.listing = replay, replay.listing
+        super().__init__(checked)
+        self.values: dict[int, Value] = {}
+        self.initial: list[tuple[int, np.ndarray]] = []
+        self.stops: dict[int, Stop] = {}
+        self.stopped: set[int] = set()
+        self.found: dict[Any, Any] = {}
+        self.brought: list[tuple[int, int, Spec]] = []
+        self.numbers: list[tuple[int, Place, Spec]] = []
+        self.given: list[tuple[int, Spec]] = []
+        self._flat: dict[int, Value] = {}
+        self._inputs = dict(replay.inputs)
+        self._constants = dict(replay.constants)
         self._begin()
-        for step in self.replay.steps:
+        for step in replay.steps:
             if isinstance(step, NumPyStep):
                 self._alone(step)
             else:
-                self._kernel(step)
-        self._finish()
-        guards = self._guards()
-        self._close(guards)
+                self._group(step)
+            for k in step.drops:
+                self._drop(k)
+        self.results = self._finish()
+        self.close()
+        self._flat.clear()
 
-    # Memory.
+    # Values.
 
     def spec(self, k: int) -> Spec:
         """The spec of a record of one result."""
@@ -84,223 +106,240 @@ class Plan:
         assert found is not None
         return found
 
-    def take(self, nbytes: int) -> Place:
-        """Some more memory."""
-        start = self._free
-        self._free += -(-nbytes // 16) * 16
-        return Place(DATA, start)
-
-    def pin(self, array: np.ndarray) -> int:
-        """The address of an array that nobody changes, which lives as long as the plan."""
-        array = np.ascontiguousarray(array)
-        self.pinned.append(array)
-        return array.ctypes.data
+    def constant(self, source: int) -> Any:
+        """A constant by −1 minus its record."""
+        return self._constants[-1 - source]
 
     def _begin(self) -> None:
-        """Arrays among the arguments and results lie in regions of their own."""
+        """Regions for arrays among the inputs and captured constants, and for what the caller gets."""
+        used = {k for step in self.replay.steps for k in step.needs} | set(self.replay.outputs)
         for k, number in self._inputs.items():
-            if self.spec(k).ndim:
-                self.places[k] = Place(BROUGHT + number, 0)
-        self.brought: dict[int, Place] = {}
-        for i, k in enumerate(self.outputs):
-            if self.spec(k).ndim:
-                self.brought.setdefault(k, Place(BROUGHT + len(self.arguments) + i, 0))
-
-    def place(self, k: int) -> Place | int:
-        """Where a value is: a number among the arguments, in memory that is taken for it when it is first asked for."""
-        found = self.places.get(k)
-        if found is not None:
-            return found
-        if k in self.constants:
-            return self._constant(k)
-        self.places[k] = self.numbers[self._inputs[k]] = self.take(self.spec(k).nbytes)
-        return self.places[k]
-
-    def _constant(self, k: int) -> int:
-        constant = self.constants[k]
-        if not is_fixed(constant):
-            raise NotNative(
-                f"it reads {described(constant)} from outside of the function, which may change; make it an argument"
-                + (", or a copy whose flags.writeable is False" if isinstance(constant, np.ndarray) else "")
-            )
-        return self.pin(np.asarray(constant, dtype=self.spec(k).dtype))
-
-    def made(self, k: int) -> Place:
-        """Memory for a value that a step makes: its region, if it is a result."""
-        self.places[k] = self.brought.get(k) or self.take(self.spec(k).nbytes)
-        return self.places[k]
-
-    # Words.
-
-    def say(self, words: Iterable[int | Place]) -> int:
-        """Some more words of the block; the first of them."""
-        begin = self.first + len(self.template)
-        for at, word in enumerate(words, begin):
-            if isinstance(word, Place):
-                self.addresses.append((at, *word))
-            self.template.append(0 if isinstance(word, Place) else word)
-        return begin
-
-    def call(self, kernel: Any, words: Iterable[int | Place]) -> None:
-        """One more step: a kernel, and the words that it reads."""
-        self.steps.append((kernel.address, self.say(words)))
-
-    def copy(self, items: Sequence[tuple[int | Place, int | Place, int]]) -> None:
-        """A step that copies bytes: to where, from where, how many."""
-        if items:
-            self.call(self.linked.machine(self.linked.copy), [len(items), *(word for item in items for word in item)])
-
-    # Steps.
-
-    def _kernel(self, step: KernelStep) -> None:
-        assert isinstance(step.caller, Caller)
-        assert isinstance(step.kernel, Compiled)
-        layout, kernel = step.caller.layout, step.kernel
-        item = layout.dtype.itemsize
-        numbers = self.take(item * len(layout.numbers))
-        copies = []
-        for i, k in enumerate(layout.numbers):
-            here = Place(numbers.region, numbers.offset + i * item)
-            if k in self._inputs and k not in self.places:
-                self.places[k] = self.numbers[self._inputs[k]] = here
+            spec = self.spec(k)
+            if k not in used:
+                continue
+            if spec.ndim or spec.dtype not in (np.float64, np.float32):
+                self._bring(k, number)
             else:
-                copies.append((here, self.place(k), item))
-        self.copy(copies)
-        head: list[int | Place] = list(kernel.head()[0])
-        head[3] = Place(WORK, 0)
-        self._workspace = max(self._workspace, kernel.workspace_bytes)
-        arrays = [self._array(k, spec) for k, spec in layout.arrays]
-        small = self.take(item * layout.small_size)
-        for t, start, _, _ in layout.small:
-            self.places[step.makes[t]] = Place(small.region, small.offset + start * item)
-        table = self.say([*head, numbers, *arrays, small, *(self.made(step.makes[t]) for t, _ in layout.large)])
-        self.call(kernel, [0, Place(BLOCK, WORD * table)])
+                place = place_in(self.chunk(spec.nbytes))
+                self.numbers.append((number, place, spec))
+                self.values[k] = Value(place, (), spec)
+        for k, constant in self._constants.items():
+            if k in used and is_memory(constant):
+                self._bring(k, -1 - k)
+        self._targets: dict[int, Value] = {}
+        kernels = {k for step in self.replay.steps if isinstance(step, KernelStep) for k in step.makes}
+        for k in dict.fromkeys(self.replay.outputs):
+            if k in kernels and self.spec(k).nbytes > SMALL:
+                self._give(k)
 
-    def _array(self, k: int, wanted: Spec) -> Place | int:
-        """Where an array is, broadcast to the shape that a kernel reads."""
-        found, here = self.spec(k), self.place(k)
-        if found is wanted or found.size == wanted.size:
-            return here
-        there = self.take(wanted.nbytes)
-        source = np.broadcast_to(np.arange(found.size).reshape(found.shape), wanted.shape)
-        self._move(wanted.dtype.itemsize, there, here, np.arange(wanted.size), source.ravel())
-        return there
+    def _bring(self, k: int, source: int) -> None:
+        spec, region = self.spec(k), self.region()
+        self.brought.append((source, region, spec))
+        self.values[k] = whole(Place(region, 0), spec)
 
-    def _move(self, size: int, to: Place, source: Place | int, i: np.ndarray, j: np.ndarray) -> None:
-        kernel = self.linked.machine(self.linked.move)
-        self.call(kernel, [len(i), size, to, source, self.pin(i.astype(np.int64)), self.pin(j.astype(np.int64))])
+    def _give(self, k: int) -> Value:
+        spec, region = self.spec(k), self.region()
+        self.given.append((region, spec))
+        self._targets[k] = whole(Place(region, 0), spec)
+        return self._targets[k]
+
+    def value(self, k: int) -> Value:
+        """Where a record's value is."""
+        found = self.values.get(k)
+        if found is None:
+            spec = self.spec(k)
+            address = self.pin(np.asarray(self._constants[k], dtype=spec.dtype))
+            found = self.values[k] = whole(address, spec)
+        return found
+
+    def flat(self, k: int) -> Value:
+        """Where a record's value is in row-major order: copied if it lies otherwise."""
+        found = self.value(k)
+        if found.contiguous:
+            return found
+        made = self._flat.get(k)
+        if made is None:
+            made = self._flat[k] = self._copied(found, found.spec)
+        return made
+
+    def _copied(self, value: Value, wanted: Spec) -> Value:
+        """A copy in row-major order, broadcast to a spec."""
+        chunk = self.chunk(wanted.nbytes)
+        made = whole(place_in(chunk), wanted)._replace(chunk=chunk)
+        strides = np.lib.stride_tricks.as_strided
+        if value.spec.shape != wanted.shape:
+            axes = np.broadcast_to(strides(np.empty(1, np.int8), value.spec.shape, value.strides), wanted.shape)
+            value = value._replace(strides=axes.strides)
+        self.place(made, value)
+        return made
+
+    def make(self, k: int, view: Value | None = None) -> Value:
+        """Memory for a value that a step makes, or where the view is that it is."""
+        if view is not None:
+            if view.chunk is not None:
+                view.chunk.users += 1
+            made = view
+        elif k in self._targets:
+            made = self._targets[k]
+        else:
+            spec = self.spec(k)
+            chunk = self.chunk(spec.nbytes)
+            made = whole(place_in(chunk), spec)._replace(chunk=chunk)
+        self.values[k] = made
+        return made
+
+    def _drop(self, k: int) -> None:
+        """Nobody needs a value any more."""
+        for values in (self.values, self._flat):
+            found = values.get(k)
+            if found is not None and found.chunk is not None:
+                self.memory.give(found.chunk)
+                del values[k]
+
+    # Records.
 
     def _alone(self, step: NumPyStep) -> None:
-        """A record that has no lanes: it moves numbers, or adds them up, or multiplies matrices; or needs Python."""
-        k, op, params = step.row, step.op, step.params
-        result = self.listing.spec_of(k)
-        specs = [self.spec(x) for x in step.needs if self.listing.spec_of(x) is not None]
-        if result is not None and len(specs) == len(step.needs):
-            if self._moved(step, specs, result) or self._summed(step, specs, result):
-                return
-            if op.motion == "matrix" and self._multiplied(step, specs, result):
-                return
-        title, location = op.title(params), self.listing.location(k)
-        raise NotNative(f"{title}, recorded at {location}, is evaluated by NumPy, which needs Python")
+        """A record that is no part of a kernel."""
+        plain = step.result is not None and not step.unknown
+        if not plain or not any(room.step(self, step) for room in (moving, algebra, reducing)):
+            self.stop(step.evaluate, step.needs, step.makes)
 
-    def _moved(self, step: NumPyStep, specs: list[Spec], result: Spec) -> bool:
-        moves = moves_of(step.op, step.params, specs, result)
-        if moves is None:
-            return False
-        sources = [self.place(k) for k in step.needs]
-        to, size = self.made(step.row), result.dtype.itemsize
-        if not moves.complete:
-            self.copy([(to, self.pin(np.zeros(result.shape, result.dtype)), result.nbytes)])
-        for source, (i, j) in zip(sources, moves.pairs):
-            self._move(size, to, source, i, j)
-        return True
+    def stop(self, run: Any, needs: list[int], makes: list[int]) -> None:
+        """Python runs something, and brings the results."""
+        at, wanted = self._step(0, 0), []
+        operands = {k: self._operand(k) for k in needs}
+        for k in makes:
+            spec = self.listing.spec_of(k)
+            wanted.append((spec, -1 if spec is None else self.region()))
+            if spec is not None:
+                self.values[k] = whole(Place(wanted[-1][1], 0), spec)
+        self.stopped.update(makes)
+        self.stops[at] = Stop(run, operands, makes, wanted, at + 1)
 
-    def _summed(self, step: NumPyStep, specs: list[Spec], result: Spec) -> bool:
-        sums = sums_of(step.op, step.params, specs[0], result) if len(specs) == 1 else None
-        if sums is None or result.dtype.itemsize not in (4, 8):
-            return False
-        kernel = self.linked.sum_f64 if result.dtype.itemsize == 8 else self.linked.sum_f32
-        x, z = self.place(step.needs[0]), self.made(step.row)
-        places = [self.pin(a.astype(np.int64)) for a in (sums.first, sums.places)]
-        self.call(self.linked.machine(kernel), [result.size, z, x, *places, sums.n])
-        return True
+    def _operand(self, k: int) -> Value | Raw | None:
+        """Where a stop finds a value."""
+        if k in self._inputs:
+            return Raw(self._inputs[k])
+        if k in self._constants:
+            return Raw(-1 - k)
+        return None if self.listing.spec_of(k) is None else self.value(k)
 
-    def _multiplied(self, step: NumPyStep, specs: list[Spec], result: Spec) -> bool:
-        """A product of matrices, stacked over leading axes; a vector is a row on the left and a column on the right."""
-        x, y = specs
-        if not x.dtype == y.dtype == result.dtype or result.dtype.kind != "f" or result.dtype.itemsize not in (4, 8):
-            return False
-        left, right = self.place(step.needs[0]), self.place(step.needs[1])
-        z, item = self.made(step.row), result.dtype.itemsize
-        x_shape = x.shape if x.ndim > 1 else (1, *x.shape)
-        y_shape = y.shape if y.ndim > 1 else (*y.shape, 1)
-        (rows, inner), columns = x_shape[-2:], y_shape[-1]
-        stack = np.broadcast_shapes(x_shape[:-2], y_shape[:-2])
-        firsts = [
-            np.broadcast_to(np.arange(math.prod(s[:-2])).reshape(s[:-2]), stack).ravel() * math.prod(s[-2:])
-            for s in (x_shape, y_shape)
-        ]
-        kernel = self.linked.products(8 * item)
-        for n, (i, j) in enumerate(zip(*map(np.ndarray.tolist, firsts))):
-            self.call(kernel, [
-                0, rows, moved(z, n * rows * columns * item), STORE,
-                moved(left, i * item), inner * item, item, moved(right, j * item), columns * item, item, inner, columns,
-            ])  # fmt: skip
-        return True
+    def refusal(self, at: int, record: Any) -> None:
+        """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
+        operands = {k: self._operand(k) for k in record.needs}
+        self.stops[at] = Stop(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
 
-    # Results and guards.
+    def _group(self, step: KernelStep) -> None:
+        if step.kernel is None:
+            self.stop(OneByOne(step.layout), step.needs, step.makes)
+            return
+        layout, kernel = step.layout, step.kernel
+        item = layout.dtype.itemsize
+        self.pinned.append(kernel)
+        scratch: list[Chunk] = []
+        numbers: Place | int = 0
+        if layout.numbers:
+            scratch.append(self.chunk(item * len(layout.numbers)))
+            numbers = place_in(scratch[0])
+            words: list[int | Place] = [len(layout.numbers)]
+            for i, k in enumerate(layout.numbers):
+                words += [moved(numbers, i * item), self.value(k).place, item]
+            self.call(self.jit("linked", "copy"), words)
+        arrays = []
+        for k, wanted in layout.arrays:
+            found = self.flat(k) if self.spec(k).size == wanted.size else None
+            if found is None:
+                found = self._copied(self.value(k), wanted)
+                assert found.chunk is not None
+                scratch.append(found.chunk)
+            arrays.append(found.place)
+        small: Place | int = 0
+        if layout.small:
+            chunk = self.memory.take(item * layout.small_size)
+            small = place_in(chunk)
+            for t, start, _, _ in layout.small:
+                chunk.users += 1
+                k = step.makes[t]
+                self.values[k] = whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk)
+        large = [self.make(step.makes[t]).place for t, _ in layout.large]
+        table = self.say([*self._head(kernel), numbers, *arrays, small, *large])
+        at = self.call((None, kernel.address), [0, self.word(table)])
+        if step.shares is not None:
+            self._kernels[at] = 0
+            self.stops[at] = Stop(SharedKernel(step, table, small), {}, [], [], at + 1)
+        for chunk in scratch:
+            self.memory.give(chunk)
 
-    def _finish(self) -> None:
-        """Results that no step put where they belong are copied there."""
-        items = []
-        self.results: list[Place] = []
-        for i, k in enumerate(self.outputs):
-            here, spec = self.place(k), self.spec(k)
-            if spec.ndim:
-                wanted = Place(BROUGHT + len(self.arguments) + i, 0)
+    def _head(self, kernel: Compiled | Interpreted) -> list[int | Place]:
+        """The first words of a kernel's table."""
+        if isinstance(kernel, Interpreted):
+            values = self.memory.own(kernel.values.nbytes)
+            self.initial.append((values.offset, kernel.values))
+            return [kernel.code.ctypes.data, place_in(values)]
+        self.workspace = max(self.workspace, kernel.workspace_bytes)
+        head: list[int | Place] = list(kernel.head()[0])
+        head[3] = Place(WORK, 0)
+        return head
+
+    # Results.
+
+    def _finish(self) -> list[Result | Raw | int]:
+        """Results go where the caller finds them; those that stops make are in regions of their own (their number)."""
+        results: list[Result | Raw | int] = []
+        small: dict[Any, list[tuple[int, int]]] = {}
+        sizes: dict[Any, int] = {}
+        for k in self.replay.outputs:
+            spec = self.spec(k)
+            if k in self.stopped:
+                results.append(self.values[k].place.region)  # type: ignore[union-attr]
+            elif k in self._inputs:
+                results.append(Raw(self._inputs[k]))
+            elif k in self._constants:
+                results.append(Raw(-1 - k))
+            elif spec.nbytes > SMALL:
+                if k not in self._targets:
+                    self._give(k)
+                target = self._targets[k]
+                self.place(target, self.value(k))
+                region = target.place.region  # type: ignore[union-attr]
+                results.append(Result([r for r, _ in self.given].index(region), 0, spec))
             else:
-                wanted = self.take(spec.nbytes) if isinstance(here, int) else here
-            self.results.append(wanted)
-            if here != wanted:
-                items.append((wanted, here, spec.nbytes))
-        self.copy(items)
+                start = sizes.get(spec.dtype, 0)
+                sizes[spec.dtype] = start + spec.size
+                small.setdefault(spec.dtype, []).append((k, start))
+                results.append(Result(-1, start, spec))
+        for dtype, members in small.items():
+            self._together(dtype, members, sizes[dtype], results)
+        return results
 
-    def _guards(self) -> int:
-        """What the guards compare; the first word of it."""
+    def _together(self, dtype: np.dtype[Any], members: list[tuple[int, int]], size: int, results: list[Any]) -> None:
+        """Small results of one dtype lie in one array."""
+        spec = opened("tape.spec").spec((size,), dtype)
+        region, number = self.region(), len(self.given)
+        self.given.append((region, spec))
         words: list[int | Place] = []
-        for guard, k in zip(self.program.guards, self.listing.outputs[self.program.count :].tolist()):
-            words += self._guard(guard, k)
-        return self.say(words)
-
-    def _guard(self, guard: Guard, k: int) -> list[int | Place]:
-        seen, spec = np.asarray(guard.seen), self.spec(k)
-        if seen.shape != spec.shape or seen.dtype != spec.dtype:
-            raise NotNative(f"{guard.what} at {guard.location} was told {described(seen)}, and the record gives {spec}")
-        real = seen.real.dtype.itemsize if seen.dtype.kind in "fc" else 0
-        kind = real if real in (4, 8) else BITS
-        return [self.place(k), kind, seen.nbytes // (kind or 1), self.pin(seen)]
-
-    def _close(self, guards: int) -> None:
-        if (self.first + len(self.template)) % 2:
-            self.say([0])  # the data begins at a multiple of 16 bytes
-        words = np.array(self.template, dtype=np.int64)
-        addresses, steps = (np.array(rows, dtype=np.int64).reshape(-1) for rows in (self.addresses, self.steps))
-        plan = [self.first]
-        for table, count in ((words, len(words)), (addresses, len(self.addresses)), (steps, len(self.steps))):
-            plan += [count, self.pin(table)]
-        self.data = WORD * (self.first + len(words))
-        self.words = (self.data + self._free + ALIGN + self._workspace) // WORD + 1
-        self.address = self.pin(np.array([*plan, len(self.program.guards), guards, self._free], dtype=np.int64))
+        for k, start in members:
+            source = self.flat(k)
+            words += [Place(region, start * dtype.itemsize), source.place, source.spec.nbytes]
+        self.call(self.jit("linked", "copy"), [len(members), *words])
+        for i, found in enumerate(results):
+            if isinstance(found, Result) and found.array < 0 and found.spec.dtype == dtype:
+                results[i] = found._replace(array=number)
 
 
-def moved(place: Place | int, nbytes: int) -> Place | int:
-    """The place so many bytes on."""
-    return place + nbytes if isinstance(place, int) else Place(place.region, place.offset + nbytes)
+class SharedKernel(NamedTuple):
+    """A kernel that several threads go through: a stop, whose table is in the block."""
+
+    step: KernelStep
+    table: int
+    small: Place | int
 
 
-def described(constant: Any) -> str:
-    """An array or tensor in a message."""
-    spec = getattr(constant, "_spec", None)
-    if spec is not None:
-        return f"a tensor {spec}"
-    return f"an array {constant.dtype}{list(constant.shape)}"
+def whole(place: Place | int, spec: Spec) -> Value:
+    """A value in row-major order."""
+    return Value(place, row_major(spec.shape, spec.dtype.itemsize), spec)
+
+
+def is_memory(constant: Any) -> bool:
+    """Whether a constant is somebody's memory, which may change."""
+    return isinstance(constant, Tensor) or (isinstance(constant, np.ndarray) and not is_fixed(constant))

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .native import njit
-from .plan import NotNative
+from .native import NotNative, njit
 from .program import Program, shown
 
 _pinned: list[Any] = []

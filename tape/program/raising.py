@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -11,6 +12,14 @@ _state: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_exto
 """Where NumPy keeps what `np.errstate` says; nothing if it has another place."""
 
 HARMLESS = ("ignore", "warn")
+
+UNKNOWN = object()
+
+handling: Callable[[Any], Any] = _state.get if isinstance(_state, ContextVar) else lambda nothing: UNKNOWN
+"""What NumPy keeps of what `np.errstate` and `np.seterr` say here; what is given, if they have said nothing."""
+
+_known: tuple[Any, bool] = object(), False
+"""What NumPy kept when it was last asked, which never changes but is replaced, and the answer."""
 
 
 def raises() -> bool:
@@ -22,6 +31,12 @@ def raises() -> bool:
     >>> raises()
     False
     """
-    if isinstance(_state, ContextVar) and _state.get(None) is None:
+    global _known
+    state = handling(None)
+    if state is None:
         return False
-    return any(how not in HARMLESS for how in np.geterr().values())
+    known, answer = _known
+    if state is not known or state is UNKNOWN:
+        answer = any(how not in HARMLESS for how in np.geterr().values())
+        _known = state, answer
+    return answer

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..evaluate import forward_of
+from ..rooms import opened
 from ..spec import Spec, spec_of
 from ..tensor import Tensor
-from .frames import Caller
 from .groups import Alone, Group, Source, Target, sources_of, steps_of
 from .kernels import interpretable, kernel_for
 from .layout import Layout
 from .listing import Listing, op_number
-from .ownership import separate, suspects
-from .tiers import INTERPRET, first_tier, next_tier
+from .threads import Shares, shares
+from .tiers import FEW, INTERPRET, QUICK, first_tier, next_tier
 from .trace import CONSTANT, INPUT
 
 NEVER = 1 << 62
 
-Values = list[Any]
-
 
 class Replay:
-    """A listing made ready to run.
+    """A listing made ready to run: steps, and a plan made of them when it is first run.
 
-    It is immutable but for the pools of memory, from which each call takes what it needs; so several
-    threads may call it at once.
+    It changes only when something is compiled again, and then as a whole; so several threads may call it at once.
 
     Attributes:
         steps: what is done, in order.
@@ -42,18 +39,18 @@ class Replay:
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         self.outputs = listing.outputs.tolist()
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
-        self.steps = [
+        self.steps: list[KernelStep | NumPyStep] = [
             KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None)
             if isinstance(s, Group)
             else NumPyStep(listing, s)
             for s in steps_of(listing)
         ]
-        self.suspects = suspects(listing, {s.row for s in self.steps if isinstance(s, NumPyStep)})
-        self._plan()
+        self._lives()
         self._lock = threading.Lock()
+        self._sweeper: Any = None
         self._look()
 
-    def _plan(self) -> None:
+    def _lives(self) -> None:
         """Let each step forget the values that no later one needs."""
         wanted = set(self.outputs)
         for step in reversed(self.steps):
@@ -62,8 +59,7 @@ class Replay:
             wanted.update(step.makes)
 
     def _look(self) -> None:
-        """Find out whether the program is one kernel, and when to look for a better tier."""
-        self._direct = self._directly()
+        """Find out when to look for a better tier."""
         self.until = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
 
     def _upgrade(self, replays: int) -> None:
@@ -74,20 +70,19 @@ class Replay:
             for k, step in enumerate(self.steps):
                 if isinstance(step, KernelStep) and step.upgrade_at <= replays:
                     self.steps[k] = step.upgraded(replays)
+            self._sweeper = None
             self._look()
         finally:
             self._lock.release()
 
-    def _directly(self) -> tuple[Caller, list[int]] | None:
-        """The one kernel that the program is, reading the inputs and giving the outputs, if it is that."""
-        if len(self.steps) != 1 or not isinstance(self.steps[0], KernelStep):
-            return None
-        step, inputs = self.steps[0], dict(self.inputs)
-        if not set(step.needs) <= set(inputs) or not set(self.outputs) <= set(step.makes):
-            return None
-        if not isinstance(step.caller, Caller):
-            return None
-        return step.caller.renamed(inputs), [step.makes.index(k) for k in self.outputs]
+    @property
+    def sweeper(self) -> Any:
+        """What runs the steps as they are now."""
+        found = self._sweeper
+        if found is None:
+            with self._lock:
+                found = self._sweeper = self._sweeper or opened("tape.program.sweeping").Sweeper(self)
+        return found
 
     def __call__(self, inputs: Sequence[Any], replays: int = 0) -> list[Any]:
         """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs.
@@ -96,30 +91,9 @@ class Replay:
         """
         if replays >= self.until:
             self._upgrade(replays)
-        if self._direct is not None:
-            caller, order = self._direct
-            results = caller(inputs)
-            return self._owned([results[i] for i in order], inputs)
         if self.captured:
             self.check_captured()
-        values: Values = [None] * len(self.listing)
-        for k, number in self.inputs:
-            values[k] = inputs[number]
-        for k, constant in self.constants:
-            values[k] = constant._data if isinstance(constant, Tensor) else constant
-        with np.errstate(all="ignore"):
-            for step in self.steps:
-                step(values)
-                for k in step.drops:
-                    values[k] = None
-        return self._owned([values[k] for k in self.outputs], inputs)
-
-    def _owned(self, results: list[Any], inputs: Sequence[Any]) -> list[Any]:
-        if self.suspects:
-            separate(
-                results, self.suspects, [*inputs, *(c._data if isinstance(c, Tensor) else c for c, _ in self.captured)]
-            )
-        return results
+        return list(self.sweeper(inputs))
 
     def check_captured(self) -> None:
         """Raise unless the captured tensors and arrays have the shapes and dtypes that they were recorded with.
@@ -138,7 +112,12 @@ class Refitted(RuntimeError):
 
 
 class NumPyStep:
-    """A record that NumPy evaluates."""
+    """A record that is no part of a kernel.
+
+    Attributes:
+        result: what it gives, None if that is no array.
+        unknown: whether it takes something that is no array.
+    """
 
     drops: list[int]
 
@@ -147,11 +126,13 @@ class NumPyStep:
         op = listing.op(k)
         assert op is not None
         self.op, self.row, self.needs, self.makes, self.listing = op, k, listing.operands(k), [k], listing
-        self.forward, self.params = forward_of(op), listing.parameters(k)
+        self.forward, self.params, self.result = forward_of(op), listing.parameters(k), listing.spec_of(k)
+        self.unknown = any(listing.spec_of(x) is None for x in self.needs)
 
-    def __call__(self, values: Values) -> None:
+    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
+        """What NumPy gives for it."""
         try:
-            values[self.row] = self.forward(*[values[k] for k in self.needs], **self.params)
+            return [self.forward(*[values[k] for k in self.needs], **self.params)]
         except Exception as error:  # NumPy does not know of the user's line
             error.add_note(f"in {self.op.name}, recorded at {self.listing.location(self.row)}")
             raise
@@ -161,6 +142,8 @@ class KernelStep:
     """A group of records that run together, in one kernel or, until that pays, one by one.
 
     Attributes:
+        kernel: what runs it, None if NumPy does.
+        shares: how several threads share it, None if one does all.
         tier: how much was compiled for it.
         upgrade_at: the number of the replay before which the next tier is due.
     """
@@ -168,16 +151,15 @@ class KernelStep:
     drops: list[int]
 
     def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None):
-        layout = Layout(listing, group)
-        self.kernel: Any = None
+        self.layout = layout = Layout(listing, group)
         self.listing, self.group, self.tier, self.threads = listing, group, tier, threads
-        self.caller: Caller | OneByOne
-        if tier == INTERPRET and not interpretable(layout):
-            self.caller = OneByOne(layout)
-        else:
-            self.kernel = kernel_for(layout, tier)
-            self.caller = Caller(layout, self.kernel, threads)
-        following = None if replays is None else next_tier(group, tier, one_by_one=self.kernel is None)
+        one_by_one = tier == INTERPRET and not interpretable(layout)
+        if one_by_one and replays is not None and group.rows_to_compile <= FEW:
+            tier, one_by_one = QUICK, False
+            self.tier = tier
+        self.kernel: Any = None if one_by_one else kernel_for(layout, tier)
+        self.shares = shares_of(layout, self.kernel, threads)
+        following = None if replays is None else next_tier(group, tier, one_by_one=one_by_one)
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
         self.makes = [t.row for t in group.targets]
@@ -190,9 +172,13 @@ class KernelStep:
         made.drops = self.drops
         return made
 
-    def __call__(self, values: Values) -> None:
-        for k, result in zip(self.makes, self.caller(values)):
-            values[k] = result
+
+def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None:
+    """How several threads share a kernel; arrays in the block of small results are not worth one."""
+    sums = [target for target in layout.group.targets if target.how in ("sum", "mean")]
+    if kernel is None or len(sums) != len(layout.small):
+        return None
+    return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
 
 
 class OneByOne:
@@ -217,7 +203,7 @@ class OneByOne:
             if x not in kept:
                 self.drops[k].append(x)
 
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Mapping[int, Any]) -> list[Any]:
         mine: list[Any] = []
         for _, source in self.sources:
             if not isinstance(source, Source):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .conditions import BUSY, Entry
+from .conditions import Entry
 from .entry import entry_of
 from .surroundings import Surroundings
 
@@ -35,7 +35,7 @@ class Shortcut:
         """
         if program.replays < PAYS:
             return
-        busy = sum(space.busy >= BUSY for some in around for space in some.spaces.values())
+        busy = sum([some.busy for some in around])
         if (program.replay.until, busy) != self._until:
             self._until = program.replay.until, busy
             self.entry = entry_of(program, key, call, around)

@@ -56,7 +56,9 @@ class Statistics:
         bytes_moved: what the kernels, and NumPy in between, read and write.
         live_peak: the most bytes of results that are kept at one time; arguments and constants are not counted.
         kernels: those that the program has at the moment.
+        steps: how many other records are steps of the sweep, or views, which need none.
         numpy: how many records NumPy evaluates on its own.
+        stops: how often a replay goes back to Python on its way.
         guards: how many values have to be what they were.
         replays: how often the program ran; `missed`: how often a guard did not hold.
         derived: how many adjoints and tangents were made of it.
@@ -68,7 +70,9 @@ class Statistics:
     bytes_moved: int
     live_peak: int
     kernels: tuple[Kernel, ...]
+    steps: int
     numpy: int
+    stops: int
     guards: int
     replays: int
     missed: int
@@ -99,7 +103,9 @@ class Statistics:
             ("flops per replay", f"{self.flops:,}"),
             ("bytes moved", f"{self.bytes_moved:,}"),
             ("live peak", f"{self.live_peak:,} bytes"),
-            ("kernels", f"{len(self.kernels)} ({self.tier}); {self.numpy} records by NumPy"),
+            ("kernels", f"{len(self.kernels)} ({self.tier})"),
+            ("other records", f"{self.steps:,} as steps or views, {self.numpy:,} by NumPy"),
+            ("stops", f"{self.stops:,}"),
             *((f"  kernel {i}", str(k)) for i, k in enumerate(self.kernels[:SHOWN])),
             ("guards", f"{self.guards}, missed {self.missed} times"),
             ("replays", f"{self.replays:,}"),
@@ -115,7 +121,8 @@ SHOWN = 12
 def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, derived: int) -> Statistics:
     """The numbers of a program."""
     passes, listing = _passes(recorded)
-    steps = replay.steps
+    steps, plan = replay.steps, replay.sweeper.plan
+    numpy = sum(isinstance(s, NumPyStep) and not plan.stopped.isdisjoint(s.makes) for s in steps)
     count = len(listing.outputs) - len(listing.guards)
     return Statistics(
         recorded=len(recorded),
@@ -124,7 +131,9 @@ def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, 
         bytes_moved=sum(_moved(listing, s) for s in steps),
         live_peak=_live_peak(listing, steps),
         kernels=tuple(_kernel(s) for s in steps if isinstance(s, KernelStep)),
-        numpy=sum(isinstance(s, NumPyStep) for s in steps),
+        steps=sum(isinstance(s, NumPyStep) for s in steps) - numpy,
+        numpy=numpy,
+        stops=len(plan.halts),
         guards=len(listing.guards),
         replays=replays,
         missed=missed,

@@ -20,7 +20,7 @@ import numpy as np
 from .. import dtypes
 from ..tensor import Tensor
 from .known import named
-from .watched import Array, Cell, Container, Fact, Slot, Space
+from .watched import BUSY, Array, Cell, Container, Fact, One, Slot, Space
 
 SETTLED = (int, float, complex, str, bytes, type(None), CodeType, np.generic, np.dtype)
 
@@ -61,6 +61,7 @@ class Surroundings:
         asked: which facts about all of Python are among `facts`.
         doubts: what is not known to stay what it is.
         stale: whether something here was changed, watched or not.
+        busy: how many dicts go on changing where it does not count.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,8 @@ class Surroundings:
         self.asked: set[str] = set()
         self.names: set[str] = set()
         self.doubts: list[Doubt] = []
-        self.stale = False
+        self.stale, self.busy = False, 0
+        self._words: Words | None = None
         self.space(vars(dtypes)).names.add("_default")
 
     def space(self, mapping: Any, owner: type | None = None) -> Space:
@@ -88,7 +90,7 @@ class Surroundings:
         return found
 
     def watched(self) -> Iterator[Any]:
-        """All that is watched, the cheapest to verify first."""
+        """All that is watched."""
         yield from self.spaces.values()
         yield from self.cells
         yield from self.slots
@@ -98,7 +100,10 @@ class Surroundings:
 
     def unchanged(self) -> bool:
         """Whether all that may be read is what it was."""
-        return not self.stale and all(watch.holds() for watch in self.watched())
+        if self.stale:
+            return False
+        words = self._words = self._words or Words(self)
+        return words.hold() and (not words.others or all(watch.holds() for watch in words.others))
 
     def put_back(self) -> None:
         """Let all be what it was."""
@@ -109,7 +114,44 @@ class Surroundings:
         """After a recording: take in what it `appended` to lists."""
         known = set(map(id, appended))
         self.containers = [Container(c.thing) if id(c.thing) in known else c for c in self.containers]
+        self._words = None
 
     def reads(self, name: str) -> bool:
         """Whether the function, or one that it may call, reads something of a name."""
         return name in self.names or any(name in space.names for space in self.spaces.values())
+
+
+class Words:
+    """What is watched, as words in memory: those that hold what they held need no more looking at.
+
+    Attributes:
+        others: the watches that no word stands for.
+    """
+
+    def __init__(self, around: Surroundings):
+        self._around = around
+        found = [(watch, watch.word() if isinstance(watch, (Space, One)) else None) for watch in around.watched()]
+        self.others = [watch for watch, word in found if word is None]
+        self._watches = [watch for watch, word in found if word is not None]
+        self._words = [word[0] for _, word in found if word is not None]
+        self._before = [word[1] for _, word in found if word is not None]
+        self._count()
+
+    def hold(self) -> bool:
+        """Whether what the words stand for is what it was."""
+        now = [word.value for word in self._words]
+        return now == self._before or all(self._holds(k) for k, value in enumerate(now) if value != self._before[k])
+
+    def _holds(self, k: int) -> bool:
+        """Whether a watch holds though its word is another: a dict has changed where it does not count."""
+        watch = self._watches[k]
+        if not watch.holds():
+            return False
+        word = watch.word()
+        if word is not None:
+            self._before[k] = word[1]
+        self._count()
+        return True
+
+    def _count(self) -> None:
+        self._around.busy = sum(isinstance(watch, Space) and watch.busy >= BUSY for watch in self._watches)

@@ -21,6 +21,8 @@ WIDE, SAVED = 5e-4, 3e-11
 """Seconds that compiling for two registers at a time takes for each record of arrays, and saves for each element."""
 MANY = 1 << 18
 """So many elements are taken two registers at a time from the first."""
+FEW = 100
+"""So many records of numbers that the interpreter has no instructions for are compiled, little, at once."""
 AT_ONCE = 0.1
 """A kernel of arrays that takes fewer seconds to compile is compiled before it first runs."""
 

@@ -29,7 +29,7 @@ from ..tensor import Tensor
 from ..wengert import INFERRING, current
 from .fingerprint import fingerprint
 from .later import Later, foreseen, later
-from .raising import raises
+from .raising import handling, raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
 WIDTH = 7
@@ -158,7 +158,7 @@ class Trace:
     def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
         """Append a record; its number."""
         number = len(self.values)
-        if raises():
+        if handling(None) is not None and raises():
             raise Untraceable("np.errstate or np.seterr makes floating-point errors more than warnings")
         spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))

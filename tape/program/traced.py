@@ -22,7 +22,7 @@ from ..recorder import getframe, new, plain_array, plain_number
 from ..tensor import Narrow, Tensor
 from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
-from .raising import raises
+from .raising import handling, raises
 from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
 from .unknown import UNKNOWN, read_as, told
@@ -300,13 +300,17 @@ def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
     def apply(self: Traced, other: Any) -> Any:
         trace = self._trace
         values = trace.values
-        if self._spec.narrow or (type(other) is Traced and other._spec.narrow):
+        kind = type(other)
+        if self._spec.narrow:
             return op(other, self) if reflected else op(self, other)
-        if type(other) is Traced and other._trace is trace and trace.open:
+        if kind is Traced and other._trace is trace and trace.open and not other._spec.narrow:
             y = other._row
-        elif type(other) is float or type(other) is int:
-            known = trace.numbers.get(other) if type(other) is float else None
-            y = trace.number(other) if known is None else known
+        elif kind is float:
+            y = trace.numbers.get(other)
+            if y is None:
+                y = trace.number(other)
+        elif kind is int:
+            y = trace.number(other)
         else:
             if not is_operand(other):
                 return NotImplemented
@@ -318,7 +322,7 @@ def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
             z = forward(values[x], values[y])
         except (ValueError, TypeError):  # a large array is computed later; else it is raised again, explained
             return op(other, self) if reflected else op(self, other)
-        if raises():
+        if handling(None) is not None and raises():
             return op(other, self) if reflected else op(self, other)  # which refuses
         made = new(Traced)
         made._trace = trace

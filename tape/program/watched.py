@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import is_
-from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MethodType
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ PLAIN = (int, float, complex, str, bytes)
 MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 CHUNK = 1 << 18
 """Bytes that are compared at a time."""
+BUSY = 16
+"""Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
 _TAG = 24
 _word = ctypes.c_uint64.from_address
 
@@ -38,6 +40,10 @@ def _tags_hold() -> bool:
 
 
 TAGS = dict.__basicsize__ == 48 and _tags_hold()
+
+
+Word = tuple[Any, int]
+"""A word in memory, and what it holds."""
 
 
 class Space:
@@ -79,6 +85,9 @@ class Space:
         self.count = _word(self.address) if TAGS else ctypes.c_uint64(0)
         self.tag = ctypes.c_uint64(self.count.value)
 
+    def word(self) -> Word | None:
+        return (self.count, self.tag.value) if TAGS else None
+
     def counts(self, name: Any) -> bool:
         """Whether what is under a name may have been read."""
         if self.whole or name in self.names:
@@ -91,6 +100,11 @@ class Space:
     def changes(self) -> Iterator[tuple[Any, Any]]:
         """Names that count, and what is there now that was not."""
         now, before = self.mapping, self.copy
+        if not self.whole and not self.attributes:
+            for name in list(self.names):
+                if not alike(value := now.get(name, MISSING), before.get(name, MISSING)):
+                    yield name, value
+            return
         for name, value in list(now.items()):
             if name not in before:
                 if self.counts(name) and type(value) is not Kind:
@@ -144,12 +158,21 @@ class One:
         """Where it is kept in memory as a pointer, if that is known."""
         return None
 
+    def word(self) -> Word | None:
+        """A word in memory that says it too while it is what it was; None if there is none."""
+        return None
+
 
 class Cell(One):
     """A variable of a function around the one that is recorded."""
 
     def __init__(self, cell: Any):
         self.cell, self.value = cell, content_of(cell)
+
+    def word(self) -> Word | None:
+        held = 0 if self.value is MISSING else id(self.value)
+        word = pointer(id(self.cell) + CONTENT) if CONTENT else None
+        return None if word is None or word.value != held else (word, held)
 
     def now(self) -> Any:
         return content_of(self.cell)
@@ -184,7 +207,7 @@ class Fact(One):
     """Something that Python answers at once, such as the type of an object.
 
     Attributes:
-        word, pointer: where a pointer says it too, if that is known, and what it was.
+        at, pointer: where a pointer says it too, if that is known, and what it was.
     """
 
     def __init__(self, ask: Callable[[], Any], put: Callable[[Any], None] | None = None, at: int = 0):
@@ -192,16 +215,19 @@ class Fact(One):
         self.pointer = id(self.value)
         if self.value is None and at and POINTERS and not pointer(at).value:  # nothing is there
             self.pointer = 0
-        self.word = pointer(at) if at and POINTERS and pointer(at).value == self.pointer else None
+        self.at = pointer(at) if at and POINTERS and pointer(at).value == self.pointer else None
 
     def now(self) -> Any:
         return self.ask()
 
     def holds(self) -> bool:
-        return (self.word is not None and self.word.value == self.pointer) or alike(self.ask(), self.value)
+        return (self.at is not None and self.at.value == self.pointer) or alike(self.ask(), self.value)
 
     def address(self) -> int | None:
-        return None if self.word is None else ctypes.addressof(self.word)
+        return None if self.at is None else ctypes.addressof(self.at)
+
+    def word(self) -> Word | None:
+        return None if self.at is None else (self.at, self.pointer)
 
     def put_back(self) -> None:
         if self.put is not None and self.ask() is not self.value:
@@ -439,6 +465,7 @@ POINTERS = _has_pointers()
 FUNCTION = _function_places()
 TITLES = _title_places()
 ORDER = _places(Space, [Space.__mro__])[0] if POINTERS else 0
+CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
 
 
 def dict_of(thing: Any) -> dict[str, Any] | None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from . import processes
 from .compilers import Inside
 from .goal import at_most, beyond, faster, within
 from .kinds import Fresh, Sampler, Timed
+<<<<<<< HEAD
 from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, rows_read, rows_written, twenty
 from .work import Work, chain, logistic
+=======
+from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, twenty
+from .recurrences import bodies, gru, heat, joints, kalman, ring, speelpenning
+from .work import chain, logistic
+>>>>>>> 5f4d16d (Benchmarks of small array records in loops; random programs through the sweep, beside NumPy)
 
 
 def _first(name: str, warm: int) -> Callable[..., Sampler]:
@@ -51,12 +58,31 @@ def per_record(records: int) -> Timed:
     )  # fmt: skip
 
 
+<<<<<<< HEAD
 def by_rows(name: str, text: str, make: Callable[..., Work], rows: int) -> Timed:
     """A row about a loop over the rows of a matrix, per row: that does not depend on how many there are."""
     return Timed(
         f"{name} {rows}", f"{text}, one row of 64 numbers after another, {rows:,} rows: value and gradient, per row",
         make, (rows, 64), (4, 3), ("tape.compile", "jax.jit", "numpy"), per=lambda rows, _: rows,
     )  # fmt: skip
+=======
+def recurrence(name: str, text: str, work: Callable[..., Any], size: tuple[int, ...], small: tuple[int, ...]) -> Timed:
+    """A row about small array records in a loop: value and gradient; JAX scans."""
+    return Timed(name, text, work, size, small, ("tape.compile", "jax.jit"), goal=within("jax.jit", 1))
+
+
+RECURRENCES = (
+    recurrence("Kalman", "likelihood by a Kalman filter, 4 states, 500 steps", kalman, (500,), (3,)),
+    recurrence("GRU", "gated recurrent unit, width 32, batch 1, 100 steps", gru, (100,), (3, 2, 2)),
+    recurrence(
+        "ring", "differential equation by slices and concatenation, 1000 points, 100 steps", ring, (1000, 100), (5, 2)
+    ),
+    recurrence("bodies", "20 bodies, 200 steps, arrays of all pairs", bodies, (20, 200), (3, 2)),
+    recurrence("heat", "heat equation by slices, 128 × 128, 100 steps", heat, (128, 100), (5, 2)),
+    recurrence("joints", "20 joints by two 4 × 4 matrices each", joints, (20,), (2,)),
+    recurrence("Speelpenning", "the product of 1000 numbers, as an array", speelpenning, (1000,), (4,)),
+)
+>>>>>>> 5f4d16d (Benchmarks of small array records in loops; random programs through the sweep, beside NumPy)
 
 
 COMPILED: tuple[Timed | Fresh, ...] = (
@@ -114,6 +140,7 @@ COMPILED: tuple[Timed | Fresh, ...] = (
         "threads", "Black–Scholes as above, on two threads; in brackets one thread", black_scholes, (10**6,), (5,),
         ("tape.compile, 2 threads", "tape.compile"), goal=faster("tape.compile", 1.7),
     ),
+    *RECURRENCES,
     peak("again", "Black–Scholes as above: the most memory in use while it is computed, inputs and results included"),
     peak("first", "the same during the first call"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What tests of tensor code ask for: `assert_close`."""
+"""What tests of tensor code ask for: `assert_close`, and strategies for Hypothesis in `tape.testing.strategies`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .creation import array_of
-from .tensor import Tensor
+from ..creation import array_of
+from ..rooms import on_demand
+from ..tensor import Tensor
 
 __all__ = ["assert_close"]
+__getattr__ = on_demand("tape.testing", {"strategies": "tape.testing.strategies"})
 
 TOLERANCES = {2: (1e-3, 1e-5), 4: (1.3e-6, 1e-5), 8: (1e-7, 1e-7)}
 """(relative, absolute) tolerance by the bytes of a real number: PyTorch's."""

@@ -1,0 +1,185 @@
+"""Looking for inputs at which a gradient is wrong, and for the smallest of them.
+
+Hypothesis draws the inputs and, once one is found, makes it smaller for as long as the gradient
+stays wrong.  A kink is not an error (`tape.gradcheck.trial`), and nothing is asked where the function
+is not finite.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from .checking import subject_of
+from .report import Report
+from .reproduce import text_of_function, written
+from .sides import Sides
+from .smaller import smaller
+from .subject import Array, is_inexact, plain
+from .trial import Enough, Trial
+
+EXAMPLES, SECONDS = 300, 60.0
+LAST = 4
+"""nan and infinities are tried last, in one of so many inputs."""
+
+
+class NeedsHypothesis(ImportError):
+    """A search was asked for, and Hypothesis is not installed."""
+
+
+@dataclass
+class Failure:
+    """Inputs at which the gradient is wrong.
+
+    Attributes:
+        inputs: all of the function's, by name.
+        report: what is wrong there.
+        error: what computing the gradient raised, if it did not get as far as a report.
+        sides: the slopes on both sides of the worst element, where they can be taken.
+    """
+
+    inputs: dict[str, Any]
+    report: Report
+    error: str | None = None
+    sides: Sides | None = None
+
+    @property
+    def why(self) -> str:
+        """What is wrong, in sentences."""
+        return "\n".join([self.error or str(self.report), *([str(self.sides)] if self.sides else [])])
+
+    def test(self, func: Callable[..., Any], wrt: Sequence[int], **options: Any) -> str:
+        """The text of a test that fails here, for a function that can be imported; `options` are those of `check`."""
+        return text_of_function(func, self.inputs, wrt, options)
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{name} = {written(value)}" for name, value in self.inputs.items()), self.why])
+
+
+@dataclass
+class Search:
+    """What a search found.
+
+    Attributes:
+        failure: the smallest inputs that were found at which the gradient is wrong, or None.
+        tried: how many inputs were tried, by what came of them: ``right``; ``wrong``; ``kink``, where any of the slopes
+            around is right; ``no gradient to check``, where the function raised or was not finite; ``refused``, where
+            the function could be computed and its gradient raised.
+        refusal: what was raised when first refused.
+        shrunk: whether `failure` was made as small as it gets, within the time.
+    """
+
+    failure: Failure | None = None
+    tried: Counter[str] = field(default_factory=Counter)
+    refusal: str | None = None
+    shrunk: bool = True
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was found as plain dicts, lists, strings and numbers."""
+        failure = self.failure
+        return {
+            "tried": dict(self.tried),
+            "refusal": self.refusal,
+            "shrunk": self.shrunk,
+            "inputs": failure and {name: written(value) for name, value in failure.inputs.items()},
+            "why": failure and failure.why,
+        }
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{n} {what}" for what, n in self.tried.most_common())
+        if self.failure is None:
+            return f"no wrong gradient found; tried {self.tried.total()} inputs: {counted or 'none'}"
+        return f"wrong at\n{self.failure}"
+
+
+def search(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    wrt: Sequence[int | str] | None = None,
+    names: Sequence[str] | None = None,
+    gradient: Callable[..., Any] | bool | None = None,
+    library: str | None = None,
+    arrays: bool = False,
+    vary: bool = False,
+    nonfinite: bool = True,
+    examples: int = EXAMPLES,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+    **options: Any,
+) -> Search:
+    """Look for inputs at which the gradient of a function is wrong, and make them as small as they get.
+
+    Args:
+        func, inputs, wrt, names, gradient, library, arrays: as for `check`.  The inputs are where the search begins;
+            those that are not checked stay as they are.
+        vary: draw the lengths of axes too; such as are equal stay equal.
+        nonfinite: try nan and infinities too.
+        examples: how many inputs to try.
+        seconds: how long to try.
+        seed: of the inputs.
+        progress: called with the number of inputs tried and of all.
+        options: fields of `tape.gradcheck.checking.Options`.
+
+    Raises:
+        NeedsHypothesis: if Hypothesis is not installed.
+        ValueError: if there is nothing to check.
+
+    >>> import tape
+    >>> search(lambda x: abs(x) * x, 0.7).ok
+    True
+    >>> found = search(lambda x: tape.where(x > 2, x.detach(), x), 1.0)
+    >>> found.failure.inputs
+    {'input 0': np.float64(3.0)}
+    """
+    if find_spec("hypothesis") is None:
+        raise NeedsHypothesis("a search needs Hypothesis, which is not installed: pip install 'wengert[search]'")
+    subject = subject_of(func, inputs, wrt=wrt, names=names, gradient=gradient, library=library, arrays=arrays)
+    how = {"gradient": gradient, "library": library, "arrays": arrays, "seed": seed, **options}
+    trial = Trial(func, subject, how, examples, seconds, progress)
+    fixed = [np.asarray(plain(x)) for i, x in enumerate(subject.inputs) if i not in subject.wrt and is_inexact(x)]
+    shrunk = _draw(trial, subject.point(), fixed, vary, nonfinite, seed)
+    found = Search(tried=trial.tried, refusal=trial.refusal, shrunk=shrunk)
+    if trial.failing is not None:
+        values, report, error, sides = trial.examined(trial.failing)
+        found.failure = Failure(dict(zip(subject.names, values)), report, error, sides)
+    return found
+
+
+def _draw(trial: Trial, given: list[Array], fixed: list[Array], vary: bool, nonfinite: bool, seed: int) -> bool:
+    """Try the given inputs, then drawn ones until one fails, then smaller ones; false if the time ended that."""
+    from hypothesis import HealthCheck, Phase, find, settings
+    from hypothesis.errors import NoSuchExample
+
+    from .places import points
+
+    first = trial.examples - (trial.examples // LAST if nonfinite else 0)
+    stages = {False: first, True: trial.examples - first}
+    try:
+        trial(given)
+        for beyond, count in stages.items():
+            if trial.failing is None and count:
+                calm = settings(
+                    max_examples=count, database=None, deadline=None, phases=[Phase.generate, Phase.shrink],
+                    suppress_health_check=list(HealthCheck), derandomize=False,
+                )  # fmt: skip
+                with suppress(NoSuchExample):
+                    find(points(given, fixed, vary=vary, nonfinite=beyond), trial, settings=calm,
+                         random=random.Random(seed))  # fmt: skip
+        if trial.failing is not None:
+            smaller(trial.failing, trial)
+    except Enough:
+        return trial.failing is None
+    return True
