@@ -94,7 +94,7 @@ def expected(program: Program, number: int) -> Expected:
         value = quietly(f, *xs)
     except Exception:  # another time it did not
         return Expected(None, error=UNKNOWN)
-    if not all(same(value, Flat(program, poison), xs) for poison in (float("nan"), 1e9, -1e9)):
+    if not all(same(value, Flat(program, poison), xs) for poison in (float("nan"), 1e9, -1e9, 0.0)):
         return Expected(None, error=UNKNOWN)
     return Expected(value, smooth(f, xs, value))
 
