@@ -148,7 +148,13 @@ class Picture:
                     parts.append(arc(place, used, MIDDLE, 1, "rev", again))
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         body = "\n".join(parts)
-        return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
+        told = f'role="img" aria-label="{escape(self.in_words(), quote=True)}"'
+        return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {told}>\n<style>{STYLE}</style>\n{body}\n</svg>\n'
+
+    def in_words(self) -> str:
+        """What the picture shows, for those who do not see it."""
+        told = [f"{line.label}{f', adjoint {line.adjoint}' if line.adjoint else ''}" for line in self.lines]
+        return f"Wengert list of {len(told)} lines: {'; '.join(told)}"
 
 
 def written(adjoint: Any) -> str:

@@ -54,4 +54,6 @@ class Tasks:
         )
         legend = " ".join(f'<span style="color:{colours[n]}">■ {escape(n)}</span>' for n in self.counts())
         height = LINE * len(lines)
-        return f'<svg width="{WIDTH}" height="{height}">{drawn}</svg><p>{(end - begin) * 1e3:.0f} ms: {legend}</p>'
+        told = f"Timeline of {len(bars)} tasks on {len(lines)} threads of workers, a bar for each"
+        picture = f'<svg width="{WIDTH}" height="{height}" role="img" aria-label="{told}">{drawn}</svg>'
+        return f"{picture}<p>{(end - begin) * 1e3:.0f} ms: {legend}</p>"

@@ -319,17 +319,21 @@ def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 rot90 = composite("rot90", _rot90, numpy=(np.rot90,))
 
 
-def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
+def _hsplit(ary: Any, indices_or_sections: Any) -> tuple[Any, ...]:
     """An array cut along the second axis, a vector along the first."""
     return split(ary, indices_or_sections=indices_or_sections, axis=1 if len(shape_of(ary)) > 1 else 0)
 
 
 hsplit = composite("hsplit", _hsplit, numpy=(np.hsplit,))
 
-vsplit = composite(
-    "vsplit", lambda ary, indices_or_sections: split(ary, indices_or_sections=indices_or_sections, axis=0),
-    numpy=(np.vsplit,), doc="An array cut along the first axis.",
-)
+
+def _vsplit(ary: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+    """An array cut along the first axis."""
+    z: tuple[Any, ...] = split(ary, indices_or_sections=indices_or_sections, axis=0)
+    return z
+
+
+vsplit = composite("vsplit", _vsplit, numpy=(np.vsplit,))
 
 
 def _meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Any, ...]:

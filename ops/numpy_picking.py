@@ -51,7 +51,7 @@ choose = composite("choose", _choose, numpy=(np.choose,))
 def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """At each place the last of the functions (or numbers) whose condition holds; one more is for everywhere else.
 
-    Each function is called with all of x.
+    Each function is called with all of x, and ``args``.
     """
     x = ready(x)
     if not isinstance(condlist, (list, tuple)):
@@ -86,10 +86,13 @@ def _heaviside(x1: Any, x2: Any) -> Any:
 
 numpy_heaviside = composite("numpy_heaviside", _heaviside, numpy=(np.heaviside,))
 
-divmod = composite(
-    "divmod", lambda x, y: (floor_divide(x, y), remainder(x, y)), numpy=(np.divmod,),
-    doc="The quotient rounded down, and the remainder.",
-)
+
+def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """The quotient rounded down, and the remainder."""
+    return floor_divide(x, y), remainder(x, y)
+
+
+divmod = composite("divmod", _divmod, numpy=(np.divmod,))
 
 
 def _modf(x: Any) -> tuple[Any, Any]:
@@ -205,7 +208,7 @@ numpy_bincount = composite("numpy_bincount", _bincount, numpy=(np.bincount,))
 
 
 def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function applied to each vector along an axis; what it gives lies in the place of that axis."""
+    """A function of each vector along an axis, and ``args``; what it gives lies in the place of that axis."""
     arr = movedim(ready(arr), axis, -1)
     lengths = arr.shape[:-1]
     rows = [ready(func1d(getitem(arr, index=at), *args, **kwargs)) for at in np.ndindex(*lengths)]

@@ -235,7 +235,7 @@ ravel = composite(
 
 
 def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Every argument broadcast to the shape of all."""
+    """Every one of ``args`` broadcast to the shape of all."""
     shape = np.broadcast_shapes(*map(shape_of, args))
     return tuple(a if shape_of(a) == shape else broadcast_to(a, shape=shape) for a in args)
 

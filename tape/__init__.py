@@ -11,6 +11,8 @@ tensor([2., 4.])
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
+from ops import REGISTRY
+
 from . import (
     assignment,
     attributes,
@@ -66,6 +68,7 @@ from .creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
+from .describing import describe
 from .device import contiguous_format, device, preserve_format, strided
 from .dtypes import get_default_dtype, set_default_dtype
 from .functions import FUNCTIONS, SHORT
@@ -94,7 +97,16 @@ def __getattr__(name: str) -> Any:
     return dtypes.bfloat16() if name == "bfloat16" else _open(name)
 
 
+def __dir__() -> list[str]:
+    """What is public: rooms and programs too, which are opened when they are asked for."""
+    named = (name for name in __all__ if not name.startswith("numpy_"))
+    return sorted({*_ROOMS, *_PROGRAMS, *_OTHERS, "bfloat16", *named})
+
+
 newaxis = None
+for _name, _value in FUNCTIONS.items():
+    if _name in REGISTRY:
+        describe(_value, REGISTRY[_name], _name)
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():
         globals().setdefault(_name, facing(_value) if _names is FUNCTIONS and _value not in SHORT else _value)

@@ -25,6 +25,7 @@ def to(
 ) -> Tensor:  # fmt: skip
     """The same numbers in another dtype, or that of another tensor; the tensor itself if nothing changes.
 
+    By position, ``args`` are a dtype, a tensor or a device, and then truth values for ``non_blocking`` and ``copy``.
     A device is taken where it is the CPU; ``non_blocking`` then changes nothing.
     """
     check_device(device)

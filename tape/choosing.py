@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,26 @@ from .functions import FUNCTIONS, is_method
 from .operators import store
 from .recorder import as_tensor, wrap
 from .shaping import along
+from .signatures import like, passing_on
 from .tensor import Tensor
 
 
+class Pair(NamedTuple):
+    """What functions that choose along one dimension give: each has a tuple of its own with these names."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Extremes(NamedTuple):
+    """What `aminmax` gives."""
+
+    min: Tensor
+    max: Tensor
+
+
 def _pair(name: str) -> Any:
-    return namedtuple(name, ("values", "indices"))
+    return namedtuple(name, Pair._fields)
 
 
 def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
@@ -32,7 +47,7 @@ def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
 
     def extreme(
         input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
-    ) -> Any:
+    ) -> Tensor | Pair:
         if isinstance(dim, Tensor):
             return getattr(ops, elementwise)(input, dim)
         if dim is None:
@@ -59,13 +74,15 @@ def _named(name: str, *fields: str) -> None:
     """A function of two results, which have names."""
     pair = namedtuple(name, fields)  # type: ignore[misc]
 
+    result = "Extremes" if name == "aminmax" else "Tensor | Pair" if name.endswith("median") else "Pair"
+
     def function(*args: Any, **kwargs: Any) -> Any:
         z = derived[name](*args, **kwargs)
         return pair(*z) if isinstance(z, tuple) else z
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{derived[name].__doc__}\n\nThe results have the names {' and '.join(fields)}."
-    adaptor(function)
+    adaptor(like(function, derived[name], gives=result))
 
 
 for _name in ("topk", "kthvalue", "median", "nanmedian", "cummax", "cummin"):
@@ -79,14 +96,15 @@ Sorted = _pair("sort")
 @adaptor
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: int | None = None
-) -> Any:  # fmt: skip
+) -> Pair:  # fmt: skip
     """The elements in order along one axis, and the indices that they had; equal ones keep their order in any case.
 
     >>> import tape
     >>> tape.sort(tape.tensor([2.0, 1.0]), stable=True)
     sort(values=tensor([1., 2.]), indices=tensor([1, 0]))
     """
-    return Sorted(*derived["sort"](input, axis=dim if axis is None else axis, descending=descending))
+    pair: Pair = Sorted(*derived["sort"](input, axis=dim if axis is None else axis, descending=descending))
+    return pair
 
 
 @adaptor
@@ -96,6 +114,9 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
     if not descending:
         return derived["argsort"](input, **named, **({"stable": True} if stable else {}))
     return sort(input.detach(), named["axis"], True).indices
+
+
+passing_on(argsort, derived["argsort"])
 
 
 @adaptor
@@ -162,7 +183,7 @@ def _where(self: Tensor, condition: Any, other: Any) -> Tensor:
     return ops.where(condition, self, other)
 
 
-Tensor.where = _where  # type: ignore[attr-defined]
+Tensor.where = _where  # type: ignore[method-assign,assignment]
 
 
 @adaptor
@@ -244,13 +265,12 @@ def _spread(name: str, what: str) -> None:
 
     Over one dimension, several, or all where ``dim`` is None.
     """
-    adaptor(spread)
+    adaptor(passing_on(spread, derived[name]))
 
 
-_spread("var", "Variance")
-_spread("std", "Standard deviation")
-_spread("var_mean", "Variance and mean")
-_spread("std_mean", "Standard deviation and mean")
+for _name, _what in {"var": "Variance", "std": "Standard deviation"}.items():
+    _spread(_name, _what)
+    _spread(f"{_name}_mean", f"{_what} and mean")
 
 
 def numpy_names(room: ModuleType) -> Iterator[tuple[str, Op]]:

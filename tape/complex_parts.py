@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,15 @@ def imag(self: Tensor) -> Tensor:
     return _imag(self)
 
 
-settable(real, lambda self, value: _real(self).copy_(as_tensor(np.asarray(value)) if np.isscalar(value) else value))
-settable(imag, lambda self, value: _imag(self).copy_(as_tensor(np.asarray(value)) if np.isscalar(value) else value))
+def _setting(part: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
+    def write(self: Tensor, value: Any) -> None:
+        part(self).copy_(as_tensor(np.asarray(value)) if np.isscalar(value) else value)
+
+    return write
+
+
+settable(real, _setting(_real))
+settable(imag, _setting(_imag))
 
 
 @adaptor

@@ -116,7 +116,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @method
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over the axes by which a tensor of that shape would be broadcast to this one's."""
+    """The sum over the axes by which a tensor of the shape ``size`` would be broadcast to this one's."""
     shape = sizes_of(size)
     try:
         fits = np.broadcast_shapes(shape, self._spec.shape) == self._spec.shape

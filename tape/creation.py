@@ -167,7 +167,7 @@ def factories(name: str, make: Callable[..., np.ndarray], what: str, *, alike: b
         made = factory(input._spec.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
         return beside(input, made) if alike else made
 
-    factory.__doc__ = f"A leaf {what}, of the given shape and the default dtype unless ``dtype`` says otherwise."
+    factory.__doc__ = f"A leaf {what}, of the shape ``size`` and the default dtype unless ``dtype`` says otherwise."
     like.__doc__ = f"A leaf {what}, of the shape and dtype of ``input`` unless ``dtype`` says otherwise."
     for function, known in ((factory, name), (like, f"{name}_like")):
         function.__name__ = function.__qualname__ = known
@@ -254,7 +254,7 @@ def _new(name: str, make: Callable[..., Tensor]) -> None:
         return beside(self, made)
 
     new.__name__ = f"new_{name}"
-    new.__doc__ = f"`tape.{name}` with this tensor's dtype."
+    new.__doc__ = f"`tape.{name}`, which takes ``size``, with this tensor's dtype."
     method(new)
 
 

@@ -101,7 +101,7 @@ def _where(self: Tensor) -> device:
     return CPU
 
 
-Tensor.device = property(_where)  # type: ignore[attr-defined]
+Tensor.device = property(_where)  # type: ignore[method-assign,assignment]
 
 
 @attribute
@@ -147,7 +147,7 @@ def cpu(self: Tensor) -> Tensor:
 
 
 @method
-def cuda(self: Tensor, *_: Any, **__: Any) -> NoReturn:
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> NoReturn:
     """Moving to a GPU is not possible here.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,27 @@ from .calls import adaptor
 from .recorder import wrap
 from .tensor import Tensor
 
-Svd = namedtuple("Svd", ("U", "S", "V"))
-Qr = namedtuple("Qr", ("Q", "R"))
-Slogdet = namedtuple("Slogdet", ("sign", "logabsdet"))
+
+class Svd(NamedTuple):
+    """A = U diag(S) Vᴴ."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+class Qr(NamedTuple):
+    """A = Q R."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class Slogdet(NamedTuple):
+    """det A = sign exp(logabsdet)."""
+
+    sign: Tensor
+    logabsdet: Tensor
 
 
 @adaptor

@@ -20,6 +20,7 @@ from ops.sparse import is_sparse, times, times_from_left
 
 from .operators import binary, is_operand, reflected, store, unary
 from .recorder import as_tensor
+from .signatures import signature_of, signature_of_short, signed
 from .tensor import Tensor, method
 from .wengert import current
 
@@ -42,7 +43,7 @@ SPELLINGS = {
     "size": ("shape",),
     "min": ("low", "a_min"),
     "max": ("high", "a_max"),
-    "tensors": ("arrays",),
+    "tensors": ("arrays", "xs"),
 }
 """What an argument may be called, and what the op may call it."""
 
@@ -183,6 +184,7 @@ def public(op: Op) -> Callable[..., Any]:
     """The function that users call for an op."""
     if op.kind == "elementwise" and not op.params and op.arity in (1, 2):
         function = unary(op) if op.arity == 1 else binary(op)
+        signed(function, lambda: signature_of_short(op))
     else:
         signature: list[Signature] = []
         of_all = default_axis(op) is None
@@ -198,6 +200,8 @@ def public(op: Op) -> Callable[..., Any]:
                 args = (ops.cast(args[0], dtype=np.dtype(dtype)), *args[1:])
             result = tensors(signature[0].call(args, kwargs))
             return result if out is None else store(result, out, op.name)
+
+        signed(function, lambda: signature_of(op, SPELLINGS))
 
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.__doc__

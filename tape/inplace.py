@@ -22,6 +22,7 @@ from .inference import check_changeable
 from .level import Layer
 from .rebase import assign, change, check_free, is_tracked, reread
 from .repeated import fill, repeats
+from .signatures import like
 from .tensor import Face, Tensor, method
 from .wengert import current
 from .writing import write
@@ -88,7 +89,7 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
 
     change.__name__ = f"{name}_"
     change.__doc__ = f"`{name}` in place; returns the tensor itself."
-    return change
+    return like(change, compute, "self", out=False)
 
 
 KEEP_SHAPE = (

@@ -55,7 +55,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         if not requires_grad:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables; this tensor was computed "
-                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."
+                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[union-attr]
             )
     elif requires_grad:
         require(self)

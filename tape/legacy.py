@@ -28,6 +28,6 @@ class _OldType(type):
 
 
 CONSTRUCTORS: dict[str, type] = {
-    name: _OldType(name, (), {"dtype": dtype, "__doc__": f"A {dtype} tensor of some data, or of zeros of a shape."})
+    name: _OldType(name, (), {"dtype": dtype, "__doc__": f"A {dtype} tensor: ``args`` are data, or sizes of zeros."})
     for dtype, name in OLD_NAMES.items()
 }

@@ -12,8 +12,7 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -39,10 +38,37 @@ det, eigvals, eigvalsh, inv = (FUNCTIONS[name] for name in ("det", "eigvals", "e
 cross, matmul, matrix_exp, multi_dot = (FUNCTIONS[name] for name in ("cross", "matmul", "matrix_exp", "multi_dot"))
 svdvals, solve_triangular, vecdot = (FUNCTIONS[name] for name in ("svdvals", "solve_triangular", "vecdot"))
 
-Eig = namedtuple("Eig", ("eigenvalues", "eigenvectors"))
-Svd = namedtuple("Svd", ("U", "S", "Vh"))
-Lu = namedtuple("Lu", ("P", "L", "U"))
-Lstsq = namedtuple("Lstsq", ("solution", "residuals", "rank", "singular_values"))
+
+class Eig(NamedTuple):
+    """A V = V diag(eigenvalues) with the eigenvectors in the columns of V."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class Svd(NamedTuple):
+    """A = U diag(S) Vᴴ."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class Lu(NamedTuple):
+    """A = P L U."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class Lstsq(NamedTuple):
+    """The solution of least squares, and what is known of it."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 def eig(A: Tensor) -> Eig:

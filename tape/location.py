@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
+import sys
 from functools import cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -32,13 +34,21 @@ class Location(NamedTuple):
 
     def __str__(self) -> str:
         text = f": {self.text}" if self.text else ""
-        return f"{self.file}:{self.line} in {self.function}{text}"
+        return f"{cell_of(self.file) or self.file}:{self.line} in {self.function}{text}"
 
 
 def locate(code: CodeType, lasti: int) -> Location:
     """The line of an instruction offset."""
     line = next(islice(code.co_positions(), lasti // 2, None), (None,))[0]
     return Location(code.co_filename, line or code.co_firstlineno, code.co_name)
+
+
+def cell_of(file: str) -> str:
+    """``In [2]`` for the file that IPython compiled a notebook's cell from; an empty string for another."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    told = getattr(getattr(shell, "compile", None), "format_code_name", lambda name: None)(file)
+    number = re.search(r"\d+", told[1]) if told and told[0] == "Cell" else None
+    return f"In [{number[0]}]" if number else ""
 
 
 @cache

@@ -34,15 +34,15 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     keep_x, keep_z = op.operands[0] in needs, "z" in needs
     real_only = op.complex is not HOLOMORPHIC
 
-    def apply(self: Any, *, out: Any = None) -> Any:
+    def apply(input: Any, *, out: Any = None) -> Any:
         if out is not None:
-            return store(apply(self), out, op.name)
-        if type(self) is not Tensor:
-            return as_tensor(op(self))
-        if real_only and self._spec.complex:
-            return op(self)
-        x = self._data
-        ref = self._node
+            return store(apply(input), out, op.name)
+        if type(input) is not Tensor:
+            return as_tensor(op(input))
+        if real_only and input._spec.complex:
+            return op(input)
+        x = input._data
+        ref = input._node
         z = forward(x)
         try:
             wengert = LISTS[get_ident()]
@@ -51,10 +51,10 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
         if ref is None or not wengert.recording:
             return wrap(z)
         if ref is True:
-            ref = self
+            ref = input
         result = new(Tensor)
         result._data = z
-        result._spec = spec = self._spec
+        result._spec = spec = input._spec
         result._node = handle = wengert.next()
         where = wengert.where
         if where is None:
@@ -82,21 +82,21 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
     number = with_number(op, reflected=False, depth=depth + 1)
     real_only = op.complex is not HOLOMORPHIC
 
-    def apply(self: Any, other: Any, *, out: Any = None) -> Any:
+    def apply(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
-            return store(apply(self, other), out, op.name)
-        if type(other) is not Tensor or type(self) is not Tensor:
+            return store(apply(input, other), out, op.name)
+        if type(other) is not Tensor or type(input) is not Tensor:
             kind = type(other)
-            if (kind is float or kind is int) and type(self) is Tensor:
+            if (kind is float or kind is int) and type(input) is Tensor:
                 try:
-                    return number(self, other)
+                    return number(input, other)
                 except OverflowError:
                     raise huge(op, other) from None
-            return general(self, other)
-        if real_only and (self._spec.complex or other._spec.complex):
-            return op(self, other)
-        x, y = self._data, other._data
-        x_ref, y_ref = self._node, other._node
+            return general(input, other)
+        if real_only and (input._spec.complex or other._spec.complex):
+            return op(input, other)
+        x, y = input._data, other._data
+        x_ref, y_ref = input._node, other._node
         try:
             z = forward(x, y)
         except ValueError as error:
@@ -109,12 +109,12 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
             return wrap(z)
         result = new(Tensor)
         result._data = z
-        spec = self._spec
+        spec = input._spec
         if spec is not other._spec:
             spec = spec_of(z)
         result._spec = spec
         if x_ref is True:
-            x_ref = self
+            x_ref = input
         if y_ref is True:
             y_ref = other
         result._node = handle = wengert.next()
@@ -138,9 +138,9 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
             wengert.scan()
         return result
 
-    def general(self: Any, other: Any) -> Any:
+    def general(input: Any, other: Any) -> Any:
         check_operand(op, other)
-        return as_tensor(op(self, other)) if is_operand(other) else NotImplemented
+        return as_tensor(op(input, other)) if is_operand(other) else NotImplemented
 
     SHORT.append((apply, op))
     return apply

@@ -16,6 +16,7 @@ from .functions import FUNCTIONS
 from .indexing import plain_index
 from .inplace import inplace
 from .shaping import along
+from .signatures import passing_on
 from .tensor import Tensor, method
 
 
@@ -32,6 +33,9 @@ def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put() takes a tuple of index tensors; got {type(indices).__name__}. Write (index,).")
     return ops.index_put(input, values, index=plain_index(tuple(indices), own=True), accumulate=accumulate)
+
+
+passing_on(index_put, derived["index_put"])
 
 
 @adaptor

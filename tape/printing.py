@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from .dtypes import complex128, default_for, float64, get_default_dtype, kind_of
-from .tensor import Tensor, method
+from .rooms import Room
+from .signatures import signed
+from .tensor import Narrow, Tensor, method
+
+pictures = Room("tape.pictures")
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,20 @@ def set_printoptions(profile: str | None = None, **changes: Any) -> None:
     options = replace(base, **{k: v for k, v in changes.items() if v is not None or k == "sci_mode"})
 
 
+def _listed(*first: Parameter) -> Signature:
+    """The options by name, after other parameters."""
+    kind = Parameter.KEYWORD_ONLY
+    named = [Parameter(f.name, kind, default=None, annotation=f"{f.type}".removesuffix(" | None") + " | None")
+             for f in fields(Options)]  # fmt: skip
+    return Signature([*first, *named], return_annotation="None" if first else "AbstractContextManager[None]")
+
+
+signed(
+    set_printoptions,
+    lambda: _listed(Parameter("profile", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="str | None")),
+)
+
+
 @contextmanager
 def printoptions(**changes: Any):  # type: ignore[no-untyped-def]
     """`set_printoptions` for the length of a with block."""
@@ -56,6 +75,9 @@ def printoptions(**changes: Any):  # type: ignore[no-untyped-def]
         yield
     finally:
         options = before
+
+
+signed(printoptions, _listed)
 
 
 Format = Callable[[Any], str]
@@ -164,7 +186,7 @@ def _join(text: str, notes: Sequence[str], indent: int) -> str:
 def _title(tensor: Tensor) -> str:
     """The name of what made a tensor; of a view whose place in the history is lost, ``Invalid``."""
     try:
-        return tensor.grad_fn.name()
+        return tensor.grad_fn.name()  # type: ignore[union-attr]
     except RuntimeError:
         return "Invalid"
 
@@ -183,6 +205,15 @@ def __repr__(self: Tensor) -> str:
         notes.append("requires_grad=True")
     prefix = "tensor("
     return _join(prefix + _body(array, len(prefix)), notes, len(prefix))
+
+
+@method
+def _repr_html_(self: Tensor) -> str | None:
+    """For notebooks: what a tensor of more than ``threshold`` elements is, with a picture; None of one that prints."""
+    if type(self) not in (Tensor, Narrow) or self._spec.size <= options.threshold:
+        return None
+    how = "requires grad" if self._node is True else "" if self.is_leaf else f"made by {_title(self)}"
+    return str(pictures.html("tensor", np.asarray(self._data), how))
 
 
 @method

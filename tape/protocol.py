@@ -96,7 +96,7 @@ def __len__(self: Tensor) -> int:
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self._spec.shape:
         raise TypeError("a tensor without axes cannot be iterated over; use .item() to read its value")
-    return iter([self[k] for k in range(self._spec.shape[0])])  # type: ignore[index]
+    return iter([self[k] for k in range(self._spec.shape[0])])
 
 
 @method
@@ -116,7 +116,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; this one was "
-            f"computed ({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with "
+            f"computed ({self.grad_fn.name()}).\nCopy its value with .detach().clone(), or within the history with "  # type: ignore[union-attr]
             ".clone()."
         )
     if id(self) in memo:

@@ -10,6 +10,7 @@ import numpy as np
 from .batch import Batched, active, check_redraw
 from .random import generator as default
 from .recorder import wrap
+from .signatures import drawing_as
 from .tensor import Tensor, method
 
 Draw = Callable[..., Any]
@@ -29,7 +30,7 @@ def _drawing(name: str, draw: Draw, doc: str) -> None:
 
     change.__name__ = f"{name}_"
     change.__doc__ = f"{doc}  Returns the tensor itself."
-    method(change)
+    method(drawing_as(change, draw))
     setattr(Batched, f"{name}_", _of_lanes(f"{name}_"))
 
 

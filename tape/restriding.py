@@ -9,6 +9,7 @@ from . import storage  # noqa: F401  (its functions are public, and have a form 
 from .functions import FUNCTIONS
 from .inference import check_changeable
 from .rebase import check_free, is_tracked
+from .signatures import like
 from .spec import Spec
 from .tensor import Tensor, method
 from .version import increment, note_refit
@@ -31,7 +32,7 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
 
     change.__name__ = f"{name}_"
     change.__doc__ = f"`{name}` in place: the tensor itself gets that shape, and keeps its memory."
-    return change
+    return like(change, compute, "self", out=False)
 
 
 def _become(tensor: Tensor, compute: Callable[[], Tensor]) -> None:

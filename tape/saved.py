@@ -21,7 +21,7 @@ SIZES = "_sym_sizes"
 
 
 class SavedTensor:
-    """The place where a record keeps a value, whether it is put away or not."""
+    """The place where a record keeps a value, whether it is put away or not; no ``args`` make one."""
 
     __slots__ = ("_field", "_handle", "_index", "_node")
 
@@ -30,7 +30,7 @@ class SavedTensor:
     _field: int
     _index: int | None
 
-    def __init__(self, *_: Any):
+    def __init__(self, *args: Any):
         raise RuntimeError(
             "Trying to create a SavedTensor object from Python is forbidden: it is where a record keeps a value.\n"
             "Take one from a node, such as y.grad_fn._raw_saved_self."

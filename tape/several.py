@@ -7,6 +7,7 @@ from typing import Any
 
 from .calls import derived, function_only
 from .shaping import broadcast_shapes, expand
+from .signatures import passing_on
 from .tensor import Tensor
 
 
@@ -26,7 +27,7 @@ def _raising(name: str) -> None:
         return raised(*tensors) if listed is None else tuple(map(raised, listed))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{derived[name].__doc__}\n\nOf several tensors, or of a list of them, a tuple."
+    function.__doc__ = f"{derived[name].__doc__}\n\nOf several ``tensors``, or of a list of them, a tuple."
     function_only(function)
 
 
@@ -36,7 +37,7 @@ for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
 
 @function_only
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid, from those along each axis: vectors, or numbers, one by one or in a list.
+    """Coordinates of a grid, from those along each axis: ``tensors``, vectors or numbers, one by one or in a list.
 
     Args:
         indexing: ``"ij"``, as in PyTorch, gives shape (len(x), len(y), …); ``"xy"``, as `numpy.meshgrid` does without
@@ -57,7 +58,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 @function_only
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of tensors, given one by one or in a list, in the shape that they have together."""
+    """Views of ``tensors``, given one by one or in a list, in the shape that they have together."""
     listed = _listed(tensors) or tensors
     shape = broadcast_shapes(*(t._spec.shape for t in listed))
     return tuple(expand(t, shape) for t in listed)
@@ -75,3 +76,6 @@ def einsum(*operands: Any, **named: Any) -> Tensor:
     operands = operands if listed is None else (operands[0], *listed)
     z: Tensor = derived["einsum"](*operands, **named)
     return z
+
+
+passing_on(einsum, derived["einsum"], gives="Tensor")

@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from ops.bounds import OutOfRange
 
 from .calls import adaptor, also, axis_of, derived, function_only, sizes_of
 from .dtypes import check_dtype
+from .signatures import like, passing_on, signed
 from .size import Size
 from .tensor import Tensor, attribute, method
 
 
 @adaptor
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """The same numbers in another shape; one length may be −1.
+    """The same numbers in another shape, its ``sizes`` one by one or in a tuple; one length may be −1.
 
     Raises:
         RuntimeError: if the number of elements differs.
@@ -41,7 +43,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 @method
 def view(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """`reshape`: the same numbers in another shape."""
+    """`reshape`: the same numbers in another shape, its ``sizes`` one by one or in a tuple."""
     if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
         raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
     return reshape(self, *sizes, shape=size)
@@ -53,7 +55,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, other._spec.shape)
 
 
-Tensor.reshape_as = view_as  # type: ignore[attr-defined]
+Tensor.reshape_as = view_as  # type: ignore[method-assign,assignment]
 
 
 @adaptor
@@ -64,9 +66,12 @@ def flatten(input: Tensor, start_dim: Any = 0, end_dim: int = -1, **named: Any) 
     return derived["flatten"](input, start_dim, end_dim, **named)
 
 
+passing_on(flatten, derived["flatten"])
+
+
 @adaptor
 def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
-    """The axes in another order."""
+    """The ``axes`` in another order, one by one or in a tuple."""
     axes = sizes_of(axes, dims)
     if sorted(axis_of(input, d) for d in axes) != list(range(input.ndim)):
         raise RuntimeError(f"permute() needs each of the {input.ndim} dimensions once; got {axes}")
@@ -95,7 +100,14 @@ def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None, *more: i
     return ops.transpose(input, axis1=axis_of(input, dim0), axis2=axis_of(input, dim1))
 
 
-also("swapaxes", also("swapdims", transpose))
+def _of_two_axes() -> Signature:
+    """`transpose` as it is meant to be called: that there are more axes is an error."""
+    input = Parameter("input", Parameter.POSITIONAL_OR_KEYWORD, annotation="Tensor")
+    pair = [Parameter(n, input.kind, default=None, annotation="Any") for n in ("dim0", "dim1")]
+    return Signature([input, *pair], return_annotation="Tensor")
+
+
+also("swapaxes", also("swapdims", signed(transpose, _of_two_axes)))
 
 
 @adaptor
@@ -153,7 +165,7 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 @adaptor
 def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """A view repeated along new axes and axes of length 1; −1 keeps a length.
+    """A view of other ``sizes``, repeated along new axes and axes of length 1; −1 keeps a length.
 
     Raises:
         RuntimeError: if an axis has another length than 1 and than what is asked.
@@ -176,7 +188,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 @adaptor
 def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
-    """Copies side by side, so many along each axis: what NumPy calls tile."""
+    """Copies side by side, as many along each axis as ``sizes`` says: what NumPy calls tile."""
     times = sizes_of(sizes, repeats)
     if len(times) < input.ndim:
         raise RuntimeError(f"repeat() needs a number for each of the {input.ndim} dimensions; got {times}")
@@ -185,14 +197,17 @@ def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
 
 @adaptor
 def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
-    """Copies side by side; axes that are not named are not repeated."""
+    """Copies side by side, as many along the last axes as ``sizes`` says; the others are not repeated."""
     return ops.repeat(input, reps=sizes_of(sizes, dims))
 
 
 @adaptor
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """The order of the elements reversed along some axes."""
+    """The order of the elements reversed along ``dims``, one by one or in a tuple; along all without."""
     return derived["flip"](input, **(named or {"axis": sizes_of(dims) if dims else None}))
+
+
+passing_on(flip, derived["flip"])
 
 
 def along(axis: int, index: Any) -> tuple[Any, ...]:
@@ -214,14 +229,14 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise OutOfRange(
             f"narrow() takes entries within a dimension of length {size}; got start={start} and length={length}"
         )
-    return input[along(axis, slice(begin, begin + length))]  # type: ignore[index]
+    return input[along(axis, slice(begin, begin + length))]
 
 
 @adaptor
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """One entry along one axis, which goes away."""
     axis = axis_of(input, dim)
-    return input[along(axis, operator.index(index)) if axis else operator.index(index)]  # type: ignore[index]
+    return input[along(axis, operator.index(index)) if axis else operator.index(index)]
 
 
 @adaptor
@@ -260,7 +275,7 @@ def _apart(cut: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor
         return tuple(map(ops.clone, cut(*args, **kwargs)))
 
     parts.__doc__ = f"`{cut.__name__}` into parts with memory of their own, each of which may be changed in place."
-    return parts
+    return like(parts, cut, gives=None)
 
 
 for _name, _cut in {"split": split, "chunk": chunk, "split_with_sizes": split_with_sizes}.items():
@@ -281,7 +296,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @function_only
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that shapes have together.
+    """The shape that ``shapes`` have together.
 
     Raises:
         RuntimeError: if they do not broadcast.
@@ -302,7 +317,7 @@ def numel(input: Tensor) -> int:
     return input._spec.size
 
 
-Tensor.nelement = numel  # type: ignore[attr-defined]
+Tensor.nelement = numel  # type: ignore[method-assign,assignment]
 
 
 @method
@@ -322,4 +337,4 @@ def dim(self: Tensor) -> int:
     return self._spec.ndim
 
 
-Tensor.ndimension = dim  # type: ignore[attr-defined]
+Tensor.ndimension = dim  # type: ignore[method-assign,assignment]

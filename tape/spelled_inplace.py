@@ -10,6 +10,7 @@ from ops import REGISTRY
 from . import compound, placing, restriding  # noqa: F401  (rooms whose methods are wanted here)
 from .calls import function_only
 from .functions import FUNCTIONS
+from .signatures import like
 from .tensor import Tensor
 
 
@@ -20,7 +21,7 @@ def _as_function(name: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = getattr(Tensor, name).__doc__
     function.__module__ = "tape"
-    return function
+    return like(function, getattr(Tensor, name))
 
 
 def names() -> list[str]:

@@ -207,7 +207,7 @@ def set_(self: Tensor, source: Any = None) -> Tensor:
 
 @method
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
-    """Give the tensor other sizes: it goes on with the first numbers of its memory, and zeros behind them.
+    """Give the tensor other ``sizes``: it goes on with the first numbers of its memory, and zeros behind them.
 
     Raises:
         RuntimeError: for a tensor that requires grad, and where views would have to grow with it.
@@ -250,5 +250,5 @@ def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Ten
 
 @method
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """A tensor of this one's dtype: of zeros for sizes, else of the given numbers."""
+    """A tensor of this one's dtype: of zeros if ``args`` are sizes, else of the given numbers."""
     return leaf(construct(self.dtype, args), device=device)

@@ -18,12 +18,15 @@ from ops import Operators
 from .size import Size
 
 if TYPE_CHECKING:
+    from .methods import Methods  # a stub: what the rooms add, see `tape.stubs`
     from .spec import Spec
+else:
+    Methods = Operators
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Tensor(Operators):
+class Tensor(Methods):
     """An array of numbers that takes part in differentiation.
 
     A tensor holds its value (`_data`: an array, or a NumPy scalar where it has no axes), its
@@ -31,7 +34,7 @@ class Tensor(Operators):
     grad, else the handle of its record) and its `Spec`.  Everything else is rarely used and
     lives in the instance dictionary over the defaults below.
 
-    Called as in old PyTorch, ``Tensor([1, 3])`` holds those numbers and ``Tensor(2, 3)`` zeros of
+    Called with ``args`` as in old PyTorch, ``Tensor([1, 3])`` holds those numbers and ``Tensor(2, 3)`` zeros of
     that shape, both in the default dtype; prefer `tape.tensor` and `tape.zeros`.
 
     >>> import tape
@@ -97,8 +100,6 @@ class Tensor(Operators):
         __lies__: Any  # given by the room about storage
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-        def __getattr__(self, name: str) -> Any: ...  # what the rooms add
-        def __setattr__(self, name: str, value: Any) -> None: ...
 
     @property
     def shape(self) -> Size:

@@ -26,8 +26,8 @@ def modules():
 
 def examples():
     finder, parser = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestParser()
-    for name in modules():
-        for test in finder.find(importlib.import_module(name)):
+    for module in list(map(importlib.import_module, modules())):  # all at once: reading docstrings imports some
+        for test in finder.find(module):
             test.globs = {**REGISTRY, "np": np, **test.globs}  # functions of `tape` have the docs of their ops
             yield test
     for op in REGISTRY.values():

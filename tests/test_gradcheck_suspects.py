@@ -13,6 +13,7 @@ from tape.autograd import Function
 from tape.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from tape.gradcheck import check
 from tape.gradcheck.second import second_order
+from tape.gradcheck.suspects import trace
 
 
 def numbers(*shape):
@@ -169,3 +170,9 @@ def test_who_asks_for_the_check_is_not_on_the_way():
 
     report = check(func, (np.array([1.0, 2.0]),), arrays=True)
     assert {where.function for where in report.lines} == {"func"}
+
+
+def test_methods_under_any_name_are_noticed():
+    """The notes themselves take no method's name: ``x.log()`` was one."""
+    x = tape.tensor([1.0, 2.0], requires_grad=True)
+    assert [applied.op.name for applied in trace(lambda x: x.log().sum(), [x])] == ["log", "sum"]

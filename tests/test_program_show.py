@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -41,6 +44,49 @@ def here(name):
     return f"test_program_show.py:{next(k for k, line in enumerate(lines, 1) if line.strip() == name)}"
 
 
+# What the inputs are called.
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs", "names"),
+    [
+        (lambda x, y: x * y, (1.0, 2.0), {}, ["x", "y"]),
+        (lambda x, n, y: x * y * n, (1.0, 3, 2.0), {}, ["x", "y"]),
+        (lambda x, *, y: x * y, (1.0,), {"y": 2.0}, ["x", "y"]),
+        (lambda *xs: xs[0] * xs[1], (1.0, 2.0), {}, ["xs[0]", "xs[1]"]),
+        (lambda options: options[0] * options[1], ([1.0, 2.0],), {}, ["options[0]", "options[1]"]),
+        (lambda p, x: p["w"][0] * x, ({"w": (1.0,), "n": 3}, 2.0), {}, ["p['w'][0]", "x"]),
+        (lambda v1, velocity: v1 * velocity, (1.0, 2.0), {}, ["input v1", "velocity"]),
+        (tape.func.grad(lambda mass: mass * mass), (1.0,), {}, ["mass"]),
+    ],
+)
+def test_inputs_are_called_as_the_arguments(function, args, kwargs, names):
+    program = tape.record(function, *args, **kwargs)
+    lines = text(program, recorded=True).splitlines()[1:]
+    shown = [line.split("  ")[0].partition(" = ")[2].strip() for line in lines if re.match(r"v\d+ = ", line)]
+    assert shown[: len(names)] == names
+
+
+def test_what_a_file_holds_has_no_names(program, tmp_path):
+    program.save(tmp_path / "p")
+    assert "v0 = input 0" in text(tape.load(tmp_path / "p"))
+    assert "v0 = x" in text(copy.copy(program))
+
+
+def test_a_cell_of_a_notebook_stands_for_its_file(monkeypatch):
+    """IPython says of the files that it compiles cells from which cells they are."""
+    code = compile("def f(x):\n    return x * 2.0\n", "/tmp/ipykernel_1/123.py", "exec")
+    cells = {}
+    exec(code, cells)
+    names = SimpleNamespace(format_code_name=lambda name: ("Cell", "In[7]") if "123.py" in name else None)
+    shell = SimpleNamespace(compile=names)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    shown = text(tape.record(cells["f"], np.ones(3)))
+    assert "In [7]:2" in shown
+    assert "123.py" not in shown
+    assert "test_program_show.py:" in text(tape.record(squares, np.ones(3), tape.ones(3)))
+
+
 # The text.
 
 
@@ -49,7 +95,7 @@ def test_one_line_for_each_record(program):
     assert title == "program of 13 records: 2 inputs, 3 constants, 8 ops; 13 were recorded"
     rows = [re.split(r" {2,}", line) for line in lines]
     first, last, returned, guard = here("y = x * w + 2.0"), here("return (y @ y) / 3, y"), *rows[-2:]
-    assert ["v0 = input 0", "float64[3]"] in rows
+    assert ["v0 = x", "float64[3]"] in rows
     assert ["v2 = v0 * v1", "float64[3]", first] in rows
     assert ["v3 = 2.0", "float64", first] in rows
     assert ["v4 = v2 + v3", "float64[3]", first] in rows
@@ -76,7 +122,7 @@ def test_the_adjoint_list():
     w = tape.tensor([1.0, 2.0], requires_grad=True)
     program = tape.record(lambda x: (np.sin(x * w) * 3.0, x.sum() > 0), np.ones(2))
     shown = text(program, adjoint=True)
-    for part in ("v0 = input 0", "= captured tensor 0", "= adjoint of output 0", "cos(", "test_program_show.py:"):
+    for part in ("v0 = x", "= captured tensor 0", "= adjoint of output 0", "cos(", "test_program_show.py:"):
         assert part in shown
     assert "adjoint of output 1" not in shown
     returned = re.search(r"return (.*)", shown)
@@ -178,14 +224,14 @@ def boxes(drawing):
 def test_the_drawing(program):
     root, found = boxes(program.svg())
     width, height = float(root.get("width")), float(root.get("height"))
-    assert {"v0 = input 0", "v2 = v0 * v1", "v4 = v2 + 2.0", "v8 = v4[1:]", "v12 = v10 / 3"} <= found.keys()
+    assert {"v0 = x", "v2 = v0 * v1", "v4 = v2 + 2.0", "v8 = v4[1:]", "v12 = v10 / 3"} <= found.keys()
     assert len(found) == 13 - 3
     for x, y, w, h in found.values():
         assert x >= 0
         assert y >= 0
         assert x + w <= width
         assert y + h <= height
-    assert found["v2 = v0 * v1"][1] > found["v0 = input 0"][1]
+    assert found["v2 = v0 * v1"][1] > found["v0 = x"][1]
     assert len(root.findall("{http://www.w3.org/2000/svg}path")) == 9
 
 
@@ -199,6 +245,54 @@ def test_boxes_do_not_overlap():
     for i, (x, y, w, h) in enumerate(placed):
         for u, v, p, q in placed[:i]:
             assert x + w <= u or u + p <= x or y + h <= v or v + q <= y
+
+
+def points(path):
+    """Points along the curves and lines of an edge, as the standard has them."""
+    x = y = 0.0
+    for kind, numbers in re.findall(r"([MLC])([^MLC]*)", path.get("d")):
+        given = list(map(float, numbers.split()))
+        for s in np.linspace(0.0, 1.0, 30):
+            corners = [(x, y), *zip(given[::2], given[1::2])]
+            while len(corners) > 1 and kind != "M":
+                corners = [((1 - s) * a + s * u, (1 - s) * b + s * v) for (a, b), (u, v) in pairwise(corners)]
+            yield corners[0] if kind != "M" else (given[0], given[1])
+        x, y = given[-2:]
+
+
+def test_no_edge_runs_behind_a_box():
+    def f(x, w):
+        y = x * w
+        for _ in range(4):
+            y = np.sin(y) * x + w
+        return y, x - w
+
+    root, found = boxes(tape.record(f, np.ones(3), np.ones(3)).svg(recorded=True, most=1000))
+    paths = root.findall("{http://www.w3.org/2000/svg}path")
+    assert len(paths) > 12
+    for path in paths:
+        for u, v in points(path):
+            assert not [
+                b for b, (x, y, w, h) in found.items() if x + 0.1 < u < x + w - 0.1 and y + 0.1 < v < y + h - 0.1
+            ]
+
+
+def test_an_edge_over_layers_begins_and_ends_at_its_boxes(program):
+    root, found = boxes(program.svg())
+    for path in root.findall("{http://www.w3.org/2000/svg}path"):
+        (x, y), *_, (u, v) = points(path)
+        assert [b for b, (left, top, w, h) in found.items() if left < x < left + w and abs(top + h - y) < 0.2]
+        assert [b for b, (left, top, w, h) in found.items() if left < u < left + w and abs(top - v) < 0.2]
+
+
+def test_the_drawing_says_what_it_shows(program):
+    root, _ = boxes(program.svg())
+    assert root.get("role") == "img"
+    assert root.get("aria-label").startswith(
+        "Graph of 10 boxes, each below what it reads: v0 = x; v1 = w; v2 = v0 * v1"
+    )
+    long = ElementTree.fromstring(tape.record(lambda x: sum(np.sin(k * x) for k in range(20)), np.ones(3)).svg())
+    assert long.get("aria-label").endswith("more")
 
 
 def test_what_is_written_in_the_drawing_is_escaped():

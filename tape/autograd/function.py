@@ -51,6 +51,7 @@ class Function(metaclass=FunctionMeta):
     recorded in forward; backward is recorded under ``create_graph=True``, so write it in tensor
     operations if it shall be differentiated, or mark it `once_differentiable`.
     ``jvp(ctx, *tangents)`` is the rule of forward mode.
+    Functions are used by ``apply`` and have no instances; making one, with ``args`` and ``kwargs``, warns.
 
     >>> import tape
     >>> class Exp(Function):

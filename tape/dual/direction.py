@@ -147,7 +147,9 @@ class Dual(Layer):
         held = None if base is None else worn(base)
         if base is None or held is not None:
             return held
-        return make(base, moving._base, self._level) if type(moving) is Tensor and moving._is_view() else base
+        if type(moving) is not Tensor or moving._base is None:
+            return base
+        return make(base, moving._base, self._level)
 
     def __repr__(self) -> str:
         shown = repr(self._primal)

@@ -100,7 +100,7 @@ def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
     def still(x: Tensor) -> Tensor:
         return x_dot.__beside__(zeros(x)) if isinstance(x_dot, Layer) else zeros(x)
 
-    def dress(x: Tensor, below: Tensor, tangent: Tensor) -> None:
+    def dress(x: Any, below: Tensor, tangent: Tensor) -> None:
         x.__class__ = Dual
         x._primal, x._tangent, x._level = below, tangent, level
 
@@ -185,7 +185,8 @@ def _restriding(name: str) -> Callable[..., Tensor]:
 
 Dual.__adopt__ = _adopt  # type: ignore[attr-defined]
 Dual.__alter__ = _alter
-Dual.data = property(lambda self: self._primal.data, Tensor.data.fset, Tensor.data.fdel)  # type: ignore[attr-defined]
+_of_all: Any = Tensor.data
+Dual.data = property(lambda self: self._primal.data, _of_all.fset, _of_all.fdel)  # type: ignore[method-assign,assignment]
 _METHODS: dict[str, Callable[..., Any]] = {
     "__assign__": _assign, "__setitem__": _set, "changed": _changed, "copy_": _inplace(_copy_, "copy_"),
     "fill_": _inplace(_copy_, "fill_"), "zero_": _inplace(lambda self: _copy_(self, 0.0), "zero_"),

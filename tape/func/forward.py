@@ -127,8 +127,8 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of a function, and its derivative there as a function: tangents ↦ J ẋ.
 
-    `func` is called once.  Its pullback u(g) = gᵀJ is recorded with g as a variable; it is linear in
-    g, so the gradient of ⟨u, ẋ⟩ with respect to g is J ẋ, one sweep for each direction.
+    `func` is called once, with the ``primals``.  Its pullback u(g) = gᵀJ is recorded with g as a variable; it is
+    linear in g, so the gradient of ⟨u, ẋ⟩ with respect to g is J ẋ, one sweep for each direction.
 
     >>> import tape
     >>> z, push = linearize(lambda x: x.sin(), tape.tensor([0.0, 1.0]))

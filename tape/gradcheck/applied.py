@@ -17,4 +17,4 @@ class Applied(Tensor):
     def __getitem__(self, index: Any) -> Any:
         if type(index) is int and self.ndim:
             return REGISTRY["select"](self, index=index)
-        return super().__getitem__(index)  # type: ignore[misc]
+        return super().__getitem__(index)

@@ -30,17 +30,17 @@ LINES = 12
 
 
 class Traced(Applied):
-    """A tensor that notes in `log` what is applied to it."""
+    """A tensor that notes in `applied` what is applied to it."""
 
     __slots__ = ()
-    log: list[Application]
+    applied: list[Application]
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         traced = [x for x in operands if isinstance(x, Traced)]
         kind = type(traced[0])
         where = current().where or user_frame(sys._getframe(1))
-        kind.log.append(Application(op, tuple(operands), dict(params), where))
+        kind.applied.append(Application(op, tuple(operands), dict(params), where))
         as_kind(Tensor, traced)
         try:
             z = bind(op, operands, params)
@@ -91,7 +91,7 @@ def _found(log: Sequence[Application], judges: Callable[[Application], Iterable[
 def trace(func: Callable[..., Any], arguments: Sequence[Any]) -> list[Application]:
     """What the function applies to its tensors; up to the point where it fails, if it does."""
     log: list[Application] = []
-    kind = type("Tensor", (Traced,), {"__slots__": (), "log": log})
+    kind = type("Tensor", (Traced,), {"__slots__": (), "applied": log})
     for x in arguments:
         if type(x) is Tensor:
             x.__class__ = kind

@@ -11,10 +11,14 @@ np.float64(5.0)
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as _numpy
 
+from ops import REGISTRY
+
+from ..describing import describe
 from . import dispatch, operators, reading, scalars, writing
 from .face import Array, Number
 from .namespace import functions
@@ -43,3 +47,9 @@ def _room(name: str) -> Any:
     vars(room).update({k: v for k, v in vars(getattr(_numpy, name)).items() if not k.startswith("_")})
     vars(room).update(functions(name))
     return room
+
+
+for _class in Array.__mro__:
+    for _name, _value in vars(_class).items():
+        if isinstance(_value, FunctionType) and _name in REGISTRY:
+            describe(_value, REGISTRY[_name], "")

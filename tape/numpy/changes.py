@@ -38,7 +38,7 @@ class Changes(Attributes):
         self[...] = numpy.take_along_axis(self, places, operator.index(axis))
 
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
-        """Another shape for the same memory.
+        """Another shape, ``new_shape``, for the same memory.
 
         Raises:
             ValueError: for another number of elements: memory that is recorded keeps its size.

@@ -14,12 +14,16 @@ import numpy as np
 import ops
 
 from ..dtypes import kind_of
+from ..rooms import Room
+from ..tensor import Tensor
 from .attributes import Attributes
 from .base import numpy
 from .casting import NUMERIC, cast
 from .layout import copied, resolved
 from .leaving import number_of, value_of
 from .text import text_of
+
+pictures = Room("tape.pictures")
 
 
 class Conversions(Attributes):
@@ -65,7 +69,7 @@ class Conversions(Attributes):
         return [x.tolist() for x in self] if self.ndim else self._face(self[()]._tensor)
 
     def item(self, *args: Any) -> Any:
-        """One element, as a number that is recorded still.
+        """One element, the only one or that at the index ``args``, as a number that is recorded still.
 
         Raises:
             ValueError: if no element is named and there is not exactly one.
@@ -154,6 +158,13 @@ class Conversions(Attributes):
 
     def __str__(self) -> str:
         return text_of(self, str)
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: what an array that does not print in full is, with a picture."""
+        tensor = self._tensor
+        if type(tensor) is not Tensor or tensor._spec.size <= np.get_printoptions()["threshold"]:
+            return None
+        return str(pictures.html("array", np.asarray(tensor._data), "" if tensor._node is None else "with a gradient"))
 
     def __format__(self, spec: str) -> str:
         return text_of(self, lambda value: format(value, spec))

@@ -44,7 +44,7 @@ def settled(z: Tensor) -> Tensor:
         return ops.clone(z) if z._spec.shape or type(z._data) is np.ndarray else leave(z)
     if isinstance(z, Layer):
         return ops.clone(z)
-    return z._at(z._row) if hasattr(z, "_at") else z
+    return z._at(z._row) if hasattr(z, "_at") and hasattr(z, "_row") else z
 
 
 def resolved(tensor: Tensor, order: Any) -> str:

@@ -32,7 +32,7 @@ def read(x: Face, index: Any) -> Any:
         if type(x) is Number:
             raise IndexError("invalid index to scalar variable.")
         np.empty(())[index]  # NumPy's own error
-    z: Tensor = tensor[index]  # type: ignore[index]
+    z: Tensor = tensor[index]
     made: Any
     if z._spec.shape or has_ellipsis(index):
         made = new(Array)

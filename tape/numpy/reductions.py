@@ -26,7 +26,7 @@ class Reductions(Attributes):
         return numpy.round(self, decimals, out=out)
 
     def clip(self, min: Any = absent, max: Any = absent, out: Any = None, **kwargs: Any) -> Any:
-        """Limited to an interval."""
+        """Limited to an interval; ``kwargs`` are those of NumPy's ufuncs."""
         low, high = (None if x is absent else x for x in (min, max))
         return numpy.clip(self, low, high, out=out, **kwargs)
 

@@ -21,7 +21,7 @@ class Shapes(Attributes):
     __slots__ = ()
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-        """The elements in another shape.
+        """The elements in another shape: lengths one by one, or a tuple, as ``shape``.
 
         Raises:
             ValueError: if they do not fit, or would have to be copied and must not be.
@@ -47,7 +47,7 @@ class Shapes(Attributes):
         return self._array(copied(in_a_row(self._tensor, order)))
 
     def transpose(self, *axes: Any) -> Any:
-        """The array with its axes in another order, a view."""
+        """The array with its ``axes`` in another order, all reversed without, a view."""
         return self._viewed(numpy.transpose(self, axes[0] if len(axes) == 1 else axes or None)._tensor)
 
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Any:

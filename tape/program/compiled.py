@@ -16,6 +16,7 @@ from ..location import in_library
 from ..tensor import Face
 from .conditions import Entry
 from .display import counted
+from .labels import parameters_of
 from .listing import narrower
 from .looking import surroundings
 from .outside import Outside
@@ -252,7 +253,8 @@ class CompiledFunction:
             paths.fixed_floats = True
             return self(*args, **kwargs)
         paths.ordered = paths.ordered or recorded.ordered
-        path = Path(Program(recorded.listing, recorded.results, call.key, self.tier, self.threads))
+        parameters = parameters_of(self.function)
+        path = Path(Program(recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters))
         paths.count += 1
         if last is None:
             paths.first = path

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Hashable
 from html import escape
 from threading import Lock
 from typing import Any, TextIO
 
 import numpy as np
 
+from ops.arguments import Arguments
+
 from ..spec import Spec
 from .derive import adjoint_of
 from .drawing import svg
 from .groups import steps_of
+from .labels import labels
 from .listing import Listing
 from .statistics import Statistics, statistics_of
 from .text import line_of, middle_out, program_text
@@ -31,6 +35,8 @@ class Display:
     guards: list[Guard]
     counter: ctypes.c_int64
     missed: int
+    key: Hashable
+    parameters: Arguments | None
     tier: str | None
     threads: int | None
     _derived: dict[Any, Any]
@@ -68,7 +74,7 @@ class Display:
         >>> program = tape.record(lambda x: (x * x + 1.0).sum(), tape.tensor([1.0, 2.0]))
         >>> program.show(kernels=True)  # doctest: +ELLIPSIS
         program of 5 records: 1 input, 1 constant, 3 ops; 5 were recorded
-        v0 = input 0  float64[2]
+        v0 = x        float64[2]
         v1 = v0 * v0  float64[2]  <doctest...>:1  kernel 0
         v2 = 1.0      float64     <doctest...>:1
         v3 = v1 + v2  float64[2]  <doctest...>:1  kernel 0
@@ -143,7 +149,7 @@ class Display:
         return [listing.specs[listing.spec[k]] for k in rows] + [t._spec for t in self.captures]
 
     def _names(self) -> list[str]:
-        return [f"input {i}" for i in range(self.recorded.inputs)]
+        return labels(self.key, self.parameters, self.recorded.inputs)
 
     def _adjoint_names(self) -> list[str]:
         captured = [f"captured tensor {i}" for i in range(len(self.captures))]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .groups import Step
 from .listing import Listing
 from .text import line_of, middle_out, record_text, step_names
 from .trace import CONSTANT, INPUT
 
-MARGIN, HEIGHT, GAP, SPACE, LETTER = 10, 38, 34, 14, 6.7
-"""In pixels: around the drawing, a box, between layers, between boxes, a letter."""
-ELIDED = -1
+MARGIN, HEIGHT, GAP, SPACE, LETTER, LANE = 10, 38, 34, 14, 6.7, 2.0
+"""In pixels: around the drawing, a box, between layers, between boxes, a letter, an edge that passes a layer."""
+ELIDED, MOST_TOLD = -1, 12
 GIVEN, MADE = "#e8eef7", "#ffffff"
 KERNELS = "#fdf0d5", "#dcefdc", "#f7dde2", "#e4def3", "#d8eef0", "#f3e6d8"
 """Fills of boxes: inputs and constants, what NumPy computes, one kernel after another."""
+
+
+Centre = tuple[float, float, float]
+"""Where a box is: x and y of its centre, and its width."""
 
 
 class Box(NamedTuple):
@@ -32,15 +36,22 @@ class Box(NamedTuple):
 def svg(listing: Listing, names: Sequence[str], steps: Sequence[Step], most: int) -> str:
     """The drawing of a list, or of its beginning and end if it has more than `most` records."""
     boxes = boxes_of(listing, names, steps, most)
-    centres, width, height = arranged(boxes)
+    centres, ways, width, height = arranged(boxes)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     font = 'font-family="monospace" font-size="11" text-anchor="middle"'
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>']
-    for k, box in boxes.items():
-        parts += [_edge(centres[j], centres[k]) for j in box.reads]
+    told = escape(described(boxes))
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font} role="img" aria-label="{told}">']
+    parts += [_edge(way) for way in ways]
     for k, box in boxes.items():
         parts.append(_drawn(box, *centres[k]))
     return "\n".join([*parts, "</svg>"])
+
+
+def described(boxes: dict[int, Box]) -> str:
+    """The drawing in words, for those who do not see it: what is computed from what, in order."""
+    shown = [box.lines[0] for box in boxes.values()]
+    first = shown if len(shown) <= MOST_TOLD else [*shown[:MOST_TOLD], f"and {len(shown) - MOST_TOLD} more"]
+    return f"Graph of {len(shown)} boxes, each below what it reads: {'; '.join(first)}"
 
 
 def boxes_of(listing: Listing, names: Sequence[str], steps: Sequence[Step], most: int) -> dict[int, Box]:
@@ -77,40 +88,76 @@ def _fill(listing: Listing, k: int, step: str) -> str:
     return KERNELS[int(step.split()[1]) % len(KERNELS)] if step.startswith("kernel") else MADE
 
 
-def arranged(boxes: dict[int, Box]) -> tuple[dict[int, tuple[float, float, float]], float, float]:
-    """Centre and width of each box, and the size of the drawing.
+def arranged(boxes: dict[int, Box]) -> tuple[dict[int, Centre], list[list[tuple[float, float]]], float, float]:
+    """Centre and width of each box, the points that each edge goes through, and the size of the drawing.
 
-    A box lies in the layer below the lowest that it reads; within a layer boxes are ordered by where
-    what they read lies.
+    A box lies in the layer below the lowest that it reads; within a layer boxes are ordered by where what they read
+    lies.  An edge over several layers has a place of its own in those between, so that it runs behind no box.
     """
     depth: dict[int, int] = {}
     for k, box in boxes.items():
         depth[k] = 1 + max((depth[j] for j in box.reads), default=-1)
-    layers: list[list[int]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    layers: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    above: dict[Any, list[Any]] = {}
     for k, d in depth.items():
         layers[d].append(k)
+        above[k] = []
+        for j in boxes[k].reads:
+            last: Any = j
+            for between in range(depth[j] + 1, d):
+                lane = (j, k, between)
+                layers[between].append(lane)
+                above[lane], last = [last], lane
+            above[k].append(last)
     widths = {k: 16 + LETTER * max(map(len, box.lines)) for k, box in boxes.items()}
-    total = max((sum(widths[k] + SPACE for k in layer) for layer in layers), default=0)
-    centres: dict[int, tuple[float, float, float]] = {}
+    centres, total = _placed(layers, above, widths)
+    edges = [_way(k, last, above, centres) for k in boxes for last in above[k]]
+    found = {k: centres[k] for k in boxes}
+    return found, edges, total + 2 * MARGIN, len(layers) * (HEIGHT + GAP) - GAP + 2 * MARGIN
+
+
+def _placed(layers: list[list[Any]], above: dict[Any, list[Any]], widths: dict[int, float]) -> tuple[Any, float]:
+    """Where boxes, and edges that pass, lie in their layers; and how wide the widest layer is."""
+    wide = {k: widths.get(k, LANE) for layer in layers for k in layer}
+    total = max((sum(wide[k] + SPACE for k in layer) for layer in layers), default=0)
+    centres: dict[Any, Centre] = {}
     for d, layer in enumerate(layers):
-        means = {k: _mean([centres[j][0] for j in boxes[k].reads]) for k in layer}
+        means = {k: _mean([centres[j][0] for j in above[k]]) for k in layer}
         layer.sort(key=means.__getitem__)
-        x = MARGIN + (total - sum(widths[k] + SPACE for k in layer)) / 2
+        x = MARGIN + (total - sum(wide[k] + SPACE for k in layer)) / 2
         for k in layer:
-            centres[k] = x + widths[k] / 2, MARGIN + HEIGHT / 2 + d * (HEIGHT + GAP), widths[k]
-            x += widths[k] + SPACE
-    return centres, total + 2 * MARGIN, len(layers) * (HEIGHT + GAP) - GAP + 2 * MARGIN
+            centres[k] = x + wide[k] / 2, MARGIN + HEIGHT / 2 + d * (HEIGHT + GAP), wide[k]
+            x += wide[k] + SPACE
+    return centres, total
+
+
+def _way(k: int, last: Any, above: dict[Any, list[Any]], centres: dict[Any, Centre]) -> list[tuple[float, float]]:
+    """The points of an edge from the bottom of one box to the top of another, straight past the layers between."""
+    x, y, _ = centres[k]
+    points = [(x, y - HEIGHT / 2)]
+    while isinstance(last, tuple):
+        x, y, _ = centres[last]
+        points += [(x, y + HEIGHT / 2), (x, y - HEIGHT / 2)]
+        (last,) = above[last]
+    x, y, _ = centres[last]
+    return [*points, (x, y + HEIGHT / 2)][::-1]
 
 
 def _mean(xs: list[float]) -> float:
     return sum(xs) / len(xs) if xs else 0.0
 
 
-def _edge(start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
-    (x, y, _), (u, v, _) = start, end
-    y, v = y + HEIGHT / 2, v - HEIGHT / 2
-    middle = (y + v) / 2
-    path = f"M{x:.1f} {y:.1f}C{x:.1f} {middle:.1f} {u:.1f} {middle:.1f} {u:.1f} {v:.1f}"
+def _edge(points: list[tuple[float, float]]) -> str:
+    """A curve between layers, and a straight line through each."""
+    (x, y), *rest = points
+    path = f"M{x:.1f} {y:.1f}"
+    for i, (u, v) in enumerate(rest):
+        if i % 2:
+            path += f"L{u:.1f} {v:.1f}"
+        else:
+            middle = (y + v) / 2
+            path += f"C{x:.1f} {middle:.1f} {u:.1f} {middle:.1f} {u:.1f} {v:.1f}"
+        x, y = u, v
     return f'<path d="{path}" fill="none" stroke="#8894a4"/>'
 
 

@@ -106,7 +106,7 @@ def _replaced(self: Any, value: Any) -> None:
     Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
 
-Outside.data = property(_detached, _replaced)  # type: ignore[attr-defined]
+Outside.data = property(_detached, _replaced)  # type: ignore[method-assign,assignment]
 
 
 def _lift(x: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.arguments import Arguments
 from ops.bundle import Bundle
 
 from ..numpy.face import faces
@@ -27,6 +28,7 @@ from .argued import difference, taken
 from .container import unpacked
 from .derive import adjoint_of, tangent_of
 from .display import Display
+from .labels import parameters_of
 from .listing import Listing
 from .passes import shorten
 from .reach import unreached
@@ -77,6 +79,7 @@ class Program(Display):
         guards: what must hold for a replay to be right.
         counter: how often it ran, in memory where entries count too.
         missed: how often a guard did not hold.
+        parameters: the arguments of the function, after which the inputs are called; a file does not hold them.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
@@ -91,7 +94,9 @@ class Program(Display):
         key: Hashable = None,
         tier: str | None = None,
         threads: int | None = None,
+        parameters: Arguments | None = None,
     ):
+        self.parameters = parameters
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
         self.key, self.tensors = key, gives_tensors(key)
         self.guards = recorded.guards
@@ -242,7 +247,7 @@ class Program(Display):
 
     def __copy__(self) -> Program:
         """A program that shares what this one captured, and counts its replays anew."""
-        program = Program(self.recorded, self.results, self.key, self.tier, self.threads)
+        program = Program(self.recorded, self.results, self.key, self.tier, self.threads, self.parameters)
         program.guards = self.guards
         return program
 
@@ -325,6 +330,6 @@ def record(
     require_options(tier, threads)
     call = take_apart(args, kwargs)
     recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
-    program = Program(recorded.listing, recorded.results, call.key, tier, threads)
+    program = Program(recorded.listing, recorded.results, call.key, tier, threads, parameters_of(function))
     program.expect(call.given)
     return program

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..location import Location
+from ..location import Location, cell_of
 from ..spec import Spec
 from ..tensor import Tensor
 from .groups import Group, Step
@@ -75,8 +75,8 @@ def guard_text(guard: Guard, k: int) -> str:
 
 
 def place(location: Location | None) -> str:
-    """File and line, without the folders."""
-    return "" if location is None else f"{os.path.basename(location.file)}:{location.line}"
+    """File and line, without the folders; the cell of a notebook for the file that it is compiled from."""
+    return "" if location is None else f"{cell_of(location.file) or os.path.basename(location.file)}:{location.line}"
 
 
 def line_of(listing: Listing, k: int, names: Sequence[str], steps: dict[int, str]) -> Line:

@@ -104,7 +104,7 @@ class Traced(Tensor):
     def is_leaf(self) -> bool:
         return False
 
-    @property
+    @property  # type: ignore[misc]
     def requires_grad(self) -> bool:
         return self._spec.inexact
 
@@ -139,13 +139,13 @@ class Traced(Tensor):
 
     def __bool__(self) -> bool:
         if self._spec.size != 1:
-            return Tensor.__bool__(self)  # type: ignore[attr-defined]
+            return Tensor.__bool__(self)
         truth = self if self._spec.dtype.kind == "b" else ops.ne(self, 0)
         return bool(np.asarray(truth._trace.guard(truth._row, "bool()")).item())
 
     def item(self) -> Any:
         if self._spec.size != 1:
-            return Tensor.item(self)  # type: ignore[attr-defined]
+            return Tensor.item(self)
         return np.asarray(self._trace.guard(self._row, "reading its number")).item()
 
     def __float__(self) -> float:

@@ -10,14 +10,9 @@ from . import processes
 from .compilers import Inside
 from .goal import at_most, beyond, faster, within
 from .kinds import Fresh, Sampler, Timed
-<<<<<<< HEAD
 from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, rows_read, rows_written, twenty
-from .work import Work, chain, logistic
-=======
-from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, twenty
 from .recurrences import bodies, gru, heat, joints, kalman, ring, speelpenning
-from .work import chain, logistic
->>>>>>> 5f4d16d (Benchmarks of small array records in loops; random programs through the sweep, beside NumPy)
+from .work import Work, chain, logistic
 
 
 def _first(name: str, warm: int) -> Callable[..., Sampler]:
@@ -58,14 +53,14 @@ def per_record(records: int) -> Timed:
     )  # fmt: skip
 
 
-<<<<<<< HEAD
 def by_rows(name: str, text: str, make: Callable[..., Work], rows: int) -> Timed:
     """A row about a loop over the rows of a matrix, per row: that does not depend on how many there are."""
     return Timed(
         f"{name} {rows}", f"{text}, one row of 64 numbers after another, {rows:,} rows: value and gradient, per row",
         make, (rows, 64), (4, 3), ("tape.compile", "jax.jit", "numpy"), per=lambda rows, _: rows,
     )  # fmt: skip
-=======
+
+
 def recurrence(name: str, text: str, work: Callable[..., Any], size: tuple[int, ...], small: tuple[int, ...]) -> Timed:
     """A row about small array records in a loop: value and gradient; JAX scans."""
     return Timed(name, text, work, size, small, ("tape.compile", "jax.jit"), goal=within("jax.jit", 1))
@@ -82,7 +77,6 @@ RECURRENCES = (
     recurrence("joints", "20 joints by two 4 × 4 matrices each", joints, (20,), (2,)),
     recurrence("Speelpenning", "the product of 1000 numbers, as an array", speelpenning, (1000,), (4,)),
 )
->>>>>>> 5f4d16d (Benchmarks of small array records in loops; random programs through the sweep, beside NumPy)
 
 
 COMPILED: tuple[Timed | Fresh, ...] = (
