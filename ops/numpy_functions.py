@@ -170,9 +170,14 @@ percentile = composite("percentile", _percentile, numpy=(np.percentile,))
 numpy_median = composite("numpy_median", _numpy_median, numpy=(np.median,))
 
 
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    """Differences of neighbours along an axis, n times over."""
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along an axis, n times over, with what comes before and after if that is given."""
     z = ready(a)
+    ends = [None if x is None or x is np._NoValue else ready(x) for x in (prepend, append)]
+    if any(x is not None for x in ends):
+        one = [1 if k == axis % z.ndim else length for k, length in enumerate(z.shape)]
+        before, after = [[] if x is None else [x if shape_of(x) else broadcast_to(x, shape=tuple(one))] for x in ends]
+        z = cat([*before, z, *after], axis=axis)
     for _ in range(n):
         later = getitem(z, index=along(axis, z.ndim, slice(1, None)))
         z = later - getitem(z, index=along(axis, z.ndim, slice(None, -1)))

@@ -139,7 +139,8 @@ def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str
     if options:
         raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
     x = inputs[0] if dtype is None else inputs[0].to(dtype)
-    return op(x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
+    result = op(x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
+    return result[0] if op.outputs > 1 else result
 
 
 def _named(op: Op) -> Iterable[str]:

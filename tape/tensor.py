@@ -68,6 +68,10 @@ class Tensor(Methods):
 
     __hash__ = object.__hash__
 
+    def __memory__(self) -> Any:
+        """What it shares with all that see the same memory: the base of its views."""
+        raise NotImplementedError
+
     def __unrecorded__(self, what: str) -> None:
         """Something was done that a function which is being recorded must not do with its tensors."""
 

@@ -146,7 +146,7 @@ REFUSED = {
     "scipy.special.logsumexp": lambda x: special.logsumexp(x, return_sign=True)[0],
     "scipy.linalg.logm": lambda x: linalg.logm(np.diag(x)).sum(),
     "scipy.linalg.eigh": lambda x: linalg.eigh(np.diag(x))[1].sum(),
-    "scipy.stats.rv_continuous.logpdf": lambda x: scipy.stats.norm.logpdf(x).sum(),
+    "scipy.stats.rv_continuous.ppf": lambda x: scipy.stats.norm.ppf(x).sum(),
     "scipy.integrate.quad": lambda x: scipy.integrate.quad(lambda t: np.sin(t * x[0]), 0, 1)[0],
     "scipy.integrate.odeint": lambda x: scipy.integrate.odeint(lambda y, t: -x[0] * y, [1.0], [0, 1.0])[-1, 0],
     "scipy.interpolate.CubicSpline": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x)(0.5),

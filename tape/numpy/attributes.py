@@ -30,7 +30,7 @@ class Attributes(Base):
     @shape.setter
     def shape(self, shape: Any) -> None:
         found: Tensor = self._array(self._tensor).reshape(shape)._tensor
-        if base_of(found) is not base_of(self._tensor):
+        if found.__memory__() is not self._tensor.__memory__():
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
             )

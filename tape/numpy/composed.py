@@ -14,10 +14,9 @@ import numpy as np
 from ops.batching import LanesDiffer
 
 from ..tensor import Face
-from .attributes import readonly
 from .creation import as_array
 from .face import Recorded
-from .leaving import plain, refusal
+from .leaving import plain
 from .polynomials import POLYNOMIALS
 from .systems import symmetric
 
@@ -116,25 +115,9 @@ def _numbers_of_rows(rows: Any) -> Any:
     return numbers[np.argsort(order, kind="stable")]
 
 
-def sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:  # fmt: skip
-    """`np.lib.stride_tricks.sliding_window_view`, which is not to be written."""
-    lengths = np.atleast_1d(window_shape).tolist()
-    axes = list(range(x.ndim)) if axis is None else [k % x.ndim for k in np.atleast_1d(axis).tolist()]
-    if writeable:
-        raise refusal("sliding_window_view(writeable=True)")
-    if len(lengths) != len(axes) or any(n < 0 or n > x.shape[k] for n, k in zip(lengths, axes)):
-        raise ValueError(f"a window of shape {tuple(lengths)} does not fit the axes {axes} of shape {x.shape}")
-    for n, k in zip(lengths, axes):
-        places = np.arange(x.shape[k] - n + 1)[:, None] + np.arange(n)
-        x = np.moveaxis(np.take(x, places, k), k + 1, -1)
-    return readonly(x)
-
-
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.cov: _rows_of(np.cov),
-    np.corrcoef: _rows_of(np.corrcoef), np.lib.stride_tricks.sliding_window_view: sliding_window_view,
+    np.corrcoef: _rows_of(np.corrcoef),
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
 

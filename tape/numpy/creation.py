@@ -47,8 +47,16 @@ def recordable(result: Any, of: Any = ()) -> Any:
         return type(result)([recordable(part, of) for part in result])
     if type(result) is not np.ndarray or kind_of(result.dtype) not in NUMERIC or not result.flags.writeable:
         return result
-    memory = owner(result)
-    return result if any(owner(x) is memory for x in arrays_in(of)) else array(wrap(result))
+    memory = _memory(result)
+    return result if any(_memory(x) is memory for x in arrays_in(of)) else array(wrap(result))
+
+
+def _memory(x: np.ndarray) -> Any:
+    """What holds an array's elements: an array, or something else that has a buffer."""
+    held: Any = owner(x)
+    while isinstance(held.base, memoryview) and isinstance(held.base.obj, np.ndarray):
+        held = owner(held.base.obj)
+    return held
 
 
 def arrays_in(x: Any) -> Iterator[np.ndarray]:
@@ -187,6 +195,20 @@ def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") ->
     return convert
 
 
+@functools.wraps(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, **named: Any) -> Any:
+    if not holds_face(a):
+        return recordable(np.require(a, dtype, requirements, **named), (a,))
+    wanted = {str(r).upper()[0] for r in requirements or ()}
+    if {"C", "F"} <= wanted:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    if "O" in wanted and isinstance(a, Face):
+        a._tensor.__unrecorded__("it asks whether an array owns its memory")
+    found = array_(a, dtype, copy=None, order="F" if "F" in wanted else "C" if "C" in wanted else "A")
+    missing = ("W" in wanted and not found.flags.writeable) or ("O" in wanted and found.base is not None)
+    return found.copy("A") if missing else found
+
+
 @functools.wraps(np.asarray_chkfinite)
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     found = array_(a, dtype, copy=None)
@@ -215,7 +237,7 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "array": array_, "asarray": _converter(np.asarray), "asanyarray": _converter(np.asanyarray),
     "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
     "asfortranarray": _converter(np.asfortranarray, 1, "F"),
-    "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter,
+    "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter, "require": require,
     "arange": arange, "full": full, "linspace": linspace,
 }  # fmt: skip
 """NumPy's constructors by name, with results that can be recorded."""

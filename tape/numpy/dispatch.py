@@ -12,18 +12,21 @@ from typing import Any
 
 import numpy as np
 
+import ops
+
 from ..errors import ComplexError
 from ..functions import tensors
 from ..level import Layer
 from ..numpy_bridge import NoRule, called as title, op_for
 from ..tensor import Face, Tensor
-from ..tree import leaves_of
+from ..tree import leaves_of, transform
 from .attributes import readonly
 from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, reduceat, with_one_triangle
 from .explaining import explained, numbers_in
 from .face import Array, Number, array, face, faces
 from .layout import settled
 from .leaving import carries, is_open, refusal, still
+from .looks import LOOKS
 from .unwrapping import bare, has_tensor, tensor_of
 from .vectorised import CALLING
 from .writing import CHANGES, at, change, store
@@ -47,11 +50,21 @@ def _ravel(a: Any, order: Any = "C") -> Any:
     return a.ravel(order)
 
 
-METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel}
-"""Functions that NumPy itself answers by the method, whose arguments say more than an op takes."""
+METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel, **LOOKS}
+"""Functions that NumPy itself answers by the method, whose arguments say more than an op takes, or by a view."""
+
+VIEWS = KEPT | {
+    np.diagonal, np.atleast_1d, np.atleast_2d, np.atleast_3d,
+    np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal,
+}  # fmt: skip
+"""Functions that give views; what any other gives has memory of its own."""
 
 BY_ELEMENTS = frozenset({np.clip, np.round, np.around})
 """Functions whose results are broadcast to ``out=``, as those of ufuncs are."""
+
+
+DOT = np.dot
+"""The function whose ``out=`` must be just what it would give itself."""
 
 
 def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
@@ -81,7 +94,7 @@ NAMED = {
 }  # fmt: skip
 """Functions that give tuples with names."""
 
-READ_ONLY = frozenset({np.broadcast_to, np.diagonal})
+READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 """Functions that give views which are not to be written."""
 
 
@@ -149,7 +162,9 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     if function in CHANGES:
         return change(function, args, kwargs)
     if function in METHODS and not has_tensor(args):
-        return METHODS[function](*args, **kwargs)
+        result = METHODS[function](*args, **kwargs)
+        if result is not NotImplemented:
+            return result
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):
@@ -160,7 +175,13 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         result = _answer(function, types, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
-    return result if out is None else store(out, result, function.__name__, broadcast=function in BY_ELEMENTS)
+    if out is None:
+        return result
+    if function is DOT and isinstance(out, np.ndarray) and (out.dtype != result.dtype or not out.flags.c_contiguous):
+        raise ValueError(
+            "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
+        )
+    return store(out, result, function.__name__, broadcast=function in BY_ELEMENTS)
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -168,7 +189,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return found
     args = promoted(function, with_one_triangle(function, args, kwargs))
     given, named = bare(list(args)), bare(kwargs)
-    target: Any = next(x for x in leaves_of([given, named]) if isinstance(x, Tensor))
+    tensors: list[Any] = [x for x in leaves_of([given, named]) if isinstance(x, Tensor)]
+    target = tensors[0]
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):
@@ -177,6 +199,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return of_numbers(function, args, kwargs, title(function))
     if function in BOOLS:
         return bool(result)
+    if function not in VIEWS:
+        result = transform(lambda z: _apart(z, tensors), result)
     if function in LISTS:
         result = list(result)
     if function in NAMED and isinstance(result, tuple):
@@ -190,6 +214,14 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in ALWAYS:
         return faces(result, array)
     return faces(result, _of_number if any(type(x) is Number for x in args) else face)
+
+
+def _apart(z: Any, given: list[Tensor]) -> Any:
+    """A result with memory of its own: some ops give their operand itself, or a view of it."""
+    if not isinstance(z, Tensor) or not z._spec.shape:
+        return z
+    memory = z.__memory__()
+    return ops.clone(z) if any(x is z or x.__memory__() is memory for x in given) else z
 
 
 def _of_number(tensor: Tensor) -> Any:

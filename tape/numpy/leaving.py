@@ -24,6 +24,7 @@ from ..numpy_bridge import public_name
 from ..refusals import note, unswallowed
 from ..tensor import Face, Tensor
 from .callee import callee
+from .lent import lent
 
 COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
 LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
@@ -32,7 +33,8 @@ LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
 """The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
 
-_told: set[tuple[CodeType, int]] = set()
+_told: set[tuple[str, CodeType, int]] = set()
+"""The places that were warned of; code objects are equal if they are alike, in whichever files they are."""
 
 
 def carries(tensor: Tensor) -> bool:
@@ -52,7 +54,7 @@ def value_of(x: Face, what: str) -> np.ndarray:
     tensor = x._tensor
     if carries(tensor):
         raise refusal(what)
-    return tensor.numpy(force=True)
+    return lent(tensor.numpy(force=True), tensor)
 
 
 def number_of(x: Face, convert: type) -> Any:
@@ -114,8 +116,8 @@ def _lose(name: str, frame: FrameType, depth: int, moves: bool, what: str = "") 
     Raises:
         TypeError: if the value moves: has a tangent.
     """
-    place = frame.f_code, frame.f_lasti
-    if is_compared(*place):
+    place = frame.f_code.co_filename, frame.f_code, frame.f_lasti
+    if is_compared(*place[1:]):
         return
     if moves:
         raise refusal(f"{name}() of{what} it")
@@ -171,7 +173,7 @@ def told() -> Iterator[None]:
 def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
     where, caller, called = asked()
-    if called == ASSIGNMENT:
+    if called == ASSIGNMENT and name is None:
         what = f"{NOT_MADE_HERE}, a plain one"
     title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
     instead = OWN if NOT_MADE_HERE in what else instead_of(title)
@@ -214,8 +216,9 @@ INSTEAD = {
     "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
     "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
     "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
-    "scipy.stats": "Write the density or distribution function out with scipy.special, whose gammaln, betaln, xlogy, "
-    "ndtr, log_ndtr, stdtr, gammainc and betainc record.",
+    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf and logsf record where the distribution's formula is "
+    "written in ufuncs.  Write another one out with scipy.special, whose gammaln, betaln, xlogy, ndtr, log_ndtr, "
+    "stdtr, gammainc and betainc record.",
     "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
     "a quadrature, np.trapezoid records, and so does a loop of Runge and Kutta's steps.",
     "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "

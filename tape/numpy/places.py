@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
 import functools
+import itertools
 import sys
 import types
 from collections.abc import Container, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from .leaving import is_library
 
@@ -56,7 +60,7 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
         if isinstance(thing, functools.partial):
             stack += [thing.func, *thing.args, *thing.keywords.values()]
         elif isinstance(thing, types.MethodType):
-            stack += [thing.__func__, *_callable_in(thing.__self__)]
+            stack += [thing.__func__, thing.__self__]
         elif isinstance(thing, type):
             if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
                 stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
@@ -68,33 +72,35 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
                     if id(there) in known or place[1] == "type":
                         yield place
                     else:
-                        stack += _callable_in(there)
+                        stack.append(there)
             elif hasattr(thing, "__wrapped__"):
                 stack.append(thing.__wrapped__)
                 stack += [v for p in _cells_of(thing) if isinstance(v := read(p), _CALLED)]
+        else:
+            stack += _held_by(thing)
 
 
 _CALLED = (FunctionType, types.MethodType, type, functools.partial)
-
-
-def _callable_in(thing: Any) -> list[Any]:
-    """What may be called of something: itself, its class, and what it keeps in attributes or as a table."""
-    if isinstance(thing, _CALLED):
-        return [thing]
-    kind = type(thing)
-    kept: Any = ()
-    if kind is list or kind is tuple:
-        kept = thing[:MOST]
-    elif kind is dict:
-        kept = list(thing.values())[:MOST]
-    elif kind.__dictoffset__ and not isinstance(thing, ModuleType):
-        with contextlib.suppress(AttributeError):
-            kept = list(object.__getattribute__(thing, "__dict__").values())[:MOST]
-    return [kind, *[x for x in kept if isinstance(x, _CALLED)]]
-
-
 MOST = 1000
-"""Things in a table that are looked at."""
+"""Things in a container that are looked at for functions."""
+
+
+def _held_by(thing: Any) -> Iterator[Any]:
+    """What an object, or a container, could call: its class, functions, objects and containers in it."""
+    kind = type(thing)
+    if kind in (list, tuple, dict, set, frozenset, collections.deque):
+        parts = itertools.islice(thing.values() if kind is dict else thing, MOST)
+        yield from [part for part in parts if type(part) not in _IDLE]
+    elif kind not in _IDLE:
+        yield kind
+        with contextlib.suppress(AttributeError):  # what a class says of its attributes itself is not asked
+            kept = object.__getattribute__(thing, "__dict__")
+            if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
+                yield from [part for part in itertools.islice(kept.values(), MOST) if type(part) not in _IDLE]
+
+
+_IDLE = {int, float, complex, bool, str, bytes, type(None), np.ndarray, ModuleType, *np.sctypeDict.values()}
+"""Types of what calls nothing."""
 
 
 def _places_of(function: FunctionType) -> Iterator[Place]:

@@ -20,6 +20,7 @@ from ops import sparse
 from ..tensor import Face
 from ..tree import leaves_of
 from .creation import gathered
+from .distributions import of_stats
 from .face import faces
 from .leaving import carries, refusal
 from .systems import LINALG
@@ -192,5 +193,7 @@ def _of_sparse_matrices(module: Any) -> Iterator[tuple[type, str, Making]]:
                 yield kind, name, making
 
 
-METHODS: dict[str, Callable[[Any], Iterator[tuple[type, str, Making]]]] = {"scipy.sparse": _of_sparse_matrices}
+METHODS: dict[str, Callable[[Any], Iterator[tuple[type, str, Making]]]] = {
+    "scipy.sparse": _of_sparse_matrices, "scipy.stats": of_stats,
+}  # fmt: skip
 """By module of SciPy's: the methods of its classes that have doors."""

@@ -9,7 +9,6 @@ import numpy as np
 
 import ops
 
-from ..views import base_of
 from .attributes import Attributes
 from .base import Axis, numpy
 from .layout import copied, in_a_row, resolved
@@ -35,7 +34,7 @@ class Shapes(Attributes):
             return self.transpose().reshape(lengths[::-1], copy=copy).transpose()
         tensor = copied(self._tensor, "C") if copy else self._tensor
         made = ops.reshape(tensor, shape=tuple(map(operator.index, lengths)))
-        if copy is False and base_of(made) is not base_of(tensor):
+        if copy is False and made.__memory__() is not tensor.__memory__():
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         return self._viewed(made)
 

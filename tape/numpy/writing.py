@@ -17,13 +17,15 @@ from ..batch import active
 from ..history import components
 from ..level import live
 from ..tensor import Face, Tensor
+from ..tree import leaves_of
 from ..version import renew
 from ..views import is_related
 from .base import numpy
 from .casting import cast, source_of
 from .explaining import explained, rehearsed
 from .face import Array, Number, array
-from .leaving import NOT_MADE_HERE, asked, plain, refusal
+from .leaving import NOT_MADE_HERE, asked, carries, plain, refusal
+from .lent import is_lent
 from .reading import plain_index
 from .unwrapping import bare, holds_face, tensor_of
 
@@ -41,8 +43,11 @@ def assign(y: Array, index: Any, value: Any) -> None:
     try:
         index = plain_index(index)
         source = cast(source_of(value, dtype), dtype)
-        hold(y, source)
+        for part in (source, *leaves_of(index)):
+            hold(y, part)
         target = y._tensor
+        if is_lent(target):
+            _unseen(target, source)
         for part in components(target):
             if type(part) is Tensor:
                 renew(part)
@@ -52,6 +57,17 @@ def assign(y: Array, index: Any, value: Any) -> None:
             target.copy_(source)
     except Exception as error:
         explained(error, np.ndarray.__setitem__, (y, given, value), {})
+
+
+def _unseen(target: Tensor, source: Any) -> None:
+    """Check that nobody loses the history of what is written by looking at an array's bare numbers.
+
+    Raises:
+        TypeError: if somebody would.
+    """
+    target.__unrecorded__("an array was written of which plain numbers were taken before, and are still in use")
+    if carries(target) or (isinstance(source, Tensor) and carries(source)):
+        raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
 
 
 def hold(y: Array, value: Any) -> None:

@@ -45,7 +45,7 @@ class Memory:
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("_limit", "cells", "first", "judged", "members", "row", "sealed")
+    __slots__ = ("__weakref__", "_limit", "cells", "first", "judged", "members", "row", "sealed")
 
     def __init__(self, base: Traced):
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0

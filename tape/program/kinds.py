@@ -166,6 +166,8 @@ def _instance(look: Any, thing: Any, kind: type) -> Looked:
     if not is_transparent(kind) or look.inside(kind) is not None:
         return Unknown(thing)
     look.around.facts.append(type_fact(thing))
+    if hasattr(kind, "random_state") and in_modules(kind.__module__, ("scipy.stats",)) and is_genuine(kind):
+        return _distribution(look, thing)
     closed = any(map(_has_known_code, kind.__mro__))
     parts = _slots(look, thing, closed) + _attributes(look, thing, kind, closed)
     if issubclass(kind, BaseException):
@@ -176,6 +178,16 @@ def _instance(look: Any, thing: Any, kind: type) -> Looked:
     if issubclass(kind, np.ndarray):
         return unknown or _array(look, thing)
     return unknown or (_container(look, thing) if issubclass(kind, CONTAINERS) else None)
+
+
+def _distribution(look: Any, thing: Any) -> Looked:
+    """A distribution of SciPy's: its attributes are what its formulas know, and a generator that only draws use."""
+    space = look.around.space(vars(thing))
+    space.whole = True
+    look.around.facts.append(dict_fact(thing))
+    look.around.generators += [x for x in space.copy.values() if isinstance(x, GENERATORS)]
+    kept = (*GENERATORS, np.vectorize, types.MethodType)
+    return look.all_inside(x for x in space.copy.values() if not isinstance(x, kept))
 
 
 ABSTRACT = {k for k in vars(collections.abc).values() if isinstance(k, type)}

@@ -34,7 +34,7 @@ from .aliases import memory_of
 from .later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
-from .unknown import UNKNOWN, told
+from .unknown import UNKNOWN, read_as, told
 
 _OPEN: dict[int, list[Trace]] = {}
 _lock = threading.Lock()
@@ -85,6 +85,10 @@ class Outside(Tensor):
     def __adopt__(self, target: Tensor) -> bool:
         trace = recorded_here()
         return trace is not None and adopt(stand_in(self, trace), target)
+
+    def __memory__(self) -> Any:
+        own = self._own()
+        return Tensor.__memory__(self) if own is None else own.__memory__()
 
     def __unrecorded__(self, what: str) -> None:
         if recorded_here() is not None:
@@ -255,18 +259,24 @@ def _alter(self: Any, operation: str, compute: Callable[..., Any], args: tuple[A
 
 def _fact(name: str) -> property:
     """An attribute that a tensor which stands for a record cannot tell; a gradient from outside is another later."""
-    plain = inspect.getattr_static(Outside, name)
+    plain, read = inspect.getattr_static(Outside, name), read_as(Outside, name)
 
     def lacks(self: Any) -> bool:
         trace = recorded_here()
         return trace is not None and (name == "grad" or id(self) in trace.own)
+
+    def stands(self: Any) -> Any:
+        """The record's own answer, which this library may ask for."""
+        trace = recorded_here()
+        own = None if trace is None else trace.own.get(id(self))
+        return read(self) if own is None else getattr(own[1], name)
 
     def put(self: Any, value: Any) -> None:
         if recorded_here() is not None:
             raise changed_outside(f"had its {name} set")
         plain.__set__(self, value)
 
-    return property(told(name, Outside, lacks), put)
+    return told(name, stands, lacks).setter(put)
 
 
 HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}

@@ -25,7 +25,7 @@ from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
-from .unknown import UNKNOWN, told
+from .unknown import UNKNOWN, read_as, told
 
 
 class Traced(Tensor):
@@ -42,6 +42,10 @@ class Traced(Tensor):
     _trace: Trace
     _row: int
     _look: Any
+
+    def __memory__(self) -> Any:
+        seen = getattr(self, "_look", None)
+        return self if seen is None else seen[0]
 
     def __unrecorded__(self, what: str) -> None:
         raise Untraceable(what)
@@ -372,5 +376,5 @@ def _pow(self: Traced, exponent: Any) -> Any:
 _power = _binary(REGISTRY["pow"], reflected=False)
 _set("__pow__", _pow)
 for _name in UNKNOWN:
-    _set(_name, property(told(_name, Traced, lambda self: True)))
+    _set(_name, told(_name, read_as(Traced, _name), lambda self: True))
 Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]

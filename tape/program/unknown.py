@@ -17,13 +17,18 @@ UNKNOWN = (
 )  # fmt: skip
 
 
-def told(name: str, kind: type[Tensor], lacks: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Reads an attribute of a tensor of some kind; its user is not told of one that the tensor `lacks`."""
-    plain = inspect.getattr_static(kind, name)
+def told(name: str, read: Callable[[Any], Any], lacks: Callable[[Any], bool]) -> property:
+    """An attribute as something reads it; the user is not told of one that the tensor `lacks`."""
 
     def ask(self: Any) -> Any:
         if lacks(self) and not in_library(getframe(1).f_code.co_filename):
             raise Untraceable(f"{name} was asked for, which every call answers for itself")
-        return plain.__get__(self, kind)
+        return read(self)
 
-    return ask
+    return property(ask)
+
+
+def read_as(kind: type[Tensor], name: str) -> Callable[[Any], Any]:
+    """Reads an attribute as a kind of tensor has it now, whatever stands in its place later."""
+    plain = inspect.getattr_static(kind, name)
+    return lambda self: plain.__get__(self, kind)

@@ -70,7 +70,7 @@ def without(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:
         before, statement, after = body[:i], body[i], body[i + 1 :]
         yield (*before, *after)
         if statement.body:
-            if not statement.text.startswith(("else", "elif", "def")):
+            if not statement.text.startswith(("else", "elif", "def", "class")):
                 yield (*before, *statement.body, *after)
             for fewer in without(statement.body):
                 yield (*before, replace(statement, body=fewer), *after)

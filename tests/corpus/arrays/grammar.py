@@ -47,6 +47,10 @@ VECTORS = (
     "np.piecewise({v}, [{v} > 0], [lambda e: e * 2, lambda e: -e])", "np.array(list(map(np.sin, {v})))",
     "np.fromiter((0.5 * k for k in range(3)), float) * {v}", "np.kron({v}[:1], {v})", "np.atleast_2d({v})[0]",
     "{v}.reshape(-1, 1)[:, 0]", "np.squeeze({v}[None])", "{m}[np.arange(3), [2, 0, 1]]",
+    "np.vectorize(lambda e: e if e > {p} else e * e)({v})", "np.apply_along_axis(lambda r: r * r.sum(), 0, {m})[0]",
+    "np.maximum.accumulate({v})", "np.diff({v}, append={s})", "np.flipud({v})", "np.split({m}, 3)[{k}][0]",
+    "np.einsum('ii->i', {m})", "np.meshgrid({v}, {v}, indexing='ij')[1][{k}]",
+    "np.lib.stride_tricks.sliding_window_view({v}, 1)[:, 0]",
 )  # fmt: skip
 MATRICES = (
     "{m} * {s}", "np.tanh({m} @ {m})", "{m} + {v}", "{m}.T", "{v}.reshape(3, 1) * {v}", "np.stack([{v}, {v}, {v}])",
@@ -107,6 +111,9 @@ WRITES = (
     "w0.itemset(0, {s}) if hasattr(w0, 'itemset') else w0.__setitem__(0, {s})", "w0[slice(0, {i} % 3)] = {s}",
     "np.divide({v}, 1 + {s} * {s}, out=w0)", "w0.clip(-1, 1, out=w0)", "w0[np.nonzero({v} > 0)] = {s}",
     "w0[np.argmax({v})] += {s}", "w0[np.where({v} < {s})[0]] -= 1",
+    "np.multiply.at(w0, [0, 2, 2], {v})", "np.maximum.at(w0, [0, 1, 1], {v})", "np.exp.at(w0, [1, 1])",
+    "np.negative.at(w0, {k})", "np.nan_to_num(w0, copy=False)", "np.flip(w0)[:2] = {v}[1:]",
+    "np.split(w0, 3)[{k}][:] = {s}",
 )  # fmt: skip
 MATRIX_WRITES = (
     "w1[{k}] = {v}", "w1[:, {k}] *= {v}", "w1[{k}, {k}] += {s}", "w1[1:, :2] = {m}[:2, 1:]", "w1 += {m}",
@@ -119,19 +126,25 @@ MATRIX_WRITES = (
     "w1[0, :] = w1[:, 0] = {v}", "w1[{k}].sort()", "w1.sort(axis=0)", "np.add.at(w1, ([0, 0], [1, 1]), {s})",
     "w1[np.eye(3, dtype=bool)] = {v}", "w1[:, [0, 2]] = w1[:, [2, 0]]", "w1[{k}, 1:] += w1[{k}, :-1]", "w1 @= {m}",
     "w1[np.tril_indices(3)] *= {p}", "np.copyto(w1, {v}[:, None])", "w1[{v} > 0] += {v}", "w1[{v} > {s}, {k}] = {s}",
-    "w1.T[...] = {m}",
+    "w1.T[...] = {m}", "np.einsum('ii->i', w1)[:] = {v}", "np.rot90(w1)[0] += {v}", "np.flip(w1, 0)[{k}] = {s}",
+    "np.hsplit(w1, 3)[1][...] = {v}[:, None]", "np.vsplit(w1, 3)[{k}][0, 1:] *= {s}", "np.unstack(w1)[{k}][:] = {v}",
+    "w1[...] = np.apply_along_axis(np.cumsum, 1, {m})", "np.rollaxis(w1, 1)[{k}] -= {v}",
 )  # fmt: skip
 LOOKS = (
     "w0[1:]", "w0[::-1]", "w0[:2]", "w0[None]", "w1[{k}]", "w1.T", "w1[:, {k}]", "w1[1:, 1:]", "w1.reshape(-1)",
     "w1.ravel()[2:5]", "w0.view()", "w1[::2]", "np.asarray(w0)", "w0", "np.reshape(w1, 9)[::3]", "w1.T[1:].T",
     "np.transpose(w1)[0]", "np.diagonal(w1)", "w0[...]", "np.ravel(w0)", "w1.swapaxes(0, 1)[0]", "np.atleast_2d(w0)",
     "w0[:, None]", "np.squeeze(w0[None])", "np.broadcast_to(w0, (2, 3))", "np.split(w0, 3)[1]", "next(iter(w1))",
-    "np.expand_dims(w0, 0)[0, 1:]",
+    "np.expand_dims(w0, 0)[0, 1:]", "np.flip(w0)", "np.flipud(w1)", "np.fliplr(w1)", "np.rot90(w1)",
+    "np.rollaxis(w1, 1)", "np.einsum('ii->i', w1)", "np.einsum('ij->ji', w1)", "np.diag(w1)", "np.hsplit(w1, 3)[2]",
+    "np.array_split(w0, 2)[0]", "np.moveaxis(w1, 0, 1)[1]", "np.meshgrid(w0, w0)[0]", "np.real(w0)",
+    "np.unstack(w1)[1]", "np.ascontiguousarray(w1)", "np.require(w0)", "np.nan_to_num(w0, copy=False)",
 )  # fmt: skip
 THROUGH_VIEWS = (
     "u0 *= {s}", "u0 += {s}", "u0[...] = u0 * {p}", "u0[0] = {s}", "u0[0] += {s}", "np.sin(u0, out=u0)",
     "np.copyto(u0, {s})", "u0.fill({s})", "u0[u0 > {p}] = {s}", "u0.flat[0] = {s}", "u0[:1] -= {s}", "w0 += {v}",
     "w1[{k}] = {v}", "w0[1] *= {s}", "w1 *= {s}", "u0[-1:] = {s}", "u0 = u0 * {s}", "u0 = u0[::-1]", "w0 = w0 * 2",
+    "u0.sort()", "w0[:] = {v}", "np.copyto(w1, {m})", "u0 = np.flip(u0)", "np.add.at(u0, 0, {s})",
 )  # fmt: skip
 RESULTS = (
     "s0 + v0.sum()", "v0 + w0", "(s0, v1)", "w1 * s0", "(w0, s0 * p0)", "v0 * p0 + i0", "[v0 + v1, m0 @ v2, w0]",
@@ -196,6 +209,9 @@ class Grammar:
             self._fill,
             self._recur,
             self._function,
+            self._closure,
+            self._class,
+            self._generator,
             self._list,
             self._until,
             self._fail,
@@ -272,6 +288,34 @@ class Grammar:
             "t = t.copy(); t[0] = {s}; return t", "return np.stack([t, t]).T[:, 0]",
         )  # fmt: skip
         return (Statement("if True:", (Statement("def local(t):", (local,)), Statement("v1 = local(v0)"))),)
+
+    def _closure(self, depth: int) -> tuple[Statement, ...]:
+        """A function that writes into what it finds around itself, and binds it anew."""
+        local = self.any("s1 = s1 + e; w0[j] += e", "s1 = e * s1; w0[j:] *= s1", "w0[j], s1 = s1, w0[j] + e")
+        put = Statement("def put(j, e):", (Statement("nonlocal s1"), local))
+        calls = Statement("for j in range(3):", (Statement(self.filled("put(j, {v}[j])")),))
+        return (Statement("if True:", (put, calls)),)
+
+    def _class(self, depth: int) -> tuple[Statement, ...]:
+        """An object that keeps arrays and changes them."""
+        begin = Statement("def __init__(self, t): self.t, self.seen = t.copy(), np.zeros(3)")
+        step = self.any(
+            "def step(self, k): self.t[k] = {s}; self.seen += self.t; return self.seen[k]",
+            "def step(self, k): self.seen[k:] += self.t[k:]; self.t = self.t * {p}; return self.t.sum()",
+            "def step(self, k): part = self.seen[k:]; part[...] = self.t[k] * {s}; return self.seen.sum()",
+        )
+        use = Statement(self.filled("kept = Kept({v}); s1 = kept.step({k}) + kept.step({k}); v1 = kept.seen"))
+        return (Statement("if True:", (Statement("class Kept:", (begin, step)), use)),)
+
+    def _generator(self, depth: int) -> tuple[Statement, ...]:
+        """A generator, with a buffer of its own that changes between what it gives."""
+        fill = self.any("made[j] = t[j] * {s}", "made += t * {p}", "made[:j] += t[j]")
+        loop = Statement(
+            "for j in range(3):", (fill, self.any("yield made.sum()", "yield made[j]", "yield made.copy()[0]"))
+        )
+        each = Statement("def each(t):", (Statement("made = np.zeros(3)"), loop))
+        use = self.any("s1 = sum(each({v}))", "v1 = np.array(list(each({v})))", "v1 = np.stack([*each({v})])")
+        return (Statement("if True:", (each, use)),)
 
     def _list(self, depth: int) -> tuple[Statement, ...]:
         line = self.any(

@@ -1,0 +1,148 @@
+"""Densities and distribution functions of `scipy.stats` on recorded arrays.
+
+SciPy's methods sort their arguments by what lies in the support, in plain arrays.  A distribution's own formulas
+(``_logpdf``, ``_cdf`` and so on) are written in ufuncs, which record.  So the sorting is done here, and the formulas
+are SciPy's; one that asks for plain arrays refuses what carries a gradient, as elsewhere.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Face
+from .base import numpy
+from .creation import gathered, recordable
+from .face import array, face
+from .unwrapping import holds_face, tensor_of
+
+Making = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+OUTSIDE: dict[str, tuple[float, float]] = {
+    "pdf": (0.0, 0.0), "logpdf": (-np.inf, -np.inf), "pmf": (0.0, 0.0), "logpmf": (-np.inf, -np.inf),
+    "cdf": (0.0, 1.0), "logcdf": (-np.inf, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -np.inf),
+}  # fmt: skip
+"""By method, what it is below and above the support."""
+SCALED = {"pdf": lambda p, scale: p / scale, "logpdf": lambda p, scale: p - np.log(scale)}
+"""The methods whose results depend on the scale itself."""
+CONTINUOUS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")
+DISCRETE = ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
+
+
+def of_stats(module: Any) -> Iterator[tuple[type, str, Making]]:
+    """The methods of SciPy's distributions that record."""
+    for name in CONTINUOUS:
+        yield module.rv_continuous, name, _method(name)
+    for name in DISCRETE:
+        yield module.rv_discrete, name, _method(name)
+    normal = type(module.multivariate_normal)
+    yield normal, "logpdf", _normal(lambda log: log)
+    yield normal, "pdf", _normal(np.exp)
+
+
+def _method(name: str) -> Making:
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+            if not holds_face([x, *args, *kwargs.values()]):
+                return original(self, x, *args, **kwargs)
+            result = _answer(self, name, _array(gathered(x)), *args, **kwargs)
+            return original(self, x, *args, **kwargs) if result is NotImplemented else result
+
+        return method
+
+    return making
+
+
+def _answer(self: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a method gives, NotImplemented where the parameters are none of the distribution."""
+    shapes, loc, scale = self._parse_args(*args, **kwargs)
+    y = (x - loc) / scale if name in SCALED or not name.endswith("mf") else x - loc
+    if not _all(scale > 0) or not all(_all(c) for c in _conditions(self, shapes)):
+        return NotImplemented
+    low, high = self._get_support(*shapes)
+    inside = _inside(y, low, high, name)
+    if inside is None:
+        return _finished(self, name, y, shapes, scale)
+    parts = [face(tensor_of(p)) for p in np.broadcast_arrays(*map(_array, (y, *shapes, scale)))]
+    below, above = OUTSIDE[name]
+    result = np.where(parts[0] < low, below, above) * array(tensor_of(np.ones(parts[0].shape)))
+    if _any(inside):
+        y, *shapes, scale = [p[inside] for p in parts]
+        result[inside] = _finished(self, name, y, tuple(shapes), scale)
+    return result if result.ndim else result[()]
+
+
+def _array(x: Any) -> Any:
+    return x if isinstance(x, Face) else np.asarray(x)
+
+
+def _all(condition: Any) -> bool:
+    return bool(np.all(condition))
+
+
+def _any(condition: Any) -> bool:
+    return bool(np.any(condition))
+
+
+def _conditions(self: Any, shapes: tuple[Any, ...]) -> list[Any]:
+    """What must hold of the parameters: SciPy's default is that all are positive."""
+    default = next(vars(kind)["_argcheck"] for kind in type(self).__mro__[::-1] if "_argcheck" in vars(kind))
+    if type(self)._argcheck is default:
+        return [x > 0 for x in shapes]
+    return [self._argcheck(*shapes)]
+
+
+def _inside(y: Any, low: Any, high: Any, name: str) -> Any:
+    """Where the formula holds, None for everywhere."""
+    if all(not isinstance(end, Face) and np.all(np.isinf(end)) for end in (low, high)):
+        return None
+    inside = (y >= low) & (y <= high) & ((np.floor(y) == y) | (not name.endswith("pmf")))
+    return None if _all(inside) else inside
+
+
+def _finished(self: Any, name: str, y: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
+    """The distribution's own formula, with its scale."""
+    found = getattr(self, f"_{name}")(y, *shapes)
+    return SCALED[name](found, scale) if name in SCALED else found
+
+
+def _normal(finish: Callable[[Any], Any]) -> Making:
+    """`scipy.stats.multivariate_normal`; of the covariance SciPy reads the lower triangle, and so does this."""
+
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+            if not holds_face([x, mean, cov]) or allow_singular:
+                return original(self, x, mean, cov, allow_singular)
+            return finish(_log_normal(*[None if part is None else gathered(part) for part in (x, mean, cov)]))
+
+        return method
+
+    return making
+
+
+def _log_normal(x: Any, mean: Any, cov: Any) -> Any:
+    """−(k log 2π + log det Σ + dᵀ Σ⁻¹ d)/2 with d = x − mean, by Σ = L Lᵀ.
+
+    Raises:
+        LinAlgError: if Σ is not positive definite.
+    """
+    n = max(np.size(mean) if mean is not None and np.ndim(mean) else 1, np.shape(cov)[-1] if np.ndim(cov) else 1)
+    if np.ndim(cov) == 2:
+        sigma = np.tril(cov) + np.tril(cov, -1).T
+    else:
+        sigma = recordable(np.eye(n)) * cov
+    mean = np.zeros(n) if mean is None else mean
+    x = numpy.reshape(x, (-1, 1)) if n == 1 and np.ndim(x) == 1 else x
+    apart = x - mean
+    root = numpy.linalg.cholesky(sigma)
+    rows = numpy.reshape(apart, (-1, n))
+    whitened = numpy.linalg.solve(root, rows.T)
+    log_det = 2 * np.log(numpy.diagonal(root)).sum()
+    found = -0.5 * (n * np.log(2 * np.pi) + log_det + (whitened * whitened).sum(0))
+    found = np.squeeze(numpy.reshape(found, np.shape(apart)[:-1]))
+    return found if found.ndim else found[()]

@@ -1,0 +1,204 @@
+"""NumPy's functions that look at an array in another way: views, so that what is written there is seen here.
+
+Most views come from ops that give views of tensors.  These are the functions for which NumPy gives a view where the op
+of that name, which follows PyTorch, gives a copy, or which have no op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+import ops
+
+from .attributes import readonly
+from .base import numpy
+from .face import Array, Recorded, array
+from .leaving import plain
+from .lent import watch
+from .unwrapping import tensor_of
+
+BACKWARDS = slice(None, None, -1)
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """`np.flip`: backwards along some axes."""
+    axes = range(m.ndim) if axis is None else normalize_axis_tuple(axis, m.ndim)
+    return m[tuple([BACKWARDS if k in axes else slice(None) for k in range(m.ndim)])]
+
+
+def fliplr(m: Any) -> Any:
+    """`np.fliplr`."""
+    if m.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """`np.flipud`."""
+    if m.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """`np.rot90`: a quarter turn is a transpose that is flipped along one of the two axes."""
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    first, second = normalize_axis_tuple(axes, m.ndim, allow_duplicate=True)
+    if first == second:
+        raise ValueError("Axes must be different.")
+    if k % 4 == 2:
+        return flip(m, (first, second))
+    if k % 4 == 1:
+        return numpy.swapaxes(flip(m, second), first, second)
+    return flip(numpy.swapaxes(m, first, second), second) if k % 4 else m[...]
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """`np.rollaxis`: an axis moved to before another one."""
+    (axis,) = normalize_axis_tuple(axis, a.ndim)
+    (start,) = normalize_axis_tuple(start, a.ndim + (start >= 0))
+    return np.moveaxis(a, axis, start - (axis < start))
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """`np.diag` of a matrix; of a vector it gives a new one."""
+    return numpy.diagonal(v, k) if np.ndim(v) == 2 else NotImplemented
+
+
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **how: Any) -> Any:
+    """`np.einsum` of one array of which nothing is summed: its axes in another order, diagonals among them."""
+    terms = _terms(operands)
+    if terms is None or out is not None or how:
+        return NotImplemented
+    x, labels, wanted = terms
+    if len(labels) != x.ndim or not x.ndim or set(labels) != set(wanted) or len(set(wanted)) != len(wanted):
+        return NotImplemented
+    tensor = x._tensor
+    while (twice := next((k for k, name in enumerate(labels) if name in labels[:k]), None)) is not None:
+        tensor = ops.diagonal(tensor, offset=0, axis1=labels.index(labels[twice]), axis2=twice)
+        labels = [name for name in labels if name != labels[twice]] + [labels[twice]]
+    return array(ops.permute(tensor, axes=tuple(labels.index(name) for name in wanted)))
+
+
+def _terms(operands: tuple[Any, ...]) -> tuple[Any, list[Any], list[Any]] | None:
+    """The array, the names of its axes and of those of the result; None if there are several arrays."""
+    if len(operands) == 2 and isinstance(operands[0], str):
+        given, arrow, last = operands[0].replace(" ", "").replace("...", "…").partition("->")
+        x, labels, wanted = operands[1], list(given), list(last) if arrow else None
+    elif len(operands) in (2, 3) and isinstance(operands[1], (list, tuple)):
+        x, labels = operands[0], ["…" if name is Ellipsis else name for name in operands[1]]
+        wanted = ["…" if name is Ellipsis else name for name in operands[2]] if len(operands) == 3 else None
+    else:
+        return None
+    if type(x) is not Array:
+        return None
+    if wanted is None:
+        wanted = ["…"] * ("…" in labels) + sorted(n for n in labels if n != "…" and labels.count(n) == 1)
+    between = [f"…{k}" for k in range(x.ndim - len(labels) + 1)]
+    spread = lambda names: [n for name in names for n in (between if name == "…" else [name])]  # noqa: E731
+    return x, spread(labels), spread(wanted)
+
+
+def _splitting(original: Any) -> Callable[..., Any]:
+    """`np.split` and its kin: which places each part has, NumPy's own function says."""
+
+    def split(ary: Any, indices_or_sections: Any, axis: int | None = None) -> Any:
+        named = {} if axis is None else {"axis": axis}
+        along = axis or 0 if axis_of is None else axis_of(ary.ndim)
+        (k,) = normalize_axis_tuple(along, ary.ndim) if -ary.ndim <= along < ary.ndim else (0,)
+        lengths = [-1 if j == k else 1 for j in range(ary.ndim)]
+        if not ary.size:
+            return NotImplemented
+        places = np.broadcast_to(np.arange(ary.shape[k] if ary.ndim else 1).reshape(lengths), ary.shape)
+        parts = [np.moveaxis(part, k, 0) for part in original(places, plain(indices_or_sections), **named)]
+        spans = [slice(0, 0) if not part.size else slice(int(part.flat[0]), int(part.flat[-1]) + 1) for part in parts]
+        return [ary[(slice(None),) * k + (span,)] for span in spans]
+
+    axis_of = AXES.get(original)
+    return split
+
+
+AXES: dict[Any, Callable[[int], int]] = {
+    np.hsplit: lambda ndim: int(ndim > 1), np.vsplit: lambda ndim: 0, np.dsplit: lambda ndim: 2,
+}  # fmt: skip
+"""By function that knows its axis itself, which that is."""
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> Any:
+    """`np.unstack`."""
+    if not x.ndim:
+        raise ValueError("Input array must be at least 1-d.")
+    return tuple(np.moveaxis(x, axis, 0))
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """`np.nan_to_num` in place."""
+    if copy or type(x) is not Array:
+        return NotImplemented
+    x[...] = numpy.nan_to_num(x, True, nan, posinf, neginf)
+    return x
+
+
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """`np.real_if_close` of real numbers: these."""
+    return a if isinstance(a, Recorded) and a.dtype.kind != "c" else NotImplemented
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """`np.meshgrid`: each vector along an axis of its own, the first two exchanged unless these are counted by ij.
+
+    Raises:
+        ValueError: for another `indexing`.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    axes = list(range(len(xi)))
+    if indexing == "xy" and len(xi) > 1:
+        axes[:2] = 1, 0
+    along = [array(tensor_of(x)).reshape([-1 if k == axis else 1 for k in range(len(xi))]) for x, axis in zip(xi, axes)]
+    shape = np.broadcast_shapes(*[x.shape for x in along])
+    found = along if sparse else [numpy.broadcast_to(x, shape) for x in along]
+    return tuple([x.copy() if copy else x for x in found])
+
+
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """`numpy.lib.stride_tricks.sliding_window_view`, as a copy; what it was made of is not to be changed meanwhile.
+
+    Raises:
+        ValueError: if the windows do not fit, or are to be written.
+    """
+    if writeable:
+        raise ValueError("windows of a recorded array cannot be written; write into the array itself")
+    lengths = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    if len(lengths) != len(axes):
+        raise ValueError(f"a window of {len(lengths)} lengths cannot slide along {len(axes)} axes")
+    found = x
+    for k, n in zip(axes, lengths):
+        if n < 0 or n > found.shape[k]:
+            raise ValueError(f"a window of length {n} cannot slide along an axis of length {found.shape[k]}")
+        places = np.add.outer(np.arange(found.shape[k] - n + 1), np.arange(n))
+        found = np.moveaxis(numpy.take(found, places, axis=k), k + 1, -1)
+    watch(found._tensor, x._tensor)
+    return readonly(found)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """`np.astype`."""
+    return x.astype(dtype, copy=copy)
+
+
+LOOKS: dict[Any, Callable[..., Any]] = {
+    np.flip: flip, np.fliplr: fliplr, np.flipud: flipud, np.rot90: rot90, np.rollaxis: rollaxis, np.diag: diag,
+    np.einsum: einsum, np.nan_to_num: nan_to_num, np.real_if_close: real_if_close, np.meshgrid: meshgrid,
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view, np.astype: astype,
+    **{f: _splitting(f) for f in (np.split, np.array_split, *AXES)}, np.unstack: unstack,
+}  # fmt: skip
+"""By function of NumPy's, what gives views of recorded arrays, or NotImplemented where NumPy gives none."""

@@ -1,0 +1,109 @@
+"""Densities and distribution functions of `scipy.stats` on recorded arrays, beside differences of SciPy's own."""
+
+from __future__ import annotations
+
+import differences
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import tape
+
+X = np.array([0.3, 0.7, 0.45])
+SIGMA = np.array([[1.2, 0.2, 0.1], [0.2, 0.9, 0.3], [0.1, 0.3, 1.1]])
+
+
+def check(f, x, calls: int = 2, **how):
+    (wanted,) = differences.gradients(f, [x])
+    gradient = tape.func.grad(f)
+    compiled = tape.compile(tape.func.grad_and_value(f))
+    assert_allclose(gradient(x), wanted, **{"rtol": 1e-6, "atol": 1e-8, **how})
+    for _ in range(calls):
+        found, value = compiled(x)
+        assert_allclose(found, wanted, **{"rtol": 1e-6, "atol": 1e-8, **how})
+        assert_allclose(value, f(x), rtol=1e-9)
+
+
+CONTINUOUS = {
+    "norm": (), "t": (2.4,), "gamma": (1.7,), "expon": (), "chi2": (3.2,), "lognorm": (0.8,), "laplace": (),
+    "logistic": (), "cauchy": (), "weibull_min": (1.7,), "beta": (1.7, 2.0), "gumbel_r": (), "invgamma": (1.7,),
+    "rayleigh": (), "maxwell": (), "halfnorm": (), "uniform": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_distributions(name):
+    kind, shapes = getattr(stats, name), CONTINUOUS[name]
+    check(lambda x: np.sum(kind.logpdf(x, *shapes, x[2] * 0.1, np.exp(x[0]))), X)
+    tape_value = tape.func.jvp(lambda x: kind.cdf(x, *shapes, 0.05, 1.4), (X,), (np.ones(3),))
+    assert_allclose(tape_value[0], kind.cdf(X, *shapes, 0.05, 1.4), rtol=1e-9)
+    assert_allclose(tape_value[1], kind.pdf(X, *shapes, 0.05, 1.4), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name, shapes in CONTINUOUS.items() if shapes and name != "t"])
+def test_shapes_of_distributions(name):
+    kind, shapes = getattr(stats, name), CONTINUOUS[name]
+    check(lambda s: np.sum(kind.logpdf(X, *[s * shape for shape in shapes])), np.asarray(1.1))
+
+
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
+def test_outside_of_the_support(method):
+    """There nothing depends on the parameters; a gradient that is zero or not is never nan."""
+
+    def f(x):
+        z = getattr(stats.gamma, method)(np.array([-1.0, 0.5, 2.0]) * x[0], 2.0)
+        return np.where(np.isfinite(z), z, 0.0).sum()
+
+    check(f, X)
+    assert_allclose(
+        tape.compile(lambda x: getattr(stats.gamma, method)(np.array([-1.0, 0.5, 2.0]) * x[0], 2.0))(X),
+        getattr(stats.gamma, method)(np.array([-1.0, 0.5, 2.0]) * X[0], 2.0), rtol=1e-12,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.sum(stats.poisson.logpmf([1, 2, 3], np.exp(x))), lambda x: np.sum(stats.binom.logpmf([1, 2, 3], 5, x)),
+    lambda x: np.sum(stats.nbinom.logpmf([1, 2, 3], 5, x)), lambda x: np.sum(stats.geom.pmf([1, 2, 3], x)),
+    lambda x: np.sum(stats.bernoulli.logpmf([1, 0, 1], x)), lambda x: np.sum(stats.poisson.pmf([-1, 2, 1.5], x)),
+])  # fmt: skip
+def test_discrete_distributions(f):
+    check(f, X)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: stats.norm(x[0], np.exp(x[1])).logpdf(x[2]), lambda x: np.sum(stats.norm(0.0, 2.0).sf(x)),
+    lambda x: np.sum(stats.norm.logpdf(x, loc=x[0], scale=1.0 + x[1])),
+    lambda x: stats.multivariate_normal.logpdf(x, np.zeros(3), SIGMA),
+    lambda x: np.sum(stats.multivariate_normal.logpdf(np.arange(6.0).reshape(2, 3), x, SIGMA * np.exp(x[0]))),
+    lambda x: np.sum(stats.multivariate_normal.pdf(np.arange(4.0), x[0], np.exp(x[1]))),
+    lambda x: stats.multivariate_normal.logpdf(x, x[::-1] * 2, np.exp(x)),
+    lambda x: stats.multivariate_normal.pdf(x[0], x[1], np.exp(x[2])),
+    lambda x: stats.multivariate_normal.logpdf(X, None, SIGMA + np.outer(x, x)),
+])  # fmt: skip
+def test_frozen_and_of_several_variables(f):
+    check(f, X)
+
+
+def test_the_covariance_is_read_as_scipy_reads_it():
+    check(lambda sigma: stats.multivariate_normal.logpdf(X, np.zeros(3), sigma), SIGMA)
+    with pytest.raises(np.linalg.LinAlgError):
+        tape.func.grad(lambda x: stats.multivariate_normal.logpdf(x, np.zeros(3), -SIGMA))(X)
+
+
+def test_what_a_formula_cannot_do_is_refused():
+    with pytest.raises(TypeError, match=r"written in ufuncs"):
+        tape.func.grad(lambda x: stats.f.cdf(x, 2.0, 3.0).sum())(X)
+    with pytest.raises(TypeError, match=r"scipy\.stats"):
+        tape.func.grad(lambda x: stats.norm.logpdf(X, scale=-x).sum())(X)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+def test_draws_and_changes_of_a_distribution_are_noticed():
+    frozen = stats.norm(0.0, 2.0)
+    compiled = tape.compile(lambda x: frozen.logpdf(x))
+    compiled(X)
+    frozen.kwds, frozen.args = {}, (0.0, 5.0)
+    assert_allclose(compiled(X), stats.norm.logpdf(X, 0.0, 5.0))
+    draws = tape.compile(lambda x: x * stats.norm.rvs(random_state=None))
+    assert not np.array_equal(draws(X), draws(X))
