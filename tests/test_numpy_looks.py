@@ -221,3 +221,19 @@ class Through:
 
     def __call__(self, x):
         return sum(layer(x) for layer in self.inner.layers)
+
+
+@pytest.mark.parametrize("ufunc", [np.multiply, np.add, np.subtract])
+@pytest.mark.parametrize("operand", [lambda w: w, lambda w: w[::-1], lambda w: w[:]], ids=["itself", "flip", "view"])
+def test_at_reads_its_operand_before_it_writes(ufunc, operand):
+    """The operand may be the array itself, and a place be named twice."""
+
+    def f(x):
+        w = x * 1
+        ufunc.at(w, [0, 2, 2], operand(w))
+        return (w * np.arange(1.0, 4.0)).sum()
+
+    (wanted,) = differences.gradients(f, [X])
+    for transformed in (tape.func.grad(f), tape.compile(tape.func.grad(f))):
+        assert_allclose(transformed(X), wanted, rtol=1e-8)
+    assert_allclose(tape.compile(f)(X), f(X), rtol=1e-14)

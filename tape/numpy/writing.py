@@ -152,8 +152,11 @@ def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     places = np.atleast_1d(numbers).ravel()
     operands: list[Any] = [np.broadcast_to(x, np.shape(numbers)).reshape(-1) for x in others]
     flat = y.flat
-    for now in _turns(places):
-        flat[places[now]] = ufunc(flat[places[now]], *[x[now] for x in operands])
+    taken = [
+        (places[now], [x[now] for x in operands]) for now in _turns(places)
+    ]  # before y, which they may see, changes
+    for now, xs in taken:
+        flat[now] = ufunc(flat[now], *xs)
 
 
 def _turns(places: np.ndarray) -> list[np.ndarray]:
