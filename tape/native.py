@@ -97,3 +97,15 @@ class Account:
 
 SWEEPS = Account("sweep", load=0.4, compile=4.7)
 SCANS = Account("scan", load=0.1, compile=1.0)
+PLANS = Account("plans", load=0.0, compile=1.5)
+"""Steps of plans, which need Numba only where they do not lie on disk."""
+
+
+def plans_wait(work: float) -> bool:
+    """Whether so much of a program is to run in Python, because its steps would have to be compiled first."""
+    if PLANS.is_open or forced() is not None:
+        return False
+    if _kept.is_kept(PLANS.name):
+        PLANS.is_open = True
+        return False
+    return PLANS.defers(work)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import forward_of
+from ..native import PLANS, plans_wait
 from ..rooms import opened
 from ..spec import Spec, spec_of
 from ..tensor import Tensor
@@ -16,11 +17,14 @@ from .groups import Alone, Group, Source, Target, sources_of, steps_of
 from .kernels import interpretable, kernel_for
 from .layout import Layout
 from .listing import Listing, op_number
+from .ownership import separate, suspects
 from .threads import Shares, shares
 from .tiers import FEW, INTERPRET, QUICK, first_tier, next_tier
 from .trace import CONSTANT, INPUT
 
 NEVER = 1 << 62
+PER_RECORD = 2e-6
+"""Seconds that a record takes in Python."""
 
 
 class Replay:
@@ -93,7 +97,24 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        return list(self.sweeper(inputs))
+        if self._sweeper is None and plans_wait(PER_RECORD * len(self.listing)):
+            return self.in_python(inputs)
+        results = list(self.sweeper(inputs))
+        if not PLANS.settled:
+            PLANS.settle()
+        return results
+
+    def in_python(self, inputs: Sequence[Any]) -> list[Any]:
+        """The same, by NumPy alone."""
+        values: dict[int, Any] = {k: inputs[number] for k, number in self.inputs}
+        values |= {k: c._data if isinstance(c, Tensor) else c for k, c in self.constants}
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                values |= zip(step.makes, step.evaluate(values))
+        results = [values[k] for k in self.outputs]
+        captured = [c._data if isinstance(c, Tensor) else c for c, _ in self.captured]
+        separate(results, suspects(self.listing, range(len(self.listing))), [*inputs, *captured])
+        return results
 
     def check_captured(self) -> None:
         """Raise unless the captured tensors and arrays have the shapes and dtypes that they were recorded with.
@@ -163,6 +184,10 @@ class KernelStep:
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
         self.makes = [t.row for t in group.targets]
+
+    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
+        """What NumPy gives for it."""
+        return OneByOne(self.layout)(values)
 
     def upgraded(self, replays: int) -> KernelStep:
         """The step in the next tier."""
