@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import tape
 from tape import backward as backward_room, wengert
@@ -20,6 +21,7 @@ from tape.autograd import grad
 from tape.locks import new_lock
 from tape.wengert import LISTS, current
 
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork")  # JAX in the same process says so
 ROOT = Path(__file__).resolve().parent.parent
 
 forks = hasattr(os, "fork")
@@ -60,6 +62,7 @@ def in_child(work):
 INTERRUPTED = """
 import signal, sys
 import numpy as np
+import pytest
 import tape
 from tape.wengert import current
 

@@ -54,7 +54,7 @@ def test_mypy_on_a_users_file(tmp_path, pytestconfig):
     if find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
     shutil.copy(USES, tmp_path)
-    cache = tmp_path if pytestconfig.cache is None else pytestconfig.cache.mkdir("mypy")
+    cache = pytestconfig.cache.mkdir("mypy") if getattr(pytestconfig, "cache", None) else tmp_path
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary",
                "--hide-error-context", "--cache-dir", str(cache), "uses.py"]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment(), check=False)

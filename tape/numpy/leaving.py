@@ -280,4 +280,19 @@ def is_open(function: Any) -> bool:
 
 def is_recorded(frame: FrameType) -> bool:
     """Whether what a frame's code makes with constructors is to be recorded: the user's, or as open as that."""
-    return not is_foreign(frame) or frame.f_globals["__name__"].startswith(OPEN)
+    if not is_foreign(frame):
+        return True
+    if not frame.f_globals["__name__"].startswith(OPEN):
+        return False
+    caller: FrameType | None = frame
+    while caller is not None and _module(caller).startswith(("numpy.", DOORS)):
+        caller = caller.f_back
+    return caller is None or _module(caller).startswith(FACE) or not is_foreign(caller)
+
+
+FACE, DOORS = "tape.numpy.", "tape.numpy.doors"
+"""The rooms that call NumPy for recorded arrays; the others of this library mean plain ones.  Doors pass calls on."""
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
