@@ -290,8 +290,9 @@ def is_recorded(frame: FrameType) -> bool:
     return caller is None or _module(caller).startswith(FACE) or not is_foreign(caller)
 
 
-FACE, DOORS = "tape.numpy.", "tape.numpy.doors"
-"""The rooms that call NumPy for recorded arrays; the others of this library mean plain ones.  Doors pass calls on."""
+FACE = "tape.numpy."
+DOORS = FACE + "doors"
+"""The rooms that call NumPy for recorded arrays, and the doors, which pass calls on; others here mean plain arrays."""
 
 
 def _module(frame: FrameType) -> str:
