@@ -17,8 +17,8 @@ import numpy as np
 
 import tape
 from ops import REGISTRY
-from tape.row import OP, PARAMS, X, Y, operands
-from tape.wengert import current
+from tape.base.row import OP, PARAMS, X, Y, operands
+from tape.recording.wengert import current
 
 ROW, TOP, LEFT, MIDDLE, RIGHT = 34, 44, 90, 530, 620
 STYLE = """

@@ -5,54 +5,17 @@ Every op is declared once; `REGISTRY` holds them all.
 
 from typing import Any
 
-from . import (
-    activation,
-    angles,
-    arithmetic,
-    bessel,
-    bounds,
-    bundle,
-    comparison,
-    contraction,
-    cumulative,
-    decomposition,
-    diagonals,
-    elementary,
-    extremes,
-    foreign,
-    gammas,
-    index,
-    integrals,
-    joining,
-    linalg,
-    losses,
-    norms,
-    numpy_functions,
-    numpy_numerics,
-    numpy_picking,
-    numpy_reductions,
-    overwriting,
-    parts,
-    places,
-    products,
-    queries,
-    rarer,
-    reduction,
-    scattering,
-    selection,
-    shape,
-    sparse,
-    special,
-    spectral,
-    spectrum,
-    strides,
-    systems,
-    variance,
-)
-from .core import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain
-from .operators import Operators, install, methods
-from .own import elementwise, general, linear, remove
-from .symbol import Symbol
+from .algebra import contraction, decomposition, inverses, norms, products, sparse, spectral, spectrum, systems
+from .composites import activation, numpy_functions, numpy_numerics, numpy_picking, numpy_reductions
+from .core import bounds, bundle, foreign
+from .core.op import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain
+from .core.operators import Operators, install, methods
+from .core.own import elementwise, general, linear, remove
+from .core.symbol import Symbol
+from .pointwise import angles, arithmetic, comparison, elementary, selection
+from .reductions import cumulative, extremes, reduction, scattering, variance
+from .shapes import diagonals, index, joining, overwriting, parts, places, queries, shape, strides
+from .specials import bessel, gammas, integrals, losses, rarer, usual
 
 
 def __getattr__(name: str) -> Any:

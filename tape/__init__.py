@@ -13,44 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from ops import REGISTRY
 
-from . import (
-    assignment,
-    attributes,
-    autograd as autograd,
-    casting,
-    chance,
-    choosing,
-    collecting,
-    complex_parts,
-    compound,
-    dtypes,
-    factors,
-    halves,
-    indexing,
-    inplace,
-    node,
-    numpy_bridge,
-    placing,
-    protocol,
-    redraw,
-    restriding,
-    sets,
-    several,
-    shaping,
-    spelled_inplace,
-    stepping,
-)
+from . import autograd as autograd
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from .autograd.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .calls import facing
-from .creation import (
+from .base import dtypes
+from .base.describing import describe
+from .base.device import contiguous_format, device, preserve_format, strided
+from .base.dtypes import get_default_dtype, set_default_dtype
+from .base.limits import finfo, iinfo
+from .base.printing import printoptions, set_printoptions
+from .base.rooms import on_demand
+from .base.size import Size
+from .base.tensor import Tensor
+from .history import collecting, node, stepping
+from .memory import assignment, choosing, grad_and_data, inplace, restriding, shaping, to_dtype
+from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
+from .recording import halves, indexing, numpy_bridge
+from .recording.calls import facing
+from .recording.creation import (
     arange,
     as_tensor,
     asarray,
@@ -68,18 +47,18 @@ from .creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
-from .describing import describe
-from .device import contiguous_format, device, preserve_format, strided
-from .dtypes import get_default_dtype, set_default_dtype
-from .functions import FUNCTIONS, SHORT
-from .legacy import CONSTRUCTORS
-from .limits import finfo, iinfo
-from .printing import printoptions, set_printoptions
-from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
+from .recording.functions import FUNCTIONS, SHORT
+from .recording.recording_modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .release import __version__
-from .rooms import on_demand
-from .size import Size
-from .tensor import Tensor
+from .spelling import coins, complex_parts, compound, factors, placing, protocol, redraw, sets, several, spelled_inplace
+from .spelling.legacy import CONSTRUCTORS
 
 if TYPE_CHECKING:
     from .program import Program, compile, load, record, save
@@ -88,7 +67,7 @@ if TYPE_CHECKING:
 _NAMES = ("dask", "fft", "func", "gradcheck", "linalg", "numpy", "special", "testing", "utils")
 _ROOMS = {room: f"tape.{room}" for room in _NAMES}
 _PROGRAMS = dict.fromkeys(("Program", "compile", "load", "record", "save"), "tape.program")
-_OTHERS = {"checkpoint": "tape.utils.checkpoint", "stop_gradient": "tape.numpy.face", "vmap": "tape.func"}
+_OTHERS = {"checkpoint": "tape.utils.checkpoint", "stop_gradient": "tape.numpy.arrays.face", "vmap": "tape.func"}
 _open = on_demand("tape", _ROOMS | _PROGRAMS | _OTHERS)
 
 

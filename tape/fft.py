@@ -17,10 +17,10 @@ import numpy as np
 
 from ops import REGISTRY
 
-from .dtypes import check_dtype, get_default_dtype
-from .functions import TRANSFORMS, public
-from .leaf import leaf
-from .tensor import Tensor
+from .base.dtypes import check_dtype, get_default_dtype
+from .base.tensor import Tensor
+from .recording.functions import TRANSFORMS, public
+from .recording.leaf import leaf
 
 if TYPE_CHECKING:
 

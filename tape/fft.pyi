@@ -2,8 +2,8 @@
 
 import builtins
 from numpy.typing import DTypeLike
+from tape.base.tensor import Tensor
 from tape.methods import Dims, Operand
-from tape.tensor import Tensor
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -19,13 +19,13 @@ from numpy.linalg import LinAlgError
 
 import ops
 
-from .choosing import numpy_names
-from .creation import array_of
-from .dtypes import check_dtype
-from .factors import Qr, slogdet
-from .functions import FUNCTIONS, tensors
-from .recorder import as_tensor, wrap
-from .tensor import Tensor
+from .base.dtypes import check_dtype
+from .base.tensor import Tensor
+from .memory.choosing import numpy_names
+from .recording.creation import array_of
+from .recording.functions import FUNCTIONS, tensors
+from .recording.recorder import as_tensor, wrap
+from .spelling.factors import Qr, slogdet
 
 __all__ = [
     "LinAlgError", "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",

@@ -2,9 +2,9 @@
 
 import builtins
 from numpy.typing import DTypeLike
-from tape.factors import Qr, Slogdet
+from tape.base.tensor import Tensor
 from tape.methods import Dims, Operand
-from tape.tensor import Tensor
+from tape.spelling.factors import Qr, Slogdet
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,15 +3,15 @@
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from numpy.typing import DTypeLike
-from ops.operators import Operators
-from tape.chain import RemovableHandle
-from tape.choosing import Extremes, Pair
-from tape.device import device
-from tape.factors import Qr, Slogdet, Svd
-from tape.node import Node
-from tape.size import Size
-from tape.storage import Storage
-from tape.tensor import Tensor
+from ops.core.operators import Operators
+from tape.base.device import device
+from tape.base.size import Size
+from tape.base.tensor import Tensor
+from tape.history.chain import RemovableHandle
+from tape.history.node import Node
+from tape.memory.choosing import Extremes, Pair
+from tape.memory.storage import Storage
+from tape.spelling.factors import Qr, Slogdet, Svd
 from typing import Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .batch import active, spread
-from .creation import factories
-from .dtypes import check_dtype, int64
-from .leaf import leaf
-from .tensor import Tensor
+from .base.dtypes import check_dtype, int64
+from .base.tensor import Tensor
+from .levels.batch import active, spread
+from .recording.creation import factories
+from .recording.leaf import leaf
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 _generator: np.random.Generator | None = None

@@ -7,7 +7,7 @@ tensor([0.5000, 0.7311])
 
 from __future__ import annotations
 
-from .functions import FUNCTIONS
+from .recording.functions import FUNCTIONS
 
 SAME = (
     "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expm1", "i0", "i0e", "i1", "i1e", "log1p",

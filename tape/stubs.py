@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ops.operators import COMPARISONS, methods
+from ops.core.operators import COMPARISONS, methods
 
-from .functions import FUNCTIONS
-from .signatures import TYPES
-from .tensor import Tensor
+from .base.signatures import TYPES
+from .base.tensor import Tensor
+from .recording.functions import FUNCTIONS
 
 ROOMS = ("fft", "linalg", "special")
 """The rooms whose functions come from the registry too."""
@@ -152,7 +152,7 @@ class Stub:
         if "Literal" in parameters:
             self.imports.add(("typing", "Literal"))
         if gives == "Size":
-            self.imports.add(("tape.size", "Size"))
+            self.imports.add(("tape.base.size", "Size"))
         self.lines += [f"{before}@overload", f"{before}def {name}{parameters} -> {gives}: ..."]
 
     def _parameter(self, p: Parameter, namespace: dict[str, Any]) -> str:
@@ -238,14 +238,14 @@ def declared(module: str) -> str:
         stub.lines.append("__version__: builtins.str")
     stub.imports.add(("tape.methods", "Dims"))
     stub.imports.add(("tape.methods", "Operand"))
-    stub.imports |= {("typing", "Any"), ("typing", "NamedTuple"), ("tape.tensor", "Tensor")}
+    stub.imports |= {("typing", "Any"), ("typing", "NamedTuple"), ("tape.base.tensor", "Tensor")}
     return stub.text("")
 
 
 def _declare(stub: Stub, name: str, value: Any) -> None:
     if isinstance(value, types.ModuleType):
         stub.lines.append(f"from . import {name} as {name}")
-    elif isinstance(value, type) and value.__module__ == "tape.legacy":
+    elif isinstance(value, type) and value.__module__ == "tape.spelling.legacy":
         stub.lines.append(f"class {name}(Tensor): ...")
     elif isinstance(value, type):
         stub.lines.append(f"from {value.__module__} import {value.__name__} as {name}")
@@ -264,7 +264,7 @@ def tensor() -> str:
     """The stub of what a tensor can do: its methods and attributes, from whichever module they come."""
     stub = Stub("tape.methods")
     stub.imports |= {("typing", "Any"), ("typing", "TypeAlias"), ("collections.abc", "Sequence")}
-    stub.imports |= {("numpy.typing", "DTypeLike"), ("tape.tensor", "Tensor"), ("ops.operators", "Operators")}
+    stub.imports |= {("numpy.typing", "DTypeLike"), ("tape.base.tensor", "Tensor"), ("ops.core.operators", "Operators")}
     stub.lines += ["", "class Methods(Operators):"]
     own = set(vars(Tensor)) | set(FUNCTIONS)
     written = set(_source_of_tensor())
@@ -323,14 +323,14 @@ NUMPY = f"""{NOTE}
 from numpy import *
 from numpy import fft as fft, linalg as linalg
 
-from .face import Array as Array, Number as Number
+from .arrays.face import Array as Array, Number as Number
 """
 
 
 def stubs() -> dict[Path, str]:
     """Every stub by the file that it belongs in."""
     root = Path(__file__).parent
-    choosing = import_module("tape.choosing")
+    choosing = import_module("tape.memory.choosing")
     FOUND.update(Pair=choosing.Pair, Extremes=choosing.Extremes, Tensor=Tensor)
     found = {root / "__init__.pyi": declared("tape"), root / "methods.pyi": tensor()}
     for room in ROOMS:

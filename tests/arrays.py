@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import tape
-from tape.numpy.leaving import Left
-from tape.tensor import Face
+from tape.base.tensor import Face
+from tape.numpy.arrays.leaving import Left
 
 NAMES = {"np": np, "math": math, "copy": copy, "operator": operator}
 

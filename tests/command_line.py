@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tape.gradcheck.command import main
+from tape.gradcheck.terminal.command import main
 
 MODEL = """
     import os

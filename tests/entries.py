@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tape
-from tape.native import jitted
-from tape.program import shortcut
+from tape.base.jit_door import jitted
+from tape.program.entries import shortcut
 
-if jitted("entry") is None:
+if jitted("emission.entry_code") is None:
     pytest.skip("Python's objects cannot be read by address here", allow_module_level=True)
 
 

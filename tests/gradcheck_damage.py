@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
-from ops.rule import Rule
-from tape.jit.kernels import KERNELS
+from ops.core.rule import Rule
+from tape.jit.emission.kernels import KERNELS
 
 
 def wrong(bar):

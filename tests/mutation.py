@@ -67,7 +67,7 @@ if os.environ.get("TAPE_MUTANT"):
 
 def suite() -> list[str]:
     """The quick part of the suite: the rules of the ops."""
-    return [str(path) for path in sorted(HERE.glob("test_ops_rules*.py"))]
+    return [str(path) for path in sorted(HERE.glob("ops/test_ops_rules*.py"))]
 
 
 def survives(mutant: str | None) -> tuple[bool, str]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY, Op, Operators
-from ops.bundle import Bundle
-from ops.core import in_dtype
+from ops.core.bundle import Bundle
+from ops.core.op import in_dtype
 
 
 class Traced(Operators):

@@ -8,7 +8,7 @@ import pytest
 
 import ops
 from ops import REGISTRY
-from ops.own import OWN
+from ops.core.own import OWN
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY, Op
-from ops.bundle import Bundle
-from ops.core import in_dtype
-from ops.scipys import Unknown
-from ops.sparse import Matrix
+from ops.algebra.sparse import Matrix
+from ops.core.bundle import Bundle
+from ops.core.op import in_dtype
+from ops.specials.scipys import Unknown
 
 DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom", "replay")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]

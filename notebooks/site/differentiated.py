@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY, Op
-from ops.core import answers
-from tape.functions import INTERNAL
-from tape.numpy.creation import CONSTRUCTORS
+from ops.core.op import answers
+from tape.numpy.array_writing import CHANGES
+from tape.numpy.constructors import CONSTRUCTORS
 from tape.numpy.namespace import Dispatched
-from tape.numpy.scipys import ROOMS
+from tape.numpy.scipy_functions import ROOMS
 from tape.numpy.vectorised import CALLING
-from tape.numpy.writing import CHANGES
+from tape.recording.functions import INTERNAL
 
 from .names import markdown
 

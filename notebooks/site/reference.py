@@ -16,7 +16,7 @@ import numpy as np
 
 import ops
 import tape
-from ops.core import answers
+from ops.core.op import answers
 
 PACKAGES = tape, ops
 LARGE, SMALL = "tape", 7

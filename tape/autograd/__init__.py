@@ -1,13 +1,10 @@
 """Differentiation: ``backward``, ``grad``, the grad modes, and the graph behind them."""
 
-from ..backward import backward_all as backward, grad
-from ..rooms import on_demand
-from ..saved import SavedTensor
-from . import anomaly_mode, function, grad_mode, graph, variable
-from .anomaly_mode import detect_anomaly, set_detect_anomaly
-from .detect_changes import detect_changes
-from .function import Function
-from .grad_mode import (
+from ..backprop.backward import backward_all as backward, grad
+from ..base.rooms import on_demand
+from ..custom.function import Function
+from ..history.saved import SavedTensor
+from ..recording.recording_modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -16,6 +13,9 @@ from .grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from . import anomaly_mode, function, grad_mode, graph, variable
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .detect_changes import detect_changes
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 

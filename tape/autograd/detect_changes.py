@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..changes import SUMS, checksums, forget_dropped
-from ..row import HANDLE
-from ..wengert import WengertList, current
+from ..base.row import HANDLE
+from ..history.changes import SUMS, checksums, forget_dropped
+from ..recording.wengert import WengertList, current
 
 __all__ = ["detect_changes"]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import ops
 
-from ..dual import Direction, parts
-from ..func.call import Call, Tensors, detached, ones, tuple_of
+from ..base.tensor import Tensor
+from ..func.functional_call import Call, Tensors, detached, ones, tuple_of
 from ..func.seeds import blocks_along, no_block, rows_of
-from ..history import requires_grad
+from ..history.reachability import requires_grad
+from ..levels.duals import Direction, parts
 from ..numpy.inside import inputs_inside
-from ..tensor import Tensor
-from ..wengert import current
-from .grad_mode import set_grad_enabled
+from ..recording.recording_modes import set_grad_enabled
+from ..recording.wengert import current
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

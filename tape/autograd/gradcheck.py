@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..gradcheck.errors import GradcheckError
-from ..rooms import Room, on_demand
-from ..tensor import Tensor
+from ..base.rooms import Room, on_demand
+from ..base.tensor import Tensor
+from ..gradcheck.derivatives.gradcheck_errors import GradcheckError
 
 if TYPE_CHECKING:
-    from ..gradcheck.jacobians import get_analytical_jacobian, get_numerical_jacobian
+    from ..gradcheck.derivatives.jacobians import get_analytical_jacobian, get_numerical_jacobian
 
-_checking, _second, _subject = map(Room, ("tape.gradcheck.checking", "tape.gradcheck.second", "tape.gradcheck.subject"))
-_JACOBIANS = dict.fromkeys(("get_analytical_jacobian", "get_numerical_jacobian"), "tape.gradcheck.jacobians")
+_checking, _second, _subject = map(
+    Room, ("tape.gradcheck.checking", "tape.gradcheck.derivatives.second", "tape.gradcheck.derivatives.subject")
+)
+_JACOBIANS = dict.fromkeys(
+    ("get_analytical_jacobian", "get_numerical_jacobian"), "tape.gradcheck.derivatives.jacobians"
+)
 
 __getattr__ = on_demand("tape.autograd.gradcheck", _JACOBIANS)
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]

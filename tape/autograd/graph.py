@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..chain import RemovableHandle
-from ..edges import GradientEdge
-from ..engine import node_of
-from ..node import AccumulateGrad, Node, edge_of
-from ..tensor import Tensor
-from ..version import increment
+from ..backprop.engine import node_of
+from ..base.tensor import Tensor
+from ..history.chain import RemovableHandle
+from ..history.edges import GradientEdge
+from ..history.node import AccumulateGrad, Node, edge_of
+from ..recording.version import increment
 from .multi_grad import register_multi_grad_hook
 from .saved_tensors import (
     allow_mutation_on_saved_tensors,

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..chain import RemovableHandle
-from ..engine import Task, node_of
-from ..locks import new_lock
-from ..propagate import key
-from ..row import X, Y, operands
-from ..sweep_python import visit
-from ..tensor import Tensor
-from ..wengert import current, list_of
+from ..backprop.engine import Task, node_of
+from ..base.locks import new_lock
+from ..base.row import X, Y, operands
+from ..base.tensor import Tensor
+from ..history.chain import RemovableHandle
+from ..history.propagate import key
+from ..history.sweep_python import visit
+from ..recording.wengert import current, list_of
 
 __all__ = ["register_multi_grad_hook"]
 

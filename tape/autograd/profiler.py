@@ -18,9 +18,9 @@ from contextlib import ContextDecorator
 from time import perf_counter_ns
 from typing import Any
 
-from ..location import locate
+from ..base.location import locate
 from ..profiling.events import EventList, FunctionEvent, FunctionEventAvg
-from ..profiling.recorder import RECORDERS, USER_SCOPE, Note, Recorder
+from ..profiling.profile_recorder import RECORDERS, USER_SCOPE, Note, Recorder
 from ..profiling.table import memory_text, time_text
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "format_memory", "format_time", "profile",

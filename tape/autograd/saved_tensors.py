@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..guard import GUARDS, Guards
-from ..packing import Pair, check_enabled, pairs_of, with_pair
-from ..tensor import Tensor
-from ..wengert import WengertList, current
+from ..base.tensor import Tensor
+from ..recording.guard import GUARDS, Guards
+from ..recording.packing import Pair, check_enabled, pairs_of, with_pair
+from ..recording.wengert import WengertList, current
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 

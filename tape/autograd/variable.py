@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..leaf import leaf
-from ..tensor import Tensor
-from ..views import materialise
-from ..wengert import current
+from ..base.tensor import Tensor
+from ..recording.leaf import leaf
+from ..recording.views import materialise
+from ..recording.wengert import current
 
 
 class Engine:

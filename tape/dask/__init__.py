@@ -16,15 +16,15 @@ Without a `distributed.Client` the same code runs on Dask's threads in this proc
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ..rooms import on_demand
+from ..base.rooms import on_demand
 
 if find_spec("dask") is None:
     raise ImportError("tape.dask needs Dask, which is not installed here: pip install 'wengert[dask]'")
 
 if TYPE_CHECKING:
     from .evaluation import gauss_newton, hvp, value_and_grad
-    from .mapping import map
     from .paths import PathReport
+    from .scenario_map import map
 
 # A worker needs none of these names, and so does not wait for what they import.
 __getattr__ = on_demand(
@@ -33,7 +33,7 @@ __getattr__ = on_demand(
         "PathReport": "tape.dask.paths",
         "gauss_newton": "tape.dask.evaluation",
         "hvp": "tape.dask.evaluation",
-        "map": "tape.dask.mapping",
+        "map": "tape.dask.scenario_map",
         "value_and_grad": "tape.dask.evaluation",
     },
 )

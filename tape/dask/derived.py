@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.tree import build, leaves_of, structure_of
 from ..func import grad, grad_and_value, jacfwd, jvp
-from ..tree import build, leaves_of, structure_of
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:

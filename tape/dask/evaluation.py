@@ -10,13 +10,13 @@ import numpy as np
 from dask._task_spec import Task, TaskRef
 from dask.typing import Key
 
-from ..tree import build, leaves_of, structure_of, transform
+from ..base.tree import build, leaves_of, structure_of, transform
 from .blocks import Blocks
-from .engine import Engine
 from .parcel import same
 from .paths import PathReport
-from .reduction import sum_of
+from .scheduling import Engine
 from .source import Source
+from .tree_sum import sum_of
 from .worker import contribution
 
 EMBEDDED = 1 << 18

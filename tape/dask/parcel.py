@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import release
-from ..program.container import VERSION as FORMAT
+from ..program.files.container import VERSION as FORMAT
 
 
 class Parcel(NamedTuple):

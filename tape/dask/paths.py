@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
+from ..base.tree import transform
 from ..program import GuardMissed, Untraceable
+from ..program.capture.record_call import record_call
+from ..program.capture.signature import Call, take_apart
 from ..program.compiled import MOST_PATHS, Path
-from ..program.looking import surroundings
-from ..program.program import Program, from_bytes, shown
-from ..program.recording import record_call
-from ..program.signature import Call, take_apart
-from ..tree import transform
+from ..program.recorded_program import Program, from_bytes, shown
+from ..program.world.looking import surroundings
 from .derived import DERIVED
 from .parcel import Parcel, checked
 

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from ..location import in_library
+from ..base.location import in_library
+from ..base.tree import leaves_of, transform
 from ..program import Untraceable
+from ..program.capture.record_call import record_call
+from ..program.capture.required import require_function
+from ..program.capture.signature import is_varying, take_apart
 from ..program.compiled import CompiledFunction
-from ..program.file import to_bytes
-from ..program.fingerprint import fingerprint
-from ..program.listing import Listing
-from ..program.looking import surroundings
-from ..program.program import Program
-from ..program.recording import record_call
-from ..program.required import require_function
-from ..program.signature import is_varying, take_apart
-from ..program.surroundings import Surroundings
-from ..program.tiers import TIERS
-from ..program.trace import INPUT
-from ..tree import leaves_of, transform
+from ..program.files.file import to_bytes
+from ..program.plans.tiers import TIERS
+from ..program.recorded.listing import Listing
+from ..program.recorded.trace import INPUT
+from ..program.recorded_program import Program
+from ..program.world.fingerprint import fingerprint
+from ..program.world.looking import surroundings
+from ..program.world.surroundings import Surroundings
 from .derived import DERIVED
 from .parcel import Parcel, packed
 from .worker import Shape

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tree import leaves_of, transform
+from ..base.tree import leaves_of, transform
 from .paths import here, opened
 
 Leaves = tuple[Any, ...]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backward import grad
-from ..dual import Direction, make, parts, zeros
-from ..history import requires_grad
+from ..backprop.backward import grad
+from ..base.tensor import Tensor
+from ..base.tree import build, structure_of, transform
+from ..history.reachability import requires_grad
+from ..levels.duals import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
-from ..tensor import Tensor
-from ..tree import build, structure_of, transform
-from ..wengert import current
-from .arguments import (
+from ..recording.wengert import current
+from .differentiated import (
     Argnums,
     chosen,
     fitting,

@@ -13,16 +13,16 @@ from typing import Any
 
 import ops
 
-from ..backward import gradients
-from ..batch import active
-from ..dual import zeros
-from ..history import components, history, requires_grad
-from ..leaf import leaf
-from ..level import Layer, live
-from ..propagate import key
-from ..recorder import wrap
-from ..tensor import Tensor
-from ..wengert import current
+from ..backprop.backward import gradients
+from ..base.tensor import Tensor
+from ..history.propagate import key
+from ..history.reachability import components, history, requires_grad
+from ..levels.batch import active
+from ..levels.duals import zeros
+from ..recording.leaf import leaf
+from ..recording.level import Layer, live
+from ..recording.recorder import wrap
+from ..recording.wengert import current
 
 
 class Inner:

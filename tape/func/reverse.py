@@ -9,12 +9,12 @@ import numpy as np
 
 import ops
 
-from ..autograd.grad_mode import set_grad_enabled
+from ..base.tensor import Tensor
+from ..base.tree import build, structure_of, transform
 from ..numpy.inside import arrays_inside, inputs_inside
-from ..tensor import Tensor
-from ..tree import build, structure_of, transform
-from ..wengert import current
-from .arguments import (
+from ..recording.recording_modes import set_grad_enabled
+from ..recording.wengert import current
+from .differentiated import (
     Argnums,
     chosen,
     fitting,

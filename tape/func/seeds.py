@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops.batching import LanesDiffer
+from ops.core.batching import LanesDiffer
 
-from ..batch import Batch
-from ..dual import Direction, make, parts, zeros
-from ..history import history
-from ..level import Layer, live
-from ..propagate import op_of
-from ..recorder import wrap
-from ..row import SPEC, XV, YV, ZV
-from ..tensor import Tensor
-from ..wengert import row_of
+from ..base.row import SPEC, XV, YV, ZV
+from ..base.tensor import Tensor
+from ..history.propagate import op_of
+from ..history.reachability import history
+from ..levels.batch import Batch
+from ..levels.duals import Direction, make, parts, zeros
+from ..recording.level import Layer, live
+from ..recording.recorder import wrap
+from ..recording.wengert import row_of
 from .inner import Inner
 
 Rows = list[Tensor | None]

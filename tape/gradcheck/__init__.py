@@ -5,17 +5,17 @@
 
 from typing import TYPE_CHECKING
 
-from ..rooms import on_demand
+from ..base.rooms import on_demand
 
 if TYPE_CHECKING:
     from .checking import check
-    from .errors import GradcheckError, Unfit
+    from .derivatives.gradcheck_errors import GradcheckError, Unfit
+    from .derivatives.report import Comparison, Report, Suspect
     from .numerical_health import Health, health
-    from .report import Comparison, Report, Suspect
     from .searching import Search, search
 
-_ERRORS = dict.fromkeys(("GradcheckError", "Unfit"), "tape.gradcheck.errors")
-_REPORT = dict.fromkeys(("Comparison", "Report", "Suspect"), "tape.gradcheck.report")
+_ERRORS = dict.fromkeys(("GradcheckError", "Unfit"), "tape.gradcheck.derivatives.gradcheck_errors")
+_REPORT = dict.fromkeys(("Comparison", "Report", "Suspect"), "tape.gradcheck.derivatives.report")
 _SEARCH = dict.fromkeys(("Search", "search"), "tape.gradcheck.searching")
 _HEALTH = dict.fromkeys(("Health", "health"), "tape.gradcheck.numerical_health")
 

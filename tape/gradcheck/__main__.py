@@ -1,5 +1,5 @@
 """``python -m tape.gradcheck``: the command where its script is not on the path."""
 
-from .command import main
+from .terminal.command import main
 
 main(prog_name="python -m tape.gradcheck")

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..numpy.inside import counts_as_arrays
 from .checking import check
-from .report import Report
-from .subject import title_of
+from .derivatives.report import Report
+from .derivatives.subject import title_of
 
 
 class Gradcheck:

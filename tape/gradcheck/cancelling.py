@@ -14,7 +14,7 @@ import numpy as np
 
 from ops import Op
 
-from .subject import Array
+from .derivatives.subject import Array
 
 FEW = 16
 """Of an op that is not elementwise, so many results are looked at: the smallest, because cancelling makes small."""

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..numpy.inside import Inside
-from .batched import batched_adjoints
-from .compare import Tolerances
+from .batched_check import batched_adjoints
+from .derivatives.compare import Tolerances
+from .derivatives.hand_written import Written, split
+from .derivatives.report import FORWARD, REVERSE, Report
+from .derivatives.subject import Array, Subject, is_inexact, plain
 from .faults import check_function, differing, lost, mistyped, not_multiplied, without_history
-from .report import FORWARD, REVERSE, Report
-from .subject import Array, Subject, is_inexact, plain
 from .suspects import find_suspects
 from .undefined import undefined_adjoints
 from .verdict import Comparing
-from .written import Written, split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def subject_of(
 ) -> Subject:
     """The function with its inputs, and with whose gradient is checked; see `check`."""
     if library is not None:
-        from .libraries import Foreign, library as installed  # one of them is opened when it is asked for
+        from .derivatives.libraries import Foreign, library as installed  # one of them is opened when it is asked for
 
         if gradient:
             raise ValueError(f"gradient= and library= exclude each other: the gradient is {library}'s or your own")
@@ -223,7 +223,7 @@ def _check_adjoints(subject: Subject, point: list[Array], options: Options, repo
 
 
 def _check_tangents(subject: Subject, point: list[Array], options: Options, report: Report) -> None:
-    from .tangents import batched_tangents, undefined_tangents  # forward mode is opened when it is asked for
+    from .tangent_checks import batched_tangents, undefined_tangents  # forward mode is opened when it is asked for
 
     rng = np.random.default_rng(options.seed)
     if options.undefined:

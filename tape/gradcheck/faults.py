@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .analytic import Jacobian, pull
-from .errors import GradcheckError, Unfit
-from .report import FORWARD, Report
-from .rounding import Derivative
-from .subject import Array, Subject, components, flattened, has_history
+from .derivatives.analytic import Jacobian, pull
+from .derivatives.gradcheck_errors import GradcheckError, Unfit
+from .derivatives.report import FORWARD, Report
+from .derivatives.rounding import Derivative
+from .derivatives.subject import Array, Subject, components, flattened, has_history
 
 
 def check_function(subject: Subject, point: Sequence[Array], nondet_tol: float) -> None:

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ops.bundle import Bundle
+from ops.core.bundle import Bundle
 
-from ..location import Location, locate
-from ..propagate import contributions, key, name_of, op_of
-from ..row import CODE, HANDLE, LASTI
-from ..sweep_python import foreign, visit
-from ..tensor import Tensor
-from ..wengert import WengertList, list_of
-from .subject import Array, components
+from ..base.location import Location, locate
+from ..base.row import CODE, HANDLE, LASTI
+from ..base.tensor import Tensor
+from ..history.propagate import contributions, key, name_of, op_of
+from ..history.sweep_python import foreign, visit
+from ..recording.wengert import WengertList, list_of
+from .derivatives.subject import Array, components
 
 OVERFLOWS, UNDERFLOWS, POLE, ENDS = "overflows", "underflows", "is infinite or nan", "is zero"
 

@@ -15,15 +15,15 @@ import numpy as np
 
 from ops import Op
 
-from ..backward import grad
-from ..leaf import leaf
-from ..location import locate
-from ..recorder import CUSTOM, bind
-from ..tensor import Tensor
-from .numeric import settle
-from .report import FORWARD, REVERSE, Suspect
-from .rounding import wide_dtype
-from .subject import components, is_inexact, plain
+from ..backprop.backward import grad
+from ..base.location import locate
+from ..base.tensor import Tensor
+from ..recording.leaf import leaf
+from ..recording.recorder import CUSTOM, bind
+from .derivatives.numeric import settle
+from .derivatives.report import FORWARD, REVERSE, Suspect
+from .derivatives.rounding import wide_dtype
+from .derivatives.subject import components, is_inexact, plain
 
 
 @dataclass
@@ -176,7 +176,7 @@ def _by_sweep(applied: Application, values: Sequence[Any], weights: Sequence[Any
 
 
 def _by_push(applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int, direction: Any) -> float:
-    from ..dual import Direction, make, parts  # forward mode is opened when it is asked for
+    from ..levels.duals import Direction, make, parts  # forward mode is opened when it is asked for
 
     with Direction() as level:
         x = make(leaf(_own(values[i])), leaf(_own(direction)), level)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..location import Location, locate
-from ..recorder import CUSTOM
+from ..base.location import Location, locate
+from ..recording.recorder import CUSTOM
 from .cancelling import amplification
 from .checking import subject_of
+from .derivatives.report import place
+from .derivatives.subject import Array, has_history, is_inexact, plain
 from .flow import ENDS, OVERFLOWS, POLE, UNDERFLOWS, Event, flow_of
 from .judge import Application
-from .report import place
-from .subject import Array, has_history, is_inexact, plain
 from .suspects import trace
 
 LIMITS = {8: 1e8, 4: 3e3}

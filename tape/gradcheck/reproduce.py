@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .subject import plain, title_of
+from .derivatives.subject import plain, title_of
 
 TEST = '''\
 """A gradient that was found wrong; this test fails until it is right."""

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from .checking import subject_of
-from .report import Report
+from .derivatives.report import Report
+from .derivatives.sides import Sides
+from .derivatives.subject import Array, is_inexact, plain
 from .reproduce import text_of_function, written
-from .sides import Sides
 from .smaller import smaller
-from .subject import Array, is_inexact, plain
 from .trial import Enough, Trial
 
 EXAMPLES, SECONDS = 300, 60.0
@@ -163,7 +163,7 @@ def _draw(trial: Trial, given: list[Array], fixed: list[Array], vary: bool, nonf
     from hypothesis import HealthCheck, Phase, find, settings
     from hypothesis.errors import NoSuchExample
 
-    from .places import points
+    from .search_points import points
 
     first = trial.examples - (trial.examples // LAST if nonfinite else 0)
     stages = {False: first, True: trial.examples - first}

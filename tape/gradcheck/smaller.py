@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .subject import Array
+from .derivatives.subject import Array
 
 SIMPLE = 0.0, 1.0, -1.0, 2.0, 3.0
 ELEMENTS = 64

@@ -14,14 +14,14 @@ from typing import Any
 
 from ops import Op
 
-from ..location import Location, locate, user_frame
-from ..recorder import bind
-from ..tensor import Tensor
-from ..wengert import current
-from .applied import Applied
+from ..base.location import Location, locate, user_frame
+from ..base.tensor import Tensor
+from ..recording.recorder import bind
+from ..recording.wengert import current
+from .derivatives.applied import Applied
+from .derivatives.report import REVERSE, Suspect
+from .derivatives.subject import Array, Subject
 from .judge import Application, judge, judge_second
-from .report import REVERSE, Suspect
-from .subject import Array, Subject
 
 PER_LINE = 3
 """How many applications of one op at one line are looked at."""

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from .checking import check, subject_of
-from .errors import GradcheckError, Unfit, Unsteady
-from .line import Grid
-from .modes import elementwise
-from .report import RIGHT, WRONG, Report
-from .sides import Sides, between_slopes, sides_of
-from .subject import Array, Subject
+from .derivatives.gradcheck_errors import GradcheckError, Unfit, Unsteady
+from .derivatives.line import Grid
+from .derivatives.modes import elementwise
+from .derivatives.report import RIGHT, WRONG, Report
+from .derivatives.sides import Sides, between_slopes, sides_of
+from .derivatives.subject import Array, Subject
 
 UNFIT, REFUSED, KINK = "no gradient to check", "refused", "kink"
 AROUND, ENOUGH, DISTANCE, SLACK = 8, 3, 1e-6, 1e-3

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ops.bundle import Bundle
+from ops.core.bundle import Bundle
 
-from ..autograd.grad_mode import no_grad
-from ..location import locate
-from ..propagate import name_of, op_of
-from ..recorder import CUSTOM
-from ..row import CODE, LASTI, PARAMS, X, Y, operands
-from ..spec import Spec
-from ..sweep_python import visit
-from ..tensor import Tensor
-from ..wengert import list_of
-from .analytic import pull
-from .subject import Array, Subject, has_history, plain
+from ..base.location import locate
+from ..base.row import CODE, LASTI, PARAMS, X, Y, operands
+from ..base.spec import Spec
+from ..base.tensor import Tensor
+from ..history.propagate import name_of, op_of
+from ..history.sweep_python import visit
+from ..recording.recorder import CUSTOM
+from ..recording.recording_modes import no_grad
+from ..recording.wengert import list_of
+from .derivatives.analytic import pull
+from .derivatives.subject import Array, Subject, has_history, plain
 
 PHRASE = "Expected backward function to handle undefined output grads"
 WARNING = (

@@ -8,15 +8,15 @@ from functools import cache
 
 import numpy as np
 
-from .along import Along
-from .analytic import Jacobian
-from .compare import Tolerances, compare, precision_of, precisions
-from .curve import Curve, curves_of
-from .line import Grid
-from .modes import derivative
-from .report import RIGHT, Comparison, Report
-from .rounding import Derivative, output_spread, spread, wide_dtype
-from .subject import Array, Subject
+from .derivatives.along import Along
+from .derivatives.analytic import Jacobian
+from .derivatives.compare import Tolerances, compare, precision_of, precisions
+from .derivatives.curve import Curve, curves_of
+from .derivatives.line import Grid
+from .derivatives.modes import derivative
+from .derivatives.report import RIGHT, Comparison, Report
+from .derivatives.rounding import Derivative, output_spread, spread, wide_dtype
+from .derivatives.subject import Array, Subject
 
 MANY = 1 << 14
 """So many numbers of inputs and outputs are too many to look at one by one, where fast mode was asked for."""

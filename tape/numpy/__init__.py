@@ -18,9 +18,10 @@ import numpy as _numpy
 
 from ops import REGISTRY
 
-from ..describing import describe
-from . import dispatch, operators, reading, scalars, writing
-from .face import Array, Number
+from ..base.describing import describe
+from . import array_operators, array_reading, array_writing, dispatch
+from .arrays import number_methods as scalars
+from .arrays.face import Array, Number
 from .namespace import functions
 
 __all__ = [name for name in dir(_numpy) if not name.startswith("_")]

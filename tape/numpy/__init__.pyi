@@ -3,4 +3,4 @@
 from numpy import *
 from numpy import fft as fft, linalg as linalg
 
-from .face import Array as Array, Number as Number
+from .arrays.face import Array as Array, Number as Number

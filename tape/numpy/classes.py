@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Face
-from .callee import is_called_at_once
-from .casting import NUMERIC
-from .creation import gathered, recordable
-from .leaving import is_recorded, plain, value_of
-from .text import Text
-from .unwrapping import holds_face
+from ..base.tensor import Face
+from .arrays.array_text import Text
+from .arrays.callee import is_called_at_once
+from .arrays.casting import NUMERIC
+from .arrays.leaving import is_recorded, plain, value_of
+from .arrays.unwrapping import holds_face
+from .constructors import gathered, recordable
 
 recording: dict[int, int] = {}
 """By thread, how many functions of arrays it is recording, one inside the other."""

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ops.batching import LanesDiffer
+from ops.core.batching import LanesDiffer
 
-from ..tensor import Face
-from .creation import as_array
-from .face import Recorded
-from .leaving import plain
+from ..base.tensor import Face
+from .arrays.face import Recorded
+from .arrays.leaving import plain
+from .constructors import as_array
 from .polynomials import POLYNOMIALS
-from .systems import symmetric
+from .scipy_linalg import symmetric
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:

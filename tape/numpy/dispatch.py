@@ -14,22 +14,22 @@ import numpy as np
 
 import ops
 
-from ..errors import ComplexError
-from ..functions import tensors
-from ..level import Layer
-from ..numpy_bridge import NoRule, called as title, op_for
-from ..tensor import Face, Tensor
-from ..tree import leaves_of, transform
-from .attributes import readonly
+from ..base.errors import ComplexError
+from ..base.tensor import Face, Tensor
+from ..base.tree import leaves_of, transform
+from ..recording.functions import tensors
+from ..recording.level import Layer
+from ..recording.numpy_bridge import NoRule, called as title, op_for
+from .array_writing import CHANGES, at, change, store
+from .arrays.attributes import readonly
+from .arrays.explaining import explained, numbers_in
+from .arrays.face import Array, Number, array, face, faces
+from .arrays.leaving import carries, is_open, refusal, still
+from .arrays.memory_order import settled
+from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, reduceat, with_one_triangle
-from .explaining import explained, numbers_in
-from .face import Array, Number, array, face, faces
-from .layout import settled
-from .leaving import carries, is_open, refusal, still
 from .looks import LOOKS
-from .unwrapping import bare, has_tensor, tensor_of
 from .vectorised import CALLING
-from .writing import CHANGES, at, change, store
 
 KEPT = frozenset({
     np.reshape, np.transpose, np.squeeze, np.swapaxes, np.moveaxis, np.broadcast_to, np.zeros_like, np.ones_like,

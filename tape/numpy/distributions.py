@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Face
-from .base import numpy
-from .creation import gathered, recordable
-from .face import array, face
-from .unwrapping import holds_face, tensor_of
+from ..base.tensor import Face
+from .arrays.face import array, face
+from .arrays.face_base import numpy
+from .arrays.unwrapping import holds_face, tensor_of
+from .constructors import gathered, recordable
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -1,6 +1,6 @@
 """NumPy's constructors reach the recording: doors in its modules, open while a function of arrays is recorded.
 
-SciPy's functions and sparse matrices have doors as well (`tape.numpy.scipys`), if somebody has imported them.
+SciPy's functions and sparse matrices have doors as well (`tape.numpy.scipy_functions`), if somebody has imported them.
 
 NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itself.  So while some thread records, the
 modules hold doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
@@ -10,7 +10,7 @@ well.  Afterwards everything is as it was.  Classes, and the name ``type``, are 
 
 The other way, to re-create the function over other globals, was tried on paper and rejected: it would have to re-create
 whatever it calls too, methods and closures and recursion included, under other identities.  A door that is not reached
-is no danger: what is written into a plain array is refused there (`tape.numpy.leaving`).
+is no danger: what is written into a plain array is refused there (`tape.numpy.arrays.leaving`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from ..rooms import AROUND, opened as opened_room
-from .callee import callee
+from ..base.rooms import AROUND, opened as opened_room
+from .arrays.callee import callee
+from .arrays.leaving import is_recorded
 from .classes import TYPE, Recorded, recording as _recording
 from .grids import CLASSES
-from .leaving import is_recorded
 from .mathematics import FUNCTIONS as MATHEMATICS
+from .named_places import MISSING, Place, has_builtins, put, read, search
 from .namespace import functions
-from .places import MISSING, Place, has_builtins, put, read, search
-from .scipys import METHODS, ROOMS
+from .scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
 
 _stand: list[tuple[str, ...]] = []

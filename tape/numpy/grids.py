@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Face
-from .creation import gathered, recordable
-from .face import Recorded
-from .leaving import plain, refusal
-from .unwrapping import holds_face
+from ..base.tensor import Face
+from .arrays.face import Recorded
+from .arrays.leaving import plain, refusal
+from .arrays.unwrapping import holds_face
+from .constructors import gathered, recordable
 
 JOINER = next(kind for kind in type(np.r_).__mro__ if "__getitem__" in vars(kind))
 GRID = next(kind for kind in type(np.mgrid).__mro__ if "__getitem__" in vars(kind))

@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..dtypes import kind_of
-from ..level import live
-from ..recorder import masked_error, wrap
-from ..tensor import Face, Narrow, Tensor
-from ..tree import leaves_of, transform
-from ..views import materialise
-from .casting import NUMERIC
+from ..base.dtypes import kind_of
+from ..base.tensor import Face, Narrow, Tensor
+from ..base.tree import leaves_of, transform
+from ..recording.level import live
+from ..recording.recorder import masked_error, wrap
+from ..recording.views import materialise
+from .arrays.casting import NUMERIC
+from .arrays.face import array, face, faces
+from .arrays.leaving import told
+from .arrays.unwrapping import bare, has_tensor
 from .doors import opened
-from .face import array, face, faces
-from .leaving import told
-from .unwrapping import bare, has_tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

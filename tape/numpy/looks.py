@@ -14,12 +14,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 import ops
 
-from .attributes import readonly
-from .base import numpy
-from .face import Array, Recorded, array
-from .leaving import plain
-from .lent import watch
-from .unwrapping import tensor_of
+from .arrays.attributes import readonly
+from .arrays.face import Array, Recorded, array
+from .arrays.face_base import numpy
+from .arrays.leaving import plain
+from .arrays.lent import watch
+from .arrays.unwrapping import tensor_of
 
 BACKWARDS = slice(None, None, -1)
 

@@ -15,11 +15,11 @@ import numpy as np
 
 import ops
 
-from ..tensor import Face
-from .creation import gathered
-from .face import Number, face, faces
-from .text import numbers_of, without_layers
-from .unwrapping import bare, holds_face
+from ..base.tensor import Face
+from .arrays.array_text import numbers_of, without_layers
+from .arrays.face import Number, face, faces
+from .arrays.unwrapping import bare, holds_face
+from .constructors import gathered
 
 OTHERWISE = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",

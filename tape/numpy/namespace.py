@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .creation import CONSTRUCTORS, DERIVED, gathered
+from .constructors import CONSTRUCTORS, DERIVED, gathered
 
 SEQUENCES = frozenset({
     "array_equal", "block", "broadcast_arrays", "choose", "column_stack", "concat", "concatenate", "dstack", "einsum",

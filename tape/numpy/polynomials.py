@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .creation import as_array, gathered
+from .constructors import as_array, gathered
 
 
 def polyfit(

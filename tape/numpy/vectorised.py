@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .creation import gathered
-from .leaving import refusal
-from .unwrapping import holds_face
+from .arrays.leaving import refusal
+from .arrays.unwrapping import holds_face
+from .constructors import gathered
 
 _vectorize = np.vectorize.__call__
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .chrome_trace import write_trace
 from .table import table_of
-from .trace import write_trace
 
 
 class Interval:

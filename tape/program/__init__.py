@@ -2,11 +2,11 @@
 
 from . import native as native, pointer as pointer
 from .compiled import CompiledFunction, compile
-from .container import ProgramFileError
+from .files.container import ProgramFileError
 from .native import NotNative
-from .program import GuardMissed, Program, record
+from .recorded.trace import Untraceable
+from .recorded_program import GuardMissed, Program, record
 from .saving import load, save
-from .trace import Untraceable
 
 __all__ = [
     "CompiledFunction", "GuardMissed", "NotNative", "Program", "ProgramFileError", "Untraceable", "compile", "load",

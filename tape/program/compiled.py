@@ -11,28 +11,28 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from ..level import Layer
-from ..location import in_library
-from ..tensor import Face
-from .conditions import Entry
-from .display import counted
-from .labels import parameters_of
-from .listing import narrower
-from .looking import surroundings
-from .outside import Outside
-from .pickling import named, renamed, restored
-from .program import GuardMissed, Program
-from .recording import Recorded, in_order, record_call
-from .replay import Refitted
-from .required import require_count, require_function, require_options
-from .shortcut import Shortcut
-from .signature import Call, Fixed, objects_in, take_apart, varying
-from .statistics import CallStatistics
-from .surroundings import Surroundings
-from .trace import Untraceable, same
-from .traced import Traced
-from .variety import Variety, advice
-from .witness import Again
+from ..base.location import in_library
+from ..base.tensor import Face
+from ..recording.level import Layer
+from .capture.labels import parameters_of
+from .capture.record_call import Recorded, in_order, record_call
+from .capture.required import require_count, require_function, require_options
+from .capture.signature import Call, Fixed, objects_in, take_apart, varying
+from .capture.variety import Variety, advice
+from .capture.witness import Again
+from .entries.conditions import Entry
+from .entries.shortcut import Shortcut
+from .files.pickling import named, renamed, restored
+from .plans.replay import Refitted
+from .recorded.listing import narrower
+from .recorded.outside import Outside
+from .recorded.trace import Untraceable, same
+from .recorded.traced import Traced
+from .recorded_program import GuardMissed, Program
+from .show.display import counted
+from .show.statistics import CallStatistics
+from .world.looking import surroundings
+from .world.surroundings import Surroundings
 
 MOST_PATHS = 32
 MOST_SIGNATURES = 256

@@ -1,8 +1,8 @@
 """Programs within the user's own jitted code.
 
 A program whose steps are all kernels needs no Python.  For such a program a small function in Numba's Python is
-written, which checks the arguments, runs the program's plan (see `tape.program.plan`) and gives its results; it can be
-called from any ``@numba.njit`` function, without the GIL.
+written, which checks the arguments, runs the program's plan (see `tape.program.plans.plan`) and gives its results; it
+can be called from any ``@numba.njit`` function, without the GIL.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ..rooms import opened
-from ..spec import Spec
-from ..tree import Structure
-from .plan import Plan, Raw, Result, is_memory
-from .program import Program, shown
-from .recording import Place as Output
-from .replay import Replay
-from .tiers import OPTIMISED
+from ..base.rooms import opened
+from ..base.spec import Spec
+from ..base.tree import Structure
+from .capture.record_call import Place as Output
+from .plans.plan import Plan, Raw, Result, is_memory
+from .plans.replay import Replay
+from .plans.tiers import OPTIMISED
+from .recorded_program import Program, shown
 
 _pinned: list[Any] = []
 """The plans and machine code whose addresses are part of somebody's jitted code: they must never go away."""
@@ -247,7 +247,7 @@ def _made(program: Program) -> Any:
         raise NotNative(f"the program cannot be called from jitted code: {reason}") from None
     file = f"<program {id(plan)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
-    space: dict[str, Any] = {"np": np, "run": opened("tape.jit.linked").run, "keep": _keep(numba), **constants}
+    space: dict[str, Any] = {"np": np, "run": opened("tape.jit.sweeps.linked").run, "keep": _keep(numba), **constants}
     space |= {"NativeGuardMissed": NativeGuardMissed, **jitted}
     raw = [x.source for x in plan.plan.results if isinstance(x, Raw) and x.source < 0]
     space |= {f"k{-1 - source}": plan.plan.constant(source) for source in raw}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .native import NotNative, njit
-from .program import Program, shown
+from .recorded_program import Program, shown
 
 _pinned: list[Any] = []
 """The C functions whose addresses somebody has: they must never go away."""

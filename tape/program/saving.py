@@ -16,13 +16,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..leaf import leaf
-from ..level import Layer
-from ..tensor import Tensor
-from . import file
-from .container import ProgramFileError, packed, read, write
-from .encoding import Decoder, Encoder, length
-from .program import Program
+from ..base.tensor import Tensor
+from ..recording.leaf import leaf
+from ..recording.level import Layer
+from .files import file
+from .files.container import ProgramFileError, packed, read, write
+from .files.encoding import Decoder, Encoder, length
+from .recorded_program import Program
 
 Place = str | os.PathLike[str]
 

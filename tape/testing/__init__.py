@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import array_of
-from ..rooms import on_demand
-from ..tensor import Tensor
+from ..base.rooms import on_demand
+from ..base.tensor import Tensor
+from ..recording.creation import array_of
 
 __all__ = ["assert_close"]
 __getattr__ = on_demand("tape.testing", {"strategies": "tape.testing.strategies"})

@@ -26,8 +26,8 @@ if find_spec("hypothesis") is None:
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ..creation import tensor
-from ..tensor import Tensor
+from ..base.tensor import Tensor
+from ..recording.creation import tensor
 
 __all__ = ["arrays", "numbers", "shapes", "tensors"]
 

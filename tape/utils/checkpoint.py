@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from ..rooms import opened
-from ..tensor import Face
-from ..tree import leaves_of
+from ..base.rooms import opened
+from ..base.tensor import Face
+from ..base.tree import leaves_of
 from .recompute import CheckpointError, Frame
 
 __all__ = [

@@ -1,5 +1,5 @@
 """The handle that registering a hook returns."""
 
-from ..chain import RemovableHandle
+from ..history.chain import RemovableHandle
 
 __all__ = ["RemovableHandle"]

@@ -16,21 +16,21 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ops.core import OPS
+from ops.core.op import OPS
 
 from .. import random
-from ..autograd.grad_mode import enable_grad
-from ..engine import Task
-from ..guard import GUARDS, Guarded, Guards
-from ..location import locate
-from ..packing import Packed, Pair, pairs_of, with_pair
-from ..propagate import at_leaf
-from ..recorder import wrap
-from ..row import CODE, LASTI, OP, X, Y, operands
-from ..spec import Spec
-from ..tensor import Tensor
-from ..version import count
-from ..wengert import current
+from ..backprop.engine import Task
+from ..base.location import locate
+from ..base.row import CODE, LASTI, OP, X, Y, operands
+from ..base.spec import Spec
+from ..base.tensor import Tensor
+from ..history.propagate import at_leaf
+from ..recording.guard import GUARDS, Guarded, Guards
+from ..recording.packing import Packed, Pair, pairs_of, with_pair
+from ..recording.recorder import wrap
+from ..recording.recording_modes import enable_grad
+from ..recording.version import count
+from ..recording.wengert import current
 
 KEPT = Guards()
 """What checkpoints keep of memory that may be changed in place."""

@@ -107,7 +107,7 @@ def shaped_alike(client: Any, block: Callable[..., Any], total: Callable[..., An
     from dask._task_spec import Task, TaskRef
     from distributed import futures_of
 
-    from tape.dask.reduction import FAN_IN
+    from tape.dask.tree_sum import FAN_IN
 
     futures = [futures_of(x) for x in data]  # which keep the data there
 

@@ -93,6 +93,6 @@ def jumps(program: Program, names: dict[str, Any], arguments: tuple[Any, ...], e
 
 def scaled(arguments: Any, factor: float) -> Any:
     """The arguments with all of their arrays multiplied by a number."""
-    return tape.tree.transform(
+    return tape.base.tree.transform(
         lambda x: x * x.dtype.type(factor) if isinstance(x, (np.ndarray, np.generic)) else x, arguments
     )

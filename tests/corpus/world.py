@@ -76,12 +76,12 @@ def call(function: Any, program: Program, arguments: tuple[Any, ...], eager: boo
 
     `held` are the tensors from outside, whose gradients are looked at too.
     """
-    given = tape.tree.transform(given_as, arguments)
-    leaves = [x for x in tape.tree.leaves_of(given) if isinstance(x, tape.Tensor) and x.requires_grad]
+    given = tape.base.tree.transform(given_as, arguments)
+    leaves = [x for x in tape.base.tree.leaves_of(given) if isinstance(x, tape.Tensor) and x.requires_grad]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            results = tape.tree.leaves_of(function(*given))
+            results = tape.base.tree.leaves_of(function(*given))
             values = [numbers(z) for z in results]
             if program.tensors:
                 values += gradients(results, [*leaves, *held])

@@ -18,8 +18,8 @@ import torch
 
 import tape
 from ops import REGISTRY, Op
-from ops.domain import Interval
-from tape.functions import INTERNAL, SPELLINGS
+from ops.core.domain import Interval
+from tape.recording.functions import INTERNAL, SPELLINGS
 
 CHAOTIC = frozenset({"eigh", "svd", "qr", "cholesky", "inv", "solve", "pinv", "det", "slogdet", "matrix_power", "kron"})
 """Without a stable answer at the matrices that a program comes by."""

@@ -1,0 +1,1 @@
+"""Products, systems, factors and spectra of matrices; Fourier transforms."""

@@ -1,0 +1,110 @@
+"""Sums of products over named axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import contraction
+from ..core.op import HOLOMORPHIC, composite, general, ready
+from ..shapes.shape import Case, sum_to
+
+LARGE = 1 << 12
+"""Elements from which looking for a good order of contraction pays for itself."""
+
+
+def _contract(*xs: Any, subscripts: str) -> Any:
+    large = len(xs) > 1 and sum(np.size(x) for x in xs) > LARGE
+    return np.array(np.einsum(subscripts, *xs, optimize=large))[()]
+
+
+def _contract_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], i: int, subscripts: str) -> Any:
+    """The adjoint is a sum of products again: g takes the place of xᵢ, and the output that of its term.
+
+    An index that xᵢ alone has is spread by a vector of ones; one that xᵢ has twice, by an identity matrix.
+    """
+    left, output = subscripts.split("->")
+    terms = left.split(",")
+    others = [x for k, x in enumerate(xs) if k != i]
+    others_terms = [term for k, term in enumerate(terms) if k != i]
+    spare = iter(letter for letter in ascii_letters if letter not in subscripts)
+    known, target = set("".join([output, *others_terms])), ""
+    for letter, n in zip(terms[i], x_shape):
+        twin = letter
+        if letter in target:
+            twin = next(spare)
+            others.append(np.eye(n, dtype=g.dtype))
+            others_terms.append(letter + twin)
+        elif letter not in known:
+            others.append(np.ones(n, dtype=g.dtype))
+            others_terms.append(letter)
+        target += twin
+    bar = contract(g, *others, subscripts=f"{','.join([output, *others_terms])}->{target}")
+    return bar if bar.shape == x_shape else sum_to(bar, shape=x_shape)
+
+
+def _cases(rng: np.random.Generator) -> Iterator[Case]:
+    for subscripts, *shapes in (
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("ij->j", (2, 3)),
+        ("i,j->ij", (2,), (3,)),
+        ("ij,ij,j->", (2, 3), (2, 3), (3,)), ("iij,jk->ik", (2, 2, 3), (3, 2)), ("ij,k->k", (2, 3), (2,)),
+        ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), (",i->i", (), (3,)), ("ij,ij->ij", (1, 3), (2, 3)),
+        ("iii->i", (2, 2, 2)),
+    ):  # fmt: skip
+        yield tuple(np.asarray(rng.standard_normal(shape)) for shape in shapes), {"subscripts": subscripts}
+
+
+contract = general(
+    "contract", _contract, _contract_vjp, node="EinsumBackward0", complex=HOLOMORPHIC, cases=_cases,
+    batch=contraction,
+    doc="`einsum` with explicit subscripts: every axis named by a letter, and the output written out.",
+)
+
+
+def _explicit(subscripts: str, ndims: list[int]) -> str:
+    """Subscripts with letters in place of dots, and the output written out."""
+    left, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ndims):
+        raise ValueError(f"einsum got {len(ndims)} operands for the {len(terms)} terms of {subscripts!r}")
+    spare = [letter for letter in reversed(ascii_letters) if letter not in subscripts]
+    hidden = [ndim - len(term) + 3 if "..." in term else 0 for term, ndim in zip(terms, ndims)]
+    if min(hidden) < 0 or max(hidden) > len(spare):
+        raise ValueError(f"einsum: the operands have {ndims} axes, which does not fit {subscripts!r}")
+    dots = "".join(spare[: max(hidden)])
+    terms = [term.replace("...", dots[len(dots) - n :]) for term, n in zip(terms, hidden)]
+    if arrow:
+        output = output.replace("...", dots)
+    else:
+        named = "".join(terms)
+        output = dots + "".join(sorted(c for c in set(named) if named.count(c) == 1 and c not in dots))
+    return f"{','.join(terms)}->{output}"
+
+
+def _from_lists(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """NumPy's other spelling: operands alternating with lists of axis numbers, the output's last."""
+    arrays, lists = list(operands[: len(operands) // 2 * 2 : 2]), list(operands[1::2])
+    text = ["".join("..." if s is Ellipsis else ascii_letters[s] for s in numbers) for numbers in lists]
+    subscripts = ",".join(text)
+    if len(operands) % 2:
+        subscripts += "->" + "".join("..." if s is Ellipsis else ascii_letters[s] for s in operands[-1])
+    return subscripts, arrays
+
+
+def _einsum(*operands: Any, optimize: Any = None) -> Any:
+    """Sum of products over named axes, as `numpy.einsum` has it: repeated indices, ``...``, implicit output.
+
+    >>> einsum("ij,j->i", np.eye(2), np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+    subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_lists(operands)
+    if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) and "," in subscripts:
+        arrays = arrays[0]
+    arrays = [ready(x) for x in arrays]
+    return contract(*arrays, subscripts=_explicit(subscripts, [x.ndim for x in arrays]))
+
+
+einsum = composite("einsum", _einsum, numpy=(np.einsum,))

@@ -1,0 +1,112 @@
+"""Factorisations of matrices into triangles: Cholesky and QR; stacked over leading axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import trailing
+from ..core.op import ADJOINT, composite, general, is_complex, ready
+from ..shapes.diagonals import tril, triu
+from ..shapes.joining import cat
+from ..shapes.parts import imag, mH
+from .inverses import solve
+from .matrices import columns, hermitian, matrix_cases, on_diagonal, positive_cases, real_part
+from .products import matmul
+
+
+def _lower_half(x: Any) -> Any:
+    """The lower triangle with half the diagonal."""
+    n = x.shape[-1]
+    return x * (np.tri(n) - 0.5 * np.eye(n)).astype(x.dtype)
+
+
+def _cholesky_vjp(g: Any, z: Any) -> Any:
+    """Murray (2016), arXiv:1602.07527: x_bar = herm(L⁻ᴴ Φ(Lᴴ G) L⁻¹)."""
+    p = _lower_half(matmul(mH(z), g))
+    s = solve(mH(z), p)
+    return hermitian(mH(solve(mH(z), mH(s))))
+
+
+def _cholesky_jvp(z: Any, x_dot: Any) -> Any:
+    return matmul(z, _lower_half(solve(z, mH(solve(z, mH(hermitian(x_dot)))))))
+
+
+cholesky = general(
+    "cholesky", lambda x: np.linalg.cholesky(x), _cholesky_vjp, jvp=_cholesky_jvp,
+    symmetric=True, node="LinalgCholeskyExBackward0", complex=ADJOINT, cases=positive_cases,
+    batch=trailing(2),
+    doc="Lower triangular L with L Lᴴ = x, for symmetric or Hermitian positive definite x, read in its lower triangle.",
+)
+
+
+def _numpy_cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """The Cholesky factor as `numpy.linalg.cholesky` gives it; with `upper` from and as the upper triangle."""
+    a = ready(a)
+    return mH(cholesky(mH(a))) if upper else cholesky(a)
+
+
+numpy_cholesky = composite("numpy_cholesky", _numpy_cholesky, numpy=(np.linalg.cholesky,))
+
+
+def _copy_lower(x: Any) -> Any:
+    """The Hermitian matrix with the lower triangle of x."""
+    low = tril(x, k=-1)
+    return low + mH(low) + on_diagonal(real_part(x))
+
+
+def _skew_lower(x: Any) -> Any:
+    """The skew-Hermitian matrix with the strict lower triangle of x, and with the imaginary part of its diagonal."""
+    low = tril(x, k=-1)
+    skew = low - mH(low)
+    return skew + on_diagonal(1j * imag(x)) if is_complex(x) else skew
+
+
+def _qr_vjp(g: Any, x_shape: tuple[int, ...], z: Any) -> Any:
+    """Walter and Lehmann (2010): x_bar = (G_Q + Q low(R G_Rᴴ − G_Qᴴ Q)) R⁻ᴴ; a wide x has R = [R₁ Qᴴ x₂]."""
+    q, r = z
+    m, n = x_shape[-2:]
+    g_q = 0.0 * q if g[0] is None else g[0]
+    g_r = 0.0 * r if g[1] is None else g[1]
+    if m < n:
+        right, g_right = columns(r, m), columns(g_r, m)
+        r, g_r = columns(r, 0, m), columns(g_r, 0, m)
+        # x₂ = Q R₂, so Q meets G_R₂ through x₂ G_R₂ᴴ
+        g_q = g_q + matmul(matmul(q, right), mH(g_right))
+    middle = _copy_lower(matmul(r, mH(triu(g_r))) - matmul(mH(g_q), q))
+    bar = mH(solve(r, mH(g_q + matmul(q, middle))))
+    return bar if m >= n else cat([bar, matmul(q, g_right)], axis=-1)
+
+
+def _qr_jvp(x: Any, z: Any, x_dot: Any) -> Any:
+    q, r = z
+    m, n = x.shape[-2:]
+    first, square_r = (columns(x_dot, 0, m), columns(r, 0, m)) if m < n else (x_dot, r)
+    w = mH(solve(mH(square_r), mH(first)))
+    c = matmul(mH(q), w)
+    turn = _skew_lower(c)
+    q_dot = matmul(q, turn) + w - matmul(q, c)
+    r_dot = matmul(c - turn, square_r)
+    if m < n:
+        r_dot = cat([r_dot, matmul(mH(q), columns(x_dot, m)) + matmul(mH(q_dot), columns(x, m))], axis=-1)
+    return q_dot, r_dot
+
+
+qr = general(
+    "qr", lambda x: tuple(np.linalg.qr(x)), _qr_vjp, jvp=_qr_jvp,
+    outputs=2, node="LinalgQrBackward0", complex=ADJOINT, cases=matrix_cases((3, 3), (4, 2), (2, 4), (2, 3, 2)),
+    batch=trailing(2),
+    doc="x = Q R with orthonormal columns in Q and R upper triangular, in the reduced form.",
+)
+
+
+def _numpy_qr(a: Any, mode: str = "reduced") -> Any:
+    """Q and R, or R alone, as `numpy.linalg.qr` gives them; 'complete' and 'raw' have no derivative."""
+    if mode not in ("reduced", "r"):
+        raise ValueError(f"qr has a derivative in the modes 'reduced' and 'r', got {mode!r}")
+    z = qr(ready(a))
+    return z if mode == "reduced" else z[1]
+
+
+numpy_qr = composite("numpy_qr", _numpy_qr, numpy=(np.linalg.qr,))

@@ -1,0 +1,158 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import along
+from ..core.op import ADJOINT, composite, general, ready
+from ..pointwise.arithmetic import chain_mul
+from ..pointwise.comparison import eq, logical_and, ne
+from ..pointwise.selection import abs, sgn, where
+from ..reductions.extremes import amax, amin
+from ..reductions.reduction import Axis, kept, normal_axes, sum
+from ..shapes.index import getitem
+from ..shapes.parts import dot_part
+from ..shapes.shape import cases_of, permute, reshape
+from .inverses import inv
+from .spectral import svdvals
+
+
+def _vector_norm(x: Any, *, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> Any:
+    x = np.asarray(x)
+    if x.dtype.kind not in "fc":
+        x = x.astype(float)
+    with np.errstate(divide="ignore"):
+        return np.linalg.vector_norm(x, axis=normal_axes(axis, x.ndim), keepdims=keepdims, ord=ord)
+
+
+def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
+    """∂‖x‖/∂x = sgn(x) (|x| / ‖x‖)^(p−1); 0 where the norm or, for p < 1, the element is 0."""
+    if ord == 0:
+        return 0.0 * sgn(x)
+    if ord == 1:
+        return sgn(x)
+    z = kept(z, x.shape, axis)
+    if ord in (float("inf"), -float("inf")):
+        ties = where(eq(abs(x), z), sgn(x), 0.0)
+        return ties / where(eq(z, 0.0), 1.0, sum(abs(ties), axis=axis, keepdims=True))
+    if ord == 2:
+        return where(eq(z, 0.0), 0.0, x / z)
+    nonzero = logical_and(ne(x, 0.0), ne(z, 0.0))
+    ratio = where(nonzero, abs(x), 1.0) / where(eq(z, 0.0), 1.0, z)
+    return where(nonzero, sgn(x) * ratio ** (ord - 1.0), 0.0)
+
+
+vector_norm = general(
+    "vector_norm", _vector_norm,
+    lambda g, x, z, ord, axis: chain_mul(kept(g, x.shape, axis), _slope(x, z, ord, axis)),
+    jvp=lambda x, z, x_dot, ord, axis, keepdims: sum(
+        dot_part(_slope(x, z, ord, axis), x_dot), axis=axis, keepdims=keepdims
+    ),
+    node="LinalgVectorNormBackward0",
+    numpy=(np.linalg.vector_norm,),
+    complex=ADJOINT, cases=cases_of(
+        ((2, 3), {}), ((2, 3), {"ord": 1, "axis": 0}), ((2, 3), {"ord": 3, "axis": -1, "keepdims": True}),
+        ((4,), {"ord": float("inf")}), ((4,), {"ord": -float("inf")}), ((3,), {"ord": 0}), ((3,), {"ord": -1}),
+        ((2, 3), {"ord": 1.5, "axis": (0, 1)}), ((3,), {"ord": 0.5}),
+    ),
+    batch=along("axis"),
+    doc="(Σ |x|^ord)^(1/ord) over axes.  The gradient at 0 is 0 for every order; extremes that tie share it evenly.",
+)
+
+
+def _matrix_norm(x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False) -> Any:
+    """Norms of the matrices in two axes: 'fro', 'nuc', and ±1, ±inf, ±2 (sums of columns, rows; singular values)."""
+    x = ready(x)
+    rows, columns = normal_axes(tuple(axis), x.ndim)
+    if ord in (None, "fro"):
+        return vector_norm(x, ord=2, axis=(rows, columns), keepdims=keepdims)
+    order = (*(k for k in range(x.ndim) if k not in (rows, columns)), rows, columns)
+    z = _of_matrices(permute(x, axes=order), ord)
+    return reshape(z, shape=tuple(1 if k in (rows, columns) else n for k, n in enumerate(x.shape))) if keepdims else z
+
+
+def _of_matrices(x: Any, ord: Any) -> Any:
+    if ord == "nuc":
+        return sum(svdvals(x), axis=-1)
+    pick = amax if ord in (1, 2, float("inf")) else amin
+    if pick is amax and 0 in x.shape[-2:]:
+        return sum(abs(x), axis=(-2, -1))
+    if ord in (2, -2):
+        return pick(svdvals(x), axis=-1)
+    if ord in (1, -1):
+        return pick(sum(abs(x), axis=-2), axis=-1)
+    if ord in (float("inf"), -float("inf")):
+        return pick(sum(abs(x), axis=-1), axis=-1)
+    raise ValueError(f"a matrix norm has the order 'fro', 'nuc', ±1, ±2 or ±inf; got {ord!r}")
+
+
+matrix_norm = composite("matrix_norm", _matrix_norm, numpy=(np.linalg.matrix_norm,))
+
+
+def _norm(x: Any, ord: Any = "fro", axis: Any = None, keepdims: bool = False) -> Any:
+    """(Σ |x|^p)^(1/p) over axes (all where None), as `torch.norm` has it; the order 'nuc' is that of matrices.
+
+    >>> norm([[3.0, 0.0], [0.0, 4.0]], 1)
+    np.float64(7.0)
+    """
+    x = ready(x)
+    axes = normal_axes(tuple(axis) if isinstance(axis, list) else axis, x.ndim)
+    if ord == "nuc":
+        if len(axes) != 2:
+            raise ValueError(f"the norm 'nuc' needs the two axes of matrices; got axis={axis} for shape {x.shape}")
+        return _matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
+    if isinstance(ord, str) and ord != "fro":
+        raise ValueError(f"norm has the order 'fro', 'nuc' or a number; got {ord!r}")
+    return vector_norm(x, ord=2 if ord in (None, "fro") else ord, axis=axes, keepdims=keepdims)
+
+
+norm = composite("norm", _norm)
+
+
+def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of a vector or matrix, of any order, with the meaning that `numpy.linalg.norm` gives to each.
+
+    >>> numpy_norm([3.0, 4.0])
+    np.float64(5.0)
+    """
+    x = ready(x)
+    if axis is None and (ord is None or x.ndim == 1):
+        return vector_norm(x, ord=2 if ord is None else ord, keepdims=keepdims)
+    axes = normal_axes(tuple(axis) if isinstance(axis, list) else axis, x.ndim)
+    if len(axes) == 2:
+        return _matrix_norm(x, ord, axes, keepdims)
+    if len(axes) == 1 and not isinstance(ord, str):
+        return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims)
+    raise ValueError(
+        f"norm needs one axis for a vector or two for a matrix; got axis={axis}, ord={ord!r} for shape {x.shape}"
+    )
+
+
+numpy_norm = composite("numpy_norm", _numpy_norm, numpy=(np.linalg.norm,))
+
+
+def _cond(x: Any, p: Any = None) -> Any:
+    """Condition numbers of matrices: ‖x‖ ‖x⁻¹‖ in the norm p, or the quotient of the extreme singular values."""
+    x = ready(x)
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        first, last = (getitem(s, index=(Ellipsis, k)) for k in (0, -1))
+        return last / first if p == -2 else first / last
+    return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
+
+
+numpy_cond = composite("numpy_cond", _cond, numpy=(np.linalg.cond,))
+
+
+def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+    """Distances of the rows of x1 from those of x2, in the norm p; stacked over leading axes."""
+    x1, x2 = ready(x1), ready(x2)
+    rows = reshape(x1, shape=(*x1.shape[:-1], 1, x1.shape[-1]))
+    others = reshape(x2, shape=(*x2.shape[:-2], 1, *x2.shape[-2:]))
+    return vector_norm(rows - others, ord=p, axis=-1)
+
+
+cdist = composite("cdist", _cdist)

@@ -1,0 +1,1 @@
+"""NumPy functions that are written in other ops."""

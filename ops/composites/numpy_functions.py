@@ -1,0 +1,373 @@
+"""NumPy functions whose signature or meaning is NumPy's own, written in ops.
+
+Each is a composite that is called exactly as the NumPy function it answers for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..algebra.products import matmul, tensordot
+from ..core.op import composite, is_complex, ready, shape_of
+from ..pointwise.arithmetic import mul, pow
+from ..pointwise.comparison import isnan
+from ..pointwise.selection import clamp, clamp_max, clamp_min, where
+from ..reductions.extremes import amax, amin, sort
+from ..reductions.reduction import mean, sum
+from ..reductions.variance import std, var
+from ..shapes.index import getitem, index_put, take
+from ..shapes.joining import along, cat, split, stack
+from ..shapes.overwriting import fill
+from ..shapes.parts import mH
+from ..shapes.queries import empty_like
+from ..shapes.shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Elements limited to an interval; a bound that is None is absent.  At a bound the gradient passes to `a`."""
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is None and high is None:
+        return ready(a)
+    if low is None:
+        return clamp_max(ready(a), high)
+    return clamp_min(ready(a), low) if high is None else clamp(ready(a), low, high)
+
+
+clip = composite("clip", _clip, numpy=(np.clip,))
+
+
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
+    """One number, which may have a history, in the shape and dtype of `a`; or numbers that broadcast to it."""
+    z = empty_like(ready(a), dtype=dtype, order=order, shape=shape)
+    value = ready(fill_value)
+    return fill(z, broadcast_to(value, shape=z.shape) if value.shape else value)
+
+
+full_like = composite("full_like", _full_like, numpy=(np.full_like,))
+
+
+def _float_power(x1: Any, x2: Any) -> Any:
+    """Power in double precision, real or complex, whatever the dtypes."""
+    x, y = ready(x1), ready(x2)
+    dtype = np.dtype(np.complex128 if is_complex(x) or is_complex(y) else np.float64)
+    return pow(*(v if v.dtype == dtype else cast(v, dtype=dtype) for v in (x, y)))
+
+
+float_power = composite("float_power", _float_power, numpy=(np.float_power,))
+
+
+def _numpy_power(x1: Any, x2: Any) -> Any:
+    """Power in the dtype that the operands promote to, truth values too, unlike the operator on an array of them."""
+    x1 = ready(x1)
+    if x1.dtype == np.bool_:
+        number = isinstance(x2, (bool, int, float, complex))
+        x1 = cast(x1, dtype=np.result_type(x1.dtype, x2 if number else ready(x2).dtype))
+    return pow(x1, x2)
+
+
+numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))
+
+
+def _numpy_var(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
+    """Variance with NumPy's defaults: divided by n − ddof."""
+    return var(ready(a), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims)
+
+
+def _numpy_std(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
+    """Standard deviation with NumPy's defaults: the root of a sum divided by n − ddof."""
+    return std(ready(a), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims)
+
+
+numpy_var = composite("numpy_var", _numpy_var, numpy=(np.var,))
+numpy_std = composite("numpy_std", _numpy_std, numpy=(np.std,))
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
+    """Weighted mean: Σ w a / Σ w."""
+    a = ready(a)
+    if weights is None:
+        return mean(a, axis=axis, keepdims=keepdims)
+    weights = ready(weights)
+    if weights.shape != a.shape:
+        if not isinstance(axis, (int, np.integer)) or weights.shape != (a.shape[axis],):
+            raise ValueError(
+                f"average needs weights of shape {a.shape}, or one for each place along `axis`; got {weights.shape}"
+            )
+        weights = reshape(weights, shape=tuple(-1 if k == axis % a.ndim else 1 for k in range(a.ndim)))
+        weights = broadcast_to(weights, shape=a.shape)
+    return sum(a * weights, axis=axis, keepdims=keepdims) / sum(weights, axis=axis, keepdims=keepdims)
+
+
+average = composite("average", _average, numpy=(np.average,))
+
+
+def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Range of the elements: the largest minus the smallest."""
+    a = ready(a)
+    return amax(a, axis=axis, keepdims=keepdims) - amin(a, axis=axis, keepdims=keepdims)
+
+
+ptp = composite("ptp", _ptp, numpy=(np.ptp,))
+
+
+def _numpy_sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
+    """The elements in order along an axis, or of the flattened array."""
+    a = ready(a)
+    if axis is None:
+        a, axis = reshape(a, shape=(-1,)), 0
+    return sort(a, axis=axis)[0]
+
+
+numpy_sort = composite("numpy_sort", _numpy_sort, numpy=(np.sort,))
+
+
+def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """The axes that are reduced, flattened into one at the end; and the shape with them of length 1."""
+    axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    rest = tuple(k for k in range(a.ndim) if k not in axes)
+    last = reshape(permute(a, axes=rest + axes), shape=(*(a.shape[k] for k in rest), -1))
+    return last, tuple(1 if k in axes else n for k, n in enumerate(a.shape))
+
+
+def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Quantiles by linear interpolation between neighbours in order; nan where an element is nan."""
+    a = ready(a)
+    last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
+    ordered = sort(last)[0]
+    q = np.asarray(q, dtype=float)
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError(f"quantile needs numbers from 0 to 1, got {q}; percentile() takes 0 to 100")
+    at = q * (ordered.shape[-1] - 1)
+    low = np.floor(at).astype(int)
+    high = np.minimum(low + 1, ordered.shape[-1] - 1)
+    below, above = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high))
+    z = below + (above - below) * (at - low).astype(ordered.dtype)
+    missing = getitem(ordered, index=(Ellipsis, -1))
+    missing = reshape(missing, shape=(*missing.shape, *(1,) * q.ndim))
+    z = where(isnan(missing), missing, z)
+    n = len(z.shape) - q.ndim
+    z = permute(z, axes=(*range(n, n + q.ndim), *range(n)))
+    return reshape(z, shape=(*q.shape, *kept)) if keepdims else z
+
+
+def _percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Percentiles by linear interpolation between neighbours in order."""
+    return _quantile(a, np.asarray(q) / 100.0, axis, keepdims=keepdims)
+
+
+def _numpy_median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Median with NumPy's meaning: the mean of the two middle elements of an even number."""
+    return _quantile(a, 0.5, axis, keepdims=keepdims)
+
+
+quantile = composite("quantile", _quantile, numpy=(np.quantile,))
+percentile = composite("percentile", _percentile, numpy=(np.percentile,))
+numpy_median = composite("numpy_median", _numpy_median, numpy=(np.median,))
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along an axis, n times over, with what comes before and after if that is given."""
+    z = ready(a)
+    ends = [None if x is None or x is np._NoValue else ready(x) for x in (prepend, append)]
+    if any(x is not None for x in ends):
+        one = [1 if k == axis % z.ndim else length for k, length in enumerate(z.shape)]
+        before, after = [[] if x is None else [x if shape_of(x) else broadcast_to(x, shape=tuple(one))] for x in ends]
+        z = cat([*before, z, *after], axis=axis)
+    for _ in range(n):
+        later = getitem(z, index=along(axis, z.ndim, slice(1, None)))
+        z = later - getitem(z, index=along(axis, z.ndim, slice(None, -1)))
+    return z
+
+
+diff = composite("diff", _diff, numpy=(np.diff,))
+
+
+def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
+    """Integral by the trapezoidal rule: Σ ½ (yₖ + yₖ₊₁) (xₖ₊₁ − xₖ)."""
+    y = ready(y)
+    if x is not None:
+        x = ready(x)
+        dx = _diff(x, axis=axis if x.ndim > 1 else -1)
+        if x.ndim == 1:
+            dx = reshape(dx, shape=tuple(-1 if k == axis % y.ndim else 1 for k in range(y.ndim)))
+    later = getitem(y, index=along(axis, y.ndim, slice(1, None)))
+    earlier = getitem(y, index=along(axis, y.ndim, slice(None, -1)))
+    return sum(0.5 * (earlier + later) * dx, axis=axis)
+
+
+trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,))
+
+
+def _numpy_dot(a: Any, b: Any) -> Any:
+    """NumPy's dot: `matmul` up to two axes, else the sum over the last axis of a and the second last of b."""
+    a, b = ready(a), ready(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return mul(a, b)
+    if a.ndim <= 2 and b.ndim <= 2:
+        return matmul(a, b)
+    return tensordot(a, b, axes=((-1,), (-min(b.ndim, 2),)))
+
+
+numpy_dot = composite("numpy_dot", _numpy_dot, numpy=(np.dot,))
+
+
+def _cross(a: Any, b: Any, axis: int = -1) -> Any:
+    """Vector product in three dimensions, along one axis."""
+    a, b = ready(a), ready(b)
+    if a.shape[axis] != 3 or b.shape[axis] != 3:
+        raise ValueError(f"cross needs vectors of length 3 along axis {axis}, got shapes {a.shape} and {b.shape}")
+    (a0, a1, a2), (b0, b1, b2) = (
+        [getitem(v, index=along(axis, v.ndim, k)) for k in range(3)] for v in (a, b)
+    )
+    return stack(a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0, axis=axis)
+
+
+cross = composite("cross", _cross, numpy=(np.cross, np.linalg.cross))
+
+
+def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    """Covariance matrix of variables in rows (or columns), observed in the other axis."""
+    m = ready(m)
+    m = reshape(m, shape=(1, -1)) if m.ndim < 2 else m
+    m = m if rowvar or m.shape[0] == 1 else transpose(m)
+    freedom = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    deviation = m - mean(m, axis=1, keepdims=True)
+    z = matmul(deviation, mH(deviation)) / float(freedom)
+    return reshape(z, shape=()) if z.shape == (1, 1) else z
+
+
+cov = composite("cov", _cov, numpy=(np.cov,))
+
+
+def _at_least(n: int, new: Any):  # type: ignore[no-untyped-def]
+    def at_least(*arys: Any) -> Any:
+        raised = tuple(a if len(shape_of(a)) >= n else reshape(a, shape=new(shape_of(a))) for a in map(ready, arys))
+        return raised[0] if len(raised) == 1 else raised
+
+    return at_least
+
+
+atleast_1d = composite(
+    "atleast_1d", _at_least(1, lambda shape: (1,)), numpy=(np.atleast_1d,), doc="Numbers as vectors of one element."
+)
+atleast_2d = composite(
+    "atleast_2d", _at_least(2, lambda shape: (1, *shape) if shape else (1, 1)), numpy=(np.atleast_2d,),
+    doc="Vectors as matrices of one row.",
+)
+atleast_3d = composite(
+    "atleast_3d", _at_least(3, lambda shape: {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)]),
+    numpy=(np.atleast_3d,), doc="Matrices as arrays of three axes, the last of length 1.",
+)
+
+
+def _raised(tup: Sequence[Any], n: int) -> list[Any]:
+    raise_one = {1: atleast_1d, 2: atleast_2d, 3: atleast_3d}[n]
+    return [raise_one(a) for a in tup]
+
+
+def _hstack(tup: Sequence[Any]) -> Any:
+    """Arrays side by side: along the second axis, vectors along the first."""
+    arrays = _raised(tup, 1)
+    return cat(arrays, axis=0 if arrays and arrays[0].ndim == 1 else 1)
+
+
+def _column_stack(tup: Sequence[Any]) -> Any:
+    """Vectors as the columns of a matrix, together with the columns of matrices."""
+    return cat([reshape(a, shape=(-1, 1)) if len(shape_of(a)) < 2 else a for a in map(ready, tup)], axis=1)
+
+
+vstack = composite(
+    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,),
+    doc="Arrays one below the other, vectors as rows.",
+)
+hstack = composite("hstack", _hstack, numpy=(np.hstack,))
+dstack = composite(
+    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,),
+    doc="Arrays one behind the other, in the third axis.",
+)
+column_stack = composite("column_stack", _column_stack, numpy=(np.column_stack,))
+
+
+def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Values after the end of an array, along an axis or of the flattened array."""
+    return cat([arr, values], axis=axis)
+
+
+append = composite("append", _append, numpy=(np.append,))
+
+fliplr = composite("fliplr", lambda m: flip(ready(m), axis=1), numpy=(np.fliplr,), doc="The second axis reversed.")
+flipud = composite("flipud", lambda m: flip(ready(m), axis=0), numpy=(np.flipud,), doc="The first axis reversed.")
+
+
+def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """Matrices turned by k right angles, from the first of two axes towards the second."""
+    m, (first, second) = ready(m), axes
+    if k % 4 == 0:
+        return m
+    if k % 4 == 2:
+        return flip(m, axis=(first, second))
+    turned = flip(m, axis=second) if k % 4 == 1 else m
+    turned = transpose(turned, axis1=first, axis2=second)
+    return turned if k % 4 == 1 else flip(turned, axis=second)
+
+
+rot90 = composite("rot90", _rot90, numpy=(np.rot90,))
+
+
+def _hsplit(ary: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+    """An array cut along the second axis, a vector along the first."""
+    return split(ary, indices_or_sections=indices_or_sections, axis=1 if len(shape_of(ary)) > 1 else 0)
+
+
+hsplit = composite("hsplit", _hsplit, numpy=(np.hsplit,))
+
+
+def _vsplit(ary: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+    """An array cut along the first axis."""
+    z: tuple[Any, ...] = split(ary, indices_or_sections=indices_or_sections, axis=0)
+    return z
+
+
+vsplit = composite("vsplit", _vsplit, numpy=(np.vsplit,))
+
+
+def _meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Any, ...]:
+    """Coordinate arrays of a grid, from the coordinates along each axis."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid takes indexing 'xy' or 'ij', got {indexing!r}")
+    n = len(xi)
+    axes = [*range(n)]
+    if indexing == "xy" and n > 1:
+        axes[:2] = 1, 0
+    rows = [reshape(ready(x), shape=tuple(-1 if k == axis else 1 for k in range(n))) for x, axis in zip(xi, axes)]
+    return broadcast_arrays(*rows)
+
+
+meshgrid = composite("meshgrid", _meshgrid, numpy=(np.meshgrid,))
+
+
+def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: float = 0.0) -> Any:
+    """An array with constants around it, or with its own elements: 'edge', 'reflect', 'symmetric', 'wrap'."""
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or np.ndim(constant_values):
+        raise ValueError(
+            "pad supports the mode 'constant' with one number, and 'edge', 'reflect', 'symmetric' and 'wrap'; got "
+            f"mode={mode!r}" + (f", constant_values={constant_values!r}" if mode == "constant" else "")
+        )
+    array = ready(array)
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    if mode != "constant":
+        for axis, width in enumerate(widths):
+            places = np.pad(np.arange(array.shape[axis]), tuple(width), mode)  # type: ignore[call-overload]
+            array = take(array, places, axis=axis) if width.any() else array
+        return array
+    shape = tuple(n + int(a + b) for n, (a, b) in zip(array.shape, widths))
+    inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(array.shape, widths))
+    return index_put(np.full(shape, constant_values, dtype=array.dtype), array, index=inside)
+
+
+pad = composite("pad", _pad, numpy=(np.pad,))

@@ -1,0 +1,263 @@
+"""NumPy's numerical methods: interpolation, differences, convolution, polynomials, sequences of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..algebra.products import matmul
+from ..core.op import composite, conjugate, is_complex, ready
+from ..pointwise.arithmetic import pow, remainder
+from ..pointwise.comparison import eq, gt, logical_and, lt
+from ..pointwise.elementary import exp, log, sqrt
+from ..pointwise.selection import abs, where
+from ..reductions.cumulative import cumsum
+from ..shapes.diagonals import diag
+from ..shapes.index import getitem, take
+from ..shapes.joining import along, cat
+from ..shapes.parts import real
+from ..shapes.queries import argsort, searchsorted
+from ..shapes.shape import broadcast_to, cast, flip, movedim, ravel, reshape
+from .numpy_functions import cov, diff
+
+
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
+    """The function through the points (xp, fp), straight between them and constant outside, at x."""
+    x, xp, fp = ready(x), ready(xp), ready(fp)
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
+        raise ValueError(f"interp needs vectors xp and fp of one length; got shapes {xp.shape} and {fp.shape}")
+    if period is not None:
+        if period == 0:
+            raise ValueError("interp needs a `period` other than 0")
+        period, left, right = np.abs(period), None, None
+        x, xp = remainder(x, period), remainder(xp, period)
+        order = argsort(xp)
+        xp, fp = take(xp, order, axis=0), take(fp, order, axis=0)
+        xp = cat([getitem(xp, index=slice(-1, None)) - period, xp, getitem(xp, index=slice(0, 1)) + period], axis=0)
+        fp = cat([getitem(fp, index=slice(-1, None)), fp, getitem(fp, index=slice(0, 1))], axis=0)
+    n = xp.shape[0]
+    low = _at_most(searchsorted(xp, x, side="right") - 1, max(n - 2, 0))
+    high = _at_most(low + 1, n - 1)
+    x0, x1, y0, y1 = (take(v, k, axis=0) for v in (xp, fp) for k in (low, high))
+    first, last = (getitem(fp, index=slice(k, k + 1 or None)) for k in (0, -1))
+    start, end = (getitem(xp, index=k) for k in (0, -1))
+    width = where(eq(x1, x0), 1.0, x1 - x0)
+    z = where(eq(x, x1), y1, y0 + (y1 - y0) / width * (x - x0))
+    z = where(lt(x, start), reshape(first, shape=()) if left is None else left, z)
+    return where(gt(x, end), reshape(last, shape=()) if right is None else right, z)
+
+
+def _at_most(places: Any, n: int) -> Any:
+    """Places in a vector, limited to those from 0 to n."""
+    places = where(lt(places, 0), 0, places)
+    return where(gt(places, n), n, places)
+
+
+interp = composite("interp", _interp, numpy=(np.interp,))
+
+
+def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
+    """∂f along one axis: central differences inside, one-sided ones of an order at the two ends."""
+    n = f.shape[axis]
+    if n < edge_order + 1:
+        raise ValueError(f"gradient needs {edge_order + 1} elements along an axis; got shape {f.shape}")
+
+    def part(start: Any, stop: Any) -> Any:
+        return getitem(f, index=along(axis, f.ndim, slice(start, stop)))
+
+    def shaped(h: Any) -> Any:
+        return reshape(h, shape=tuple(-1 if k == axis else 1 for k in range(f.ndim)))
+
+    if spacing.ndim:
+        h = diff(spacing)
+        h1, h2 = (getitem(h, index=s) for s in (slice(None, -1), slice(1, None)))
+    else:
+        h = h1 = h2 = reshape(spacing, shape=(1,))
+    a, b, c = -h2 / (h1 * (h1 + h2)), (h2 - h1) / (h1 * h2), h1 / (h2 * (h1 + h2))
+    inside = shaped(a) * part(None, -2) + shaped(b) * part(1, -1) + shaped(c) * part(2, None)
+    if edge_order == 1:
+        start = (part(1, 2) - part(0, 1)) / shaped(getitem(h, index=slice(0, 1)))
+        end = (part(-1, None) - part(-2, -1)) / shaped(getitem(h, index=slice(-1, None)))
+        return cat([start, inside, end], axis=axis)
+    g1, g2 = getitem(h1, index=slice(0, 1)), getitem(h2, index=slice(0, 1))
+    weights = -(2.0 * g1 + g2) / (g1 * (g1 + g2)), (g1 + g2) / (g1 * g2), -g1 / (g2 * (g1 + g2))
+    start = sum_of(shaped(w) * part(k, k + 1) for k, w in enumerate(weights))
+    g1, g2 = getitem(h1, index=slice(-1, None)), getitem(h2, index=slice(-1, None))
+    weights = g2 / (g1 * (g1 + g2)), -(g2 + g1) / (g1 * g2), (2.0 * g2 + g1) / (g2 * (g1 + g2))
+    end = sum_of(shaped(w) * part(k - 3, k - 2 or None) for k, w in enumerate(weights))
+    return cat([start, inside, end], axis=axis)
+
+
+def sum_of(terms: Any) -> Any:
+    """The sum of some arrays."""
+    total = next(terms := iter(terms))
+    for term in terms:
+        total = total + term
+    return total
+
+
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Slopes along each axis, from distances or from coordinates; for several axes a tuple."""
+    f = ready(f)
+    axes = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [k % f.ndim for k in axes]
+    spacings = [ready(h) for h in varargs] or [np.asarray(1.0)]
+    spacings = spacings * len(axes) if len(spacings) == 1 and not spacings[0].ndim else spacings
+    if len(spacings) != len(axes) or edge_order not in (1, 2):
+        raise ValueError(
+            f"gradient needs one distance or one for each of the {len(axes)} axes, and edge_order 1 or 2; got "
+            f"{len(varargs)} of them and edge_order={edge_order}"
+        )
+    f = f if f.dtype.kind in "fc" else cast(f, dtype=np.dtype(np.float64))
+    z = tuple([_in_dtype(_slopes(f, h, k, edge_order), f.dtype) for k, h in zip(axes, spacings)])
+    return z[0] if len(z) == 1 else z
+
+
+def _in_dtype(z: Any, dtype: np.dtype[Any]) -> Any:
+    return z if z.dtype == dtype else cast(z, dtype=dtype)
+
+
+numpy_gradient = composite("numpy_gradient", _gradient, numpy=(np.gradient,))
+
+
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of neighbours in the flattened array, between numbers to begin and to end with."""
+    z = diff(ravel(ary))
+    return cat([x if x is z else ravel(x) for x in (to_begin, z, to_end) if x is not None], axis=0)
+
+
+ediff1d = composite("ediff1d", _ediff1d, numpy=(np.ediff1d,))
+
+
+def _unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
+    """Angles with jumps of more than half a period taken out, by whole periods."""
+    p = ready(p)
+    steps = diff(p, axis=axis)
+    half = period / 2
+    inside = remainder(steps + half, period) - half
+    inside = where(logical_and(eq(inside, -half), gt(steps, 0.0)), half, inside)
+    jumps = where(lt(abs(steps), half if discont is None else discont), 0.0, inside - steps)
+    first = getitem(p, index=along(axis, p.ndim, slice(0, 1)))
+    rest = getitem(p, index=along(axis, p.ndim, slice(1, None)))
+    return cat([first, rest + cumsum(jumps, axis=axis % p.ndim)], axis=axis)
+
+
+unwrap = composite("unwrap", _unwrap, numpy=(np.unwrap,))
+
+
+def _sliding(a: Any, v: Any, mode: str) -> Any:
+    """Sums of products of a vector with the parts of a longer one that are as long, beyond its ends too."""
+    n, m = a.shape[0], v.shape[0]
+    around = np.zeros(m - 1, a.dtype)
+    windows = np.arange(n + m - 1)[:, None] + np.arange(m)
+    z = matmul(take(cat([around, a, around], axis=0), windows, axis=0), v)
+    start, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
+    return getitem(z, index=slice(start, start + length))
+
+
+def _vectors(a: Any, v: Any, mode: str) -> tuple[Any, Any]:
+    vectors = [reshape(x, shape=(1,)) if not x.ndim else x for x in map(ready, (a, v))]
+    shapes = [x.shape for x in vectors]
+    if any(len(shape) != 1 or not shape[0] for shape in shapes) or mode not in ("full", "same", "valid"):
+        raise ValueError(
+            "a convolution needs two vectors that are not empty, and the mode 'full', 'same' or 'valid'; got shapes "
+            f"{shapes[0]} and {shapes[1]}, mode={mode!r}"
+        )
+    return vectors[0], vectors[1]
+
+
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Convolution of two vectors: zₖ = Σⱼ aⱼ vₖ₋ⱼ."""
+    a, v = _vectors(a, v, mode)
+    return _sliding(a, flip(v), mode) if a.shape[0] >= v.shape[0] else _sliding(v, flip(a), mode)
+
+
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """Correlation of two vectors: zₖ = Σⱼ aⱼ₊ₖ conj(vⱼ)."""
+    a, v = _vectors(a, v, mode)
+    v = conjugate(v)
+    return _sliding(a, v, mode) if a.shape[0] >= v.shape[0] else flip(_sliding(v, a, mode))
+
+
+convolve = composite("convolve", _convolve, numpy=(np.convolve,))
+correlate = composite("correlate", _correlate, numpy=(np.correlate,))
+
+
+def _polyval(p: Any, x: Any) -> Any:
+    """The polynomial with coefficients p, that of the highest power first, at x; by Horner's rule."""
+    p, x = ready(p), ready(x)
+    z = 0 * x
+    for k in range(p.shape[0]):
+        z = z * x + getitem(p, index=k)
+    return z
+
+
+polyval = composite("polyval", _polyval, numpy=(np.polyval,))
+
+
+def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """A row of powers for each element."""
+    x = ready(x)
+    powers = np.arange(x.shape[0] if N is None else N)
+    return pow(reshape(x, shape=(-1, 1)), (powers if increasing else powers[::-1]).astype(x.dtype))
+
+
+vander = composite("vander", _vander, numpy=(np.vander,))
+
+
+def _corrcoef(x: Any, *, rowvar: bool = True) -> Any:
+    """Correlation matrix of variables in rows (or columns): their covariances over the standard deviations."""
+    c = cov(x, rowvar=rowvar)
+    if not c.ndim:
+        return c / c
+    deviation = sqrt(real(diag(c)) if is_complex(c) else diag(c))
+    return c / reshape(deviation, shape=(-1, 1)) / deviation
+
+
+corrcoef = composite("corrcoef", _corrcoef, numpy=(np.corrcoef,))
+
+
+def _evenly(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple[Any, Any]:
+    """Numbers from start to stop along an axis, and the distance of neighbours."""
+    start, stop = ready(start), ready(stop)
+    parts = num - 1 if endpoint else num
+    shape = np.broadcast_shapes(start.shape, stop.shape)
+    steps = np.arange(num).reshape(-1, *(1,) * len(shape)) / max(parts, 1)
+    z = broadcast_to(start + (stop - start) * steps, shape=(num, *shape))
+    if endpoint and num > 1:  # exactly, whatever the rounding
+        last = broadcast_to(stop + 0.0 * start, shape=(1, *shape))
+        z = cat([getitem(z, index=slice(0, -1)), last], axis=0)
+    step = (stop - start) / parts if parts else (stop - start) * np.nan
+    return movedim(z, 0, axis) if shape else z, step
+
+
+def _linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    """`num` numbers evenly spaced from start to stop, which may be arrays."""
+    z, step = _evenly(start, stop, num, endpoint, axis)
+    z = z if dtype is None else cast(z, dtype=np.dtype(dtype))
+    return (z, step) if retstep else z
+
+
+def _logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """`base` to the powers that `linspace` gives."""
+    z = pow(base, _evenly(start, stop, num, endpoint, axis)[0])
+    return z if dtype is None else cast(z, dtype=np.dtype(dtype))
+
+
+def _geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """`num` numbers from start to stop, of which each is the same multiple of the one before."""
+    start, stop = ready(start), ready(stop)
+    z = start * exp(_evenly(log(start / start), log(stop / start), num, endpoint, axis)[0])
+    return z if dtype is None else cast(z, dtype=np.dtype(dtype))
+
+
+numpy_linspace = composite("numpy_linspace", _linspace, numpy=(np.linspace,))
+numpy_logspace = composite("numpy_logspace", _logspace, numpy=(np.logspace,))
+geomspace = composite("geomspace", _geomspace, numpy=(np.geomspace,))

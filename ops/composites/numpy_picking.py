@@ -1,0 +1,230 @@
+"""NumPy's ways to choose among arrays, and to put arrays together or take parts out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.op import composite, ready, shape_of
+from ..pointwise.arithmetic import remainder
+from ..pointwise.comparison import eq, floor_divide, gt, isinf, isnan
+from ..pointwise.selection import trunc, where
+from ..shapes.index import getitem, index_add, index_put, take, take_along_axis
+from ..shapes.joining import along, cat, stack, unbind
+from ..shapes.queries import bincount, partition_order
+from ..shapes.shape import broadcast_arrays, cast, movedim, ravel, reshape
+
+
+def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """At each place the first of the choices whose condition holds, or the default."""
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ValueError(
+            f"select needs as many conditions as choices, at least one; got {len(condlist)} and {len(choicelist)}"
+        )
+    z = default
+    for condition, choice in [*zip(condlist, choicelist)][::-1]:
+        z = where(ready(condition), ready(choice), z)
+    return z
+
+
+numpy_select = composite("numpy_select", _select, numpy=(np.select,))
+
+
+def _choose(a: Any, choices: Sequence[Any]) -> Any:
+    """At each place the choice whose number stands there."""
+    choices = [choices[k] for k in range(len(choices))]
+    a, *choices = broadcast_arrays(ready(a), *map(ready, choices))
+    numbers = np.asarray(a)
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(choices)):
+        raise ValueError(f"choose needs numbers from 0 to {len(choices) - 1}; got {numbers.min()} to {numbers.max()}")
+    z = choices[0]
+    for k, choice in enumerate(choices[1:], 1):
+        z = where(eq(a, k), choice, z)
+    return z
+
+
+choose = composite("choose", _choose, numpy=(np.choose,))
+
+
+def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """At each place the last of the functions (or numbers) whose condition holds; one more is for everywhere else.
+
+    Each function is called with all of x, and ``args``.
+    """
+    x = ready(x)
+    if not isinstance(condlist, (list, tuple)):
+        condlist = unbind(condlist) if len(shape_of(condlist)) > x.ndim else [condlist]
+    elif len(condlist) and np.isscalar(condlist[0]):
+        condlist = [condlist]
+    conditions = [ready(c) for c in condlist]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(
+            f"piecewise needs {len(conditions)} functions for {len(conditions)} conditions, or one more for everywhere "
+            f"else; got {len(funclist)}"
+        )
+    rest = funclist[len(conditions)] if len(funclist) > len(conditions) else 0.0
+    z: Any = rest(x, *args, **kw) if callable(rest) else rest
+    for condition, f in zip(conditions, funclist):
+        z = where(condition, f(x, *args, **kw) if callable(f) else f, z)
+    return z if z.dtype == x.dtype else cast(z, dtype=x.dtype)
+
+
+piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
+
+
+def _heaviside(x1: Any, x2: Any) -> Any:
+    """The step function: 0 below 0, 1 above, and x2 at 0."""
+    x1 = ready(x1)
+    if x1.dtype.kind == "c":
+        raise TypeError("heaviside has no meaning for complex numbers; take the .real part")
+    x1 = x1 if x1.dtype.kind == "f" else cast(x1, dtype=np.dtype(np.float64))
+    step = where(isnan(x1), x1, cast(gt(x1, 0.0), dtype=x1.dtype))
+    return where(eq(x1, 0.0), x2, step)
+
+
+numpy_heaviside = composite("numpy_heaviside", _heaviside, numpy=(np.heaviside,))
+
+
+def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """The quotient rounded down, and the remainder."""
+    return floor_divide(x, y), remainder(x, y)
+
+
+divmod = composite("divmod", _divmod, numpy=(np.divmod,))
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    """Fraction and whole part, both with the sign of x."""
+    x = ready(x)
+    if x.dtype.kind != "f":
+        x = cast(x, dtype=np.result_type(x.dtype, np.float16))
+    finite = where(isinf(x), 0.0, x)
+    return finite - trunc(finite), trunc(x)
+
+
+modf = composite("modf", _modf, numpy=(np.modf,))
+
+
+def _block(arrays: Any) -> Any:
+    """An array put together from nested lists of blocks: the innermost side by side, along the last axis."""
+    depth, ndim = _depth(arrays), 0
+    for block in _blocks(arrays):
+        ndim = max(ndim, len(shape_of(block)))
+    return _joined(arrays, 0, depth, max(ndim, depth))
+
+
+def _depth(arrays: Any) -> int:
+    depths = {1 + _depth(part) for part in arrays} if isinstance(arrays, list) else {0}
+    if len(depths) != 1:
+        raise ValueError("block needs lists that are nested to the same depth everywhere, none of them empty")
+    return depths.pop()
+
+
+def _blocks(arrays: Any) -> list[Any]:
+    return [block for part in arrays for block in _blocks(part)] if isinstance(arrays, list) else [arrays]
+
+
+def _joined(arrays: Any, level: int, depth: int, ndim: int) -> Any:
+    if level == depth:
+        block = ready(arrays)
+        return reshape(block, shape=(*(1,) * (ndim - block.ndim), *block.shape))
+    return cat([_joined(part, level + 1, depth, ndim) for part in arrays], axis=level - depth)
+
+
+block = composite("block", _block, numpy=(np.block,))
+
+
+def _plain(obj: Any) -> Any:
+    """Places along an axis as a slice or an array."""
+    if isinstance(obj, slice):
+        return obj
+    places = np.asarray(obj)
+    return places if places.size else places.astype(int)
+
+
+def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """What is left when some places along an axis, or of the flattened array, are taken out."""
+    arr, axis = (ravel(arr), 0) if axis is None else (ready(arr), axis)
+    return take(arr, np.delete(np.arange(arr.shape[axis]), _plain(obj)), axis=axis)
+
+
+delete = composite("delete", _delete, numpy=(np.delete,))
+
+
+def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """The array with values before some places along an axis, or of the flattened array."""
+    arr, axis = (ravel(arr), 0) if axis is None else (ready(arr), axis % np.ndim(arr))
+    n, values = arr.shape[axis], ready(values)
+    values = values if values.dtype == arr.dtype else cast(values, dtype=arr.dtype)
+    places = np.arange(n)[obj] if isinstance(obj, slice) else _plain(obj)
+    new = np.where(places < 0, places + n, places)
+    if places.size == 1:
+        values = reshape(values, shape=(*(1,) * (arr.ndim - values.ndim), *values.shape))
+        values = movedim(values, 0, axis) if not places.ndim else values
+        new = new.reshape(()) + np.arange(values.shape[axis])
+    else:
+        new[np.argsort(new, kind="stable")] += np.arange(new.size)
+    shape = tuple(n + new.size if k == axis else length for k, length in enumerate(arr.shape))
+    old = np.setdiff1d(np.arange(shape[axis]), new)
+    z = index_put(np.zeros(shape, arr.dtype), arr, index=along(axis, arr.ndim, old))
+    return index_put(z, values, index=along(axis, arr.ndim, new))
+
+
+insert = composite("insert", _insert, numpy=(np.insert,))
+
+
+def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    """The places along an axis, or of the flattened array, at which a condition holds."""
+    a, axis = (ravel(a), 0) if axis is None else (ready(a), axis)
+    return take(a, np.flatnonzero(np.asarray(condition)), axis=axis)
+
+
+compress = composite("compress", _compress, numpy=(np.compress,))
+
+
+def _resize(a: Any, new_shape: Any) -> Any:
+    """The elements, again and again, in another shape."""
+    a, shape = ravel(a), (new_shape,) if isinstance(new_shape, (int, np.integer)) else tuple(new_shape)
+    if not a.shape[0]:
+        return np.zeros(shape, a.dtype)
+    return take(a, np.arange(np.prod(shape, dtype=int)).reshape(shape) % a.shape[0], axis=0)
+
+
+numpy_resize = composite("numpy_resize", _resize, numpy=(np.resize,))
+
+
+def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each integer occurs, or the sum of the weights where it does."""
+    if weights is None:
+        return bincount(x, minlength=minlength)
+    x, weights = np.asarray(x), ready(weights)
+    n = max(int(x.max()) + 1 if x.size else 0, minlength)
+    return index_add(np.zeros(n), x, weights, axis=0)
+
+
+numpy_bincount = composite("numpy_bincount", _bincount, numpy=(np.bincount,))
+
+
+def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of each vector along an axis, and ``args``; what it gives lies in the place of that axis."""
+    arr = movedim(ready(arr), axis, -1)
+    lengths = arr.shape[:-1]
+    rows = [ready(func1d(getitem(arr, index=at), *args, **kwargs)) for at in np.ndindex(*lengths)]
+    z = reshape(stack(*rows, axis=0), shape=(*lengths, *rows[0].shape))
+    n = rows[0].ndim
+    return movedim(z, tuple(range(-n, 0)), tuple(range(axis % arr.ndim, axis % arr.ndim + n))) if n else z
+
+
+apply_along_axis = composite("apply_along_axis", _apply_along_axis, numpy=(np.apply_along_axis,))
+
+
+def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
+    """The elements as far sorted that those at the places `kth` stand where they would in order."""
+    a, axis = (ravel(a), 0) if axis is None else (ready(a), axis)
+    kth = kth if isinstance(kth, int) else np.asarray(kth).tolist()
+    return take_along_axis(a, partition_order(a, kth=kth, axis=axis, kind=kind), axis)
+
+
+numpy_partition = composite("numpy_partition", _partition, numpy=(np.partition,))

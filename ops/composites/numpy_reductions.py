@@ -1,0 +1,181 @@
+"""NumPy's reductions with the arguments that only NumPy's have: ``where``, ``initial``, and those that skip nan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.op import Op, composite, is_complex, ready
+from ..pointwise.arithmetic import square
+from ..pointwise.comparison import isnan, logical_not
+from ..pointwise.elementary import sqrt
+from ..pointwise.selection import maximum, minimum, where as choose
+from ..reductions.cumulative import cumprod, cumsum
+from ..reductions.extremes import amax, amin
+from ..reductions.reduction import mean, normal_axes, prod, sum
+from ..shapes.joining import cat
+from ..shapes.parts import conj, real
+from ..shapes.shape import cast, size_of
+
+
+def _chosen(a: Any, dtype: Any, where: Any, otherwise: Any) -> Any:
+    """What is reduced: in a dtype, with a number in the place of what is not chosen."""
+    a = ready(a)
+    a = a if dtype is None else cast(a, dtype=np.dtype(dtype))
+    return a if where is None or where is True else choose(where, a, np.asarray(otherwise, a.dtype)[()])
+
+
+def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any], function: Any, doc: str) -> Op:
+    def total(
+        a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Any:
+        z = reduce(_chosen(a, dtype, where, neutral), axis=axis, keepdims=keepdims)
+        return z if initial is None else join(z, initial)
+
+    return composite(f"numpy_{name}", total, numpy=(function,), doc=doc)
+
+
+numpy_sum = _total("sum", sum, 0.0, lambda z, x: z + x, np.sum, "Sum over axes, of what is chosen, and of `initial`.")
+numpy_prod = _total(
+    "prod", prod, 1.0, lambda z, x: z * x, np.prod, "Product over axes, of what is chosen, and of `initial`."
+)
+
+
+def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: str) -> Op:
+    def extreme(a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+        if initial is None and not (where is None or where is True):
+            raise ValueError(f"{name} over what `where` chooses may be over nothing, and needs an `initial` number")
+        a = ready(a)
+        if initial is None:
+            return reduce(a, axis=axis, keepdims=keepdims)
+        a = _chosen(a, None, where, initial)
+        if not size_of(a.shape, normal_axes(axis, a.ndim)):
+            return sum(a, axis=axis, keepdims=keepdims) + initial
+        return join(reduce(a, axis=axis, keepdims=keepdims), initial)
+
+    return composite(f"numpy_{name}", extreme, numpy=functions, doc=doc)
+
+
+numpy_max = _extreme(
+    "max", amax, maximum, (np.max, np.amax), "Largest over axes, of what is chosen, and of `initial`."
+)
+numpy_min = _extreme(
+    "min", amin, minimum, (np.min, np.amin), "Smallest over axes, of what is chosen, and of `initial`."
+)
+
+
+def _mean(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    """Mean over axes of what is chosen."""
+    count = sum(choose(where, np.ones(a.shape), 0.0), axis=axis, keepdims=keepdims)
+    return sum(choose(where, a, 0.0), axis=axis, keepdims=keepdims) / cast(count, dtype=_fractions(a.dtype))
+
+
+def _fractions(dtype: Any) -> Any:
+    """The dtype of a mean of numbers of some dtype."""
+    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
+
+
+def _numpy_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
+    """Mean over axes, of what is chosen."""
+    a = _chosen(a, dtype, None, 0.0)
+    return mean(a, axis=axis, keepdims=keepdims) if where is None or where is True else _mean(a, axis, keepdims, where)
+
+
+numpy_mean = composite("numpy_mean", _numpy_mean, numpy=(np.mean,))
+
+
+def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Sum over the elements that are not nan."""
+    a = ready(a)
+    return sum(choose(isnan(a), 0.0, a) if a.dtype.kind in "fc" else a, axis=axis, keepdims=keepdims)
+
+
+def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Product over the elements that are not nan."""
+    a = ready(a)
+    return prod(choose(isnan(a), 1.0, a) if a.dtype.kind in "fc" else a, axis=axis, keepdims=keepdims)
+
+
+def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Mean of the elements that are not nan."""
+    a = ready(a)
+    return _mean(a, axis, keepdims, logical_not(isnan(a)))
+
+
+def _nanvar(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
+    """Variance of the elements that are not nan, divided by their number − ddof."""
+    a = ready(a)
+    there = logical_not(isnan(a))
+    off = choose(there, a - _mean(a, axis, True, there), 0.0)
+    squares = real(off * conj(off)) if is_complex(a) else square(off)
+    count = sum(choose(there, np.ones(a.shape, squares.dtype), 0.0), axis=axis, keepdims=keepdims)
+    free = count - (ddof if correction is None else correction)
+    return sum(squares, axis=axis, keepdims=keepdims) / choose(free > 0, free, np.nan)
+
+
+def _nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
+    """Standard deviation of the elements that are not nan."""
+    return sqrt(_nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
+
+
+def _without_nan(reduce: Op, worst: float) -> Callable[..., Any]:
+    def extreme(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        a = ready(a)
+        if a.dtype.kind not in "fc":
+            return reduce(a, axis=axis, keepdims=keepdims)
+        missing = isnan(a)
+        z = reduce(choose(missing, worst, a), axis=axis, keepdims=keepdims)
+        nothing = sum(choose(missing, 0.0, np.ones(a.shape)), axis=axis, keepdims=keepdims) < 0.5
+        return choose(nothing, np.nan, z)
+
+    return extreme
+
+
+nansum = composite("nansum", _nansum, numpy=(np.nansum,))
+nanprod = composite("nanprod", _nanprod, numpy=(np.nanprod,))
+nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,))
+nanvar = composite("nanvar", _nanvar, numpy=(np.nanvar,))
+nanstd = composite("nanstd", _nanstd, numpy=(np.nanstd,))
+nanmax = composite(
+    "nanmax", _without_nan(amax, -np.inf), numpy=(np.nanmax,), doc="Largest of the elements that are not nan."
+)
+nanmin = composite(
+    "nanmin", _without_nan(amin, np.inf), numpy=(np.nanmin,), doc="Smallest of the elements that are not nan."
+)
+
+
+def _running(name: str, scan: Op, skipped: float, function: Any, doc: str) -> Op:
+    def running(a: Any, axis: int | None = None) -> Any:
+        a = ready(a)
+        return scan(choose(isnan(a), skipped, a), axis=axis)
+
+    return composite(name, running, numpy=(function,), doc=doc)
+
+
+nancumsum = _running("nancumsum", cumsum, 0.0, np.nancumsum, "Running sums over the elements that are not nan.")
+nancumprod = _running(
+    "nancumprod", cumprod, 1.0, np.nancumprod, "Running products over the elements that are not nan."
+)
+
+
+def _cumulative(name: str, scan: Op, start: float, doc: str) -> Op:
+    def cumulative(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+        x = _chosen(x, dtype, None, start)
+        if axis is None and x.ndim > 1:
+            raise ValueError(f"{name} of an array of several axes needs `axis`; got shape {x.shape}")
+        axis = 0 if axis is None else axis
+        z = scan(x, axis=axis)
+        if not include_initial:
+            return z
+        shape = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
+        return cat([np.full(shape, start, z.dtype), z], axis=axis)
+
+    return composite(name, cumulative, numpy=(getattr(np, name),), doc=doc)
+
+
+cumulative_sum = _cumulative("cumulative_sum", cumsum, 0.0, "Running sums along an axis, with a leading 0 on request.")
+cumulative_prod = _cumulative(
+    "cumulative_prod", cumprod, 1.0, "Running products along an axis, with a leading 1 on request."
+)

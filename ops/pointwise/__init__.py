@@ -1,0 +1,1 @@
+"""Elementwise ops: arithmetic, comparisons, choices, elementary functions."""

@@ -1,0 +1,138 @@
+"""Sums, products, quotients and powers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.domain import NONZERO, POSITIVE, REAL, Interval
+from ..core.lane import Instruction, Math, Via
+from ..core.op import HOLOMORPHIC, elementwise, is_complex
+from .comparison import eq, floor_divide, isfinite, logical_and, logical_not
+from .elementary import log
+from .selection import trunc, where
+
+DEGREE = 0.017453292519943295
+
+
+def _chain_mul(x: Any, y: Any) -> Any:
+    z = x * y
+    if np.count_nonzero(x) == np.size(x) or np.isfinite(z).all():
+        return z
+    return np.where(np.equal(x, 0), np.zeros_like(z), z)[()]
+
+
+def _pow_partial(y: Any, power: Any) -> Any:
+    """y x^(y−1), and 0 where y = 0 and x is 0, nan or so small that 1/x overflows.
+
+    At other x the product is 0 there by itself, and its derivative 1/x with respect to y is kept.
+    """
+    return where(logical_and(eq(y, 0.0), logical_not(isfinite(power))), 0.0, y * power)
+
+
+add = elementwise(
+    "add", operator.add, lambda g: g, lambda g: g,
+    numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC,
+    neutral={0: -0.0, 1: -0.0}, domain=(REAL, REAL),
+    doc="Sum, elementwise: z = x + y.",
+)
+
+sub = elementwise(
+    "sub", operator.sub, lambda g: g, lambda g: neg(g),
+    numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC,
+    neutral={1: 0.0}, domain=(REAL, REAL),
+    doc="Difference, elementwise: z = x − y.",
+)
+
+mul = elementwise(
+    "mul", operator.mul, lambda y: y, lambda x: x,
+    numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), complex=HOLOMORPHIC,
+    neutral={0: 1.0, 1: 1.0}, domain=(REAL, REAL),
+    doc="Product, elementwise: z = x y.",
+)
+
+div = elementwise(
+    "div", operator.truediv, lambda y: 1.0 / y, lambda x, y: -(x / y) / y,
+    numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC,
+    neutral={1: 1.0}, domain=(REAL, NONZERO),
+    doc="Quotient, elementwise: z = x / y.  The result is not kept for the gradient, so it may be changed in place.",
+)
+
+neg = elementwise(
+    "neg", operator.neg, lambda g: neg(g),
+    numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), complex=HOLOMORPHIC,
+    involution=True, domain=(REAL,),
+    doc="Negative, elementwise: z = −x.",
+)
+
+positive = elementwise(
+    "positive", np.positive, lambda g: g, symbol="pos", node="AliasBackward0", lane=Via(lambda x: x * 1.0),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="The same number: z = +x.",
+)
+
+def _as_base(x: Any, z: Any) -> Any:
+    """The base of a power, whose logarithm is complex where the power is; operands but plain numbers are already."""
+    return complex(x) if isinstance(x, (int, float)) and is_complex(z) else x
+
+
+def _pow(x: Any, y: Any) -> Any:
+    """x ** y, of an array without axes as of its number: squares of truth values are int64 there, int8 in arrays."""
+    if type(x) is np.ndarray and not x.ndim:
+        x = x[()]
+    return x**y
+
+
+pow = elementwise(
+    "pow", _pow,
+    lambda x, y: _pow_partial(y, x ** (y - 1.0)),
+    lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, neutral={1: 1.0}, domain=(POSITIVE, REAL),
+    doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
+)
+
+square = elementwise(
+    "square", np.square, lambda x: 2.0 * x,
+    node="PowBackward0", lane=Via(lambda x: x * x), complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Square, elementwise: z = x².",
+)
+
+reciprocal = elementwise(
+    "reciprocal", np.reciprocal, lambda z: -z * z,
+    lane=Via(lambda x: 1.0 / x), complex=HOLOMORPHIC, domain=(NONZERO,),
+    doc="Reciprocal, elementwise: z = 1 / x.",
+)
+
+remainder = elementwise(
+    "remainder", np.remainder, lambda g: g, lambda x, y: -floor_divide(x, y),
+    symbol="mod", domain=(Interval(4.2, 4.8), Interval(1.65, 2.05)),
+    doc="Remainder of the division rounded down: z = x − y ⌊x / y⌋, with the sign of y.",
+)
+
+fmod = elementwise(
+    "fmod", np.fmod, lambda g: g, lambda x, y: -trunc(x / y),
+    lane=Math("fmod"), domain=(Interval(-4.8, -4.2), Interval(1.65, 2.05)),
+    doc="Remainder of the division rounded towards zero, with the sign of x.",
+)
+
+deg2rad = elementwise(
+    "deg2rad", np.deg2rad, lambda: DEGREE, node="Deg2RadBackward0", numpy=(np.radians,),
+    lane=Via(lambda x: x * DEGREE), domain=(REAL,), doc="Degrees to radians: z = x π / 180.",
+)
+
+rad2deg = elementwise(
+    "rad2deg", np.rad2deg, lambda: 1.0 / DEGREE, node="Rad2DegBackward0", numpy=(np.degrees,),
+    lane=Via(lambda x: x * (1.0 / DEGREE)), domain=(REAL,), doc="Radians to degrees: z = 180 x / π.",
+)
+
+chain_mul = elementwise(
+    "chain_mul", _chain_mul, lambda y: y, lambda x: x,
+    node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
+    complex=HOLOMORPHIC, neutral={0: 1.0, 1: 1.0}, domain=(NONZERO, REAL),
+    doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
+
+    What does not influence the output has no influence, also where the partial is infinite or
+    nan: this is what keeps ``where(c, f(x), x)`` clean of the branch that was not taken.
+    """,
+)

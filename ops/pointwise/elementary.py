@@ -1,0 +1,165 @@
+"""Exponentials, logarithms, trigonometry and their kin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Interval
+from ..core.lane import Intrinsic, Math, Via
+from ..core.op import HOLOMORPHIC, elementwise, is_complex
+from .comparison import eq, ge
+from .selection import where
+
+exp = elementwise(
+    "exp", np.exp, lambda z: z, lane=Math("exp"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Exponential: z = eˣ.",
+)
+
+expm1 = elementwise(
+    "expm1", np.expm1, lambda z: z + 1.0, scipy=("expm1",), lane=Math("expm1"), complex=HOLOMORPHIC, domain=(REAL,),
+    doc="z = eˣ − 1, accurate near 0.",
+)
+
+exp2 = elementwise(
+    "exp2", np.exp2, lambda z: 0.6931471805599453 * z, scipy=("exp2",), lane=Math("exp2"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Power of two: z = 2ˣ.",
+)
+
+log = elementwise(
+    "log", np.log, lambda x: 1.0 / x, lane=Math("log"),
+    complex=HOLOMORPHIC, domain=(POSITIVE,), doc="Natural logarithm.",
+)
+
+log1p = elementwise(
+    "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), scipy=("log1p",),
+    lanes_first=True, lane=Math("log1p"), node="Log1PBackward0",
+    complex=HOLOMORPHIC, domain=(Interval(-0.9, 4.0),),
+    doc="z = log(1 + x), accurate near 0.",
+)
+
+log2 = elementwise(
+    "log2", np.log2, lambda x: 1.4426950408889634 / x, lane=Math("log2"), complex=HOLOMORPHIC, domain=(POSITIVE,),
+    doc="Logarithm to base 2.",
+)
+
+log10 = elementwise(
+    "log10", np.log10, lambda x: 0.4342944819032518 / x, lane=Math("log10"), complex=HOLOMORPHIC, domain=(POSITIVE,),
+    doc="Logarithm to base 10.",
+)
+
+sqrt = elementwise(
+    "sqrt", np.sqrt, lambda z: 0.5 / z, lane=Intrinsic("sqrt"), complex=HOLOMORPHIC, domain=(POSITIVE,),
+    doc="Square root.  The gradient at 0 is inf.",
+)
+
+rsqrt = elementwise(
+    "rsqrt", lambda x: 1.0 / np.sqrt(x), lambda z: -0.5 * z * z * z,
+    lane=Via(lambda x: 1.0 / sqrt(x)), complex=HOLOMORPHIC, domain=(POSITIVE,),
+    doc="Reciprocal square root: z = x^(−1/2).",
+)
+
+cbrt = elementwise(
+    "cbrt", np.cbrt, lambda z: 1.0 / (3.0 * z * z), scipy=("cbrt",), lane=Math("cbrt"), domain=(NONZERO,),
+    doc="Cube root.  The gradient at 0 is inf.",
+)
+
+sin = elementwise(
+    "sin", np.sin, lambda x: cos(x), lanes_first=True, lane=Math("sin"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Sine.",
+)
+
+cos = elementwise(
+    "cos", np.cos, lambda x: -sin(x), lanes_first=True, lane=Math("cos"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Cosine.",
+)
+
+tan = elementwise(
+    "tan", np.tan, lambda z: 1.0 + z * z, lane=Math("tan"),
+    complex=HOLOMORPHIC, domain=(Interval(-1.3, 1.3),), doc="Tangent.",
+)
+
+asin = elementwise(
+    "asin", np.arcsin, lambda x: 1.0 / sqrt((1.0 - x) * (1.0 + x)), lane=Math("asin"),
+    complex=HOLOMORPHIC, domain=(UNIT,),
+    doc="Inverse sine, in [−π/2, π/2].",
+)
+
+acos = elementwise(
+    "acos", np.arccos, lambda x: -1.0 / sqrt((1.0 - x) * (1.0 + x)), lane=Math("acos"),
+    complex=HOLOMORPHIC, domain=(UNIT,),
+    doc="Inverse cosine, in [0, π].",
+)
+
+atan = elementwise(
+    "atan", np.arctan, lambda x: 1.0 / (1.0 + x * x), lane=Math("atan"), complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Inverse tangent, in [−π/2, π/2].",
+)
+
+atan2 = elementwise(
+    "atan2", np.arctan2,
+    lambda x, y: where(eq(hypot(x, y), 0.0), 0.0, y / hypot(x, y) / hypot(x, y)),
+    lambda x, y: where(eq(hypot(x, y), 0.0), 0.0, -x / hypot(x, y) / hypot(x, y)),
+    lane=Math("atan2"), domain=(NONZERO, NONZERO),
+    doc="Angle of the point (y, x), in [−π, π]: z = atan(x / y) in the right quadrant.  The gradient at (0, 0) is 0.",
+)
+
+hypot = elementwise(
+    "hypot", np.hypot,
+    lambda x, z: where(eq(z, 0.0), 0.0, x / z),
+    lambda y, z: where(eq(z, 0.0), 0.0, y / z),
+    lanes_first=True, lane=Math("hypot"), domain=(REAL, NONZERO),
+    doc="""Length of the vector (x, y), without overflow: z = √(x² + y²).
+
+    The gradient at (0, 0) is 0, the smallest subgradient; PyTorch gives nan there.
+    """,
+)
+
+sinh = elementwise(
+    "sinh", np.sinh, lambda x: cosh(x), lane=Math("sinh"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Hyperbolic sine.",
+)
+
+cosh = elementwise(
+    "cosh", np.cosh, lambda x: sinh(x), lane=Math("cosh"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Hyperbolic cosine.",
+)
+
+tanh = elementwise(
+    "tanh", np.tanh, lambda z: 1.0 - z * z, lane=Math("tanh"),
+    complex=HOLOMORPHIC, domain=(REAL,), doc="Hyperbolic tangent.",
+)
+
+asinh = elementwise(
+    "asinh", np.arcsinh, lambda z: 1.0 / cosh(z), lane=Math("asinh"), complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Inverse hyperbolic sine.",
+)
+
+acosh = elementwise(
+    "acosh", np.arccosh, lambda x: 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0)), lane=Math("acosh"),
+    complex=HOLOMORPHIC, domain=(Interval(1.2, 4.0),), doc="Inverse hyperbolic cosine, at least 0.",
+)
+
+atanh = elementwise(
+    "atanh", np.arctanh, lambda x: 1.0 / ((1.0 - x) * (1.0 + x)), lane=Math("atanh"),
+    complex=HOLOMORPHIC, domain=(UNIT,),
+    doc="Inverse hyperbolic tangent.",
+)
+
+
+def _sigmoid(x):  # type: ignore[no-untyped-def]
+    if is_complex(x):
+        return 1.0 / (1.0 + np.exp(-x))
+    tail = np.exp(-np.absolute(x))
+    return np.where(np.greater_equal(x, 0), 1.0, tail)[()].astype(tail.dtype) / (1.0 + tail)
+
+
+def _sigmoid_lane(x):  # type: ignore[no-untyped-def]
+    tail = exp(-abs(x))
+    return where(ge(x, 0.0), 1.0, tail) / (1.0 + tail)
+
+
+sigmoid = elementwise(
+    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), scipy=("expit",), lanes_first=True, lane=Via(_sigmoid_lane),
+    complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Logistic function: z = 1 / (1 + e⁻ˣ), without overflow and accurate in both tails.",
+)

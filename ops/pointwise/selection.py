@@ -1,0 +1,176 @@
+"""Choices and kinks: where, maximum, clamp, abs, and rounding; their values at ties are PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.domain import NONZERO, REAL, TRUTH, Interval
+from ..core.lane import Intrinsic, Select, Via
+from ..core.op import ADJOINT, HOLOMORPHIC, elementwise
+from ..shapes.parts import conj, real
+from .comparison import eq, ge, gt, isfinite, isnan, le, logical_and, logical_or, lt
+
+where = elementwise(
+    "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
+    None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
+    numpy=(np.where,), lane=Select(), complex=HOLOMORPHIC, domain=(TRUTH, REAL, REAL),
+    decides={(0, True): 1, (0, False): 2},
+    doc="""Choice, elementwise: z = x where the condition holds, else y.
+
+    The branch that was not taken gets an exact zero, also where its own value or partial is nan.
+    """,
+)
+
+abs = elementwise(
+    "abs", np.absolute, lambda x: sgn(x), symbol="abs", numpy=(np.fabs,), lane=Intrinsic("fabs"),
+    complex=ADJOINT, domain=(NONZERO,),
+    doc="Absolute value.  The gradient at 0 is 0.",
+)
+
+sign = elementwise(
+    "sign", np.sign, lambda: 0.0,
+    lane=Via(lambda x: where(gt(x, 0.0), 1.0, where(lt(x, 0.0), -1.0, where(eq(x, 0.0), 0.0, x)))),
+    domain=(NONZERO,), doc="Sign: −1, 0 or 1.  Its gradient is 0 everywhere.",
+)
+
+
+def _turning(g: Any, x: Any, z: Any) -> Any:
+    """(g − z Re(conj(z) g)) / |x|: what of a change is at right angles to x; it is its own adjoint."""
+    return where(logical_or(eq(x, 0.0), eq(g, 0.0)), 0.0, (g - z * real(g * conj(z))) / abs(x))
+
+
+sgn = elementwise(
+    "sgn", lambda x: np.sign(x), lambda g, x, z: _turning(g, x, z), jvp=lambda x_dot, x, z: _turning(x_dot, x, z),
+    lane=Via(lambda x: sign(x)), complex=ADJOINT, domain=(NONZERO,),
+    doc="Direction: x / |x|, and 0 at 0; for real numbers the sign.  The gradient at 0 is 0.",
+)
+
+relu = elementwise(
+    "relu", lambda x: np.maximum(x, 0), lambda g, z: where(gt(z, 0.0), g, 0.0),
+    lane=Via(lambda x: where(le(x, 0.0), 0.0, x)), domain=(NONZERO,),
+    doc="Positive part: z = max(x, 0).  The gradient at 0 is 0.",
+)
+
+maximum = elementwise(
+    "maximum", np.maximum,
+    lambda g, x, y: where(gt(x, y), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(gt(y, x), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(gt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
+    doc="Larger of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
+)
+
+minimum = elementwise(
+    "minimum", np.minimum,
+    lambda g, x, y: where(lt(x, y), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(lt(y, x), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(lt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
+    doc="Smaller of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
+)
+
+
+def _first_where(holds: Any, x: Any, y: Any) -> Any:
+    """x where that holds or y is nan, else y: of two zeros the first, where NumPy's loops differ among themselves."""
+    return np.where(np.logical_or(holds(x, y), np.isnan(y)), x, y)[()]
+
+
+fmax = elementwise(
+    "fmax", lambda x, y: _first_where(np.greater_equal, x, y),
+    lambda g, x, y: where(logical_or(gt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)),
+    numpy=(np.fmax,), domain=(REAL, REAL),
+    doc="Larger of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
+)
+
+fmin = elementwise(
+    "fmin", lambda x, y: _first_where(np.less_equal, x, y),
+    lambda g, x, y: where(logical_or(lt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)),
+    numpy=(np.fmin,), domain=(REAL, REAL),
+    doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
+)
+
+clamp = elementwise(
+    "clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    lambda g, x, low, high: where(logical_and(ge(x, low), le(x, high)), g, 0.0),
+    lambda g, x, low, high: where(logical_and(lt(x, low), lt(low, high)), g, 0.0),
+    lambda g, x, low, high: where(logical_or(gt(x, high), ge(low, high)), g, 0.0),
+    node="ClampBackward1", lane=Via(lambda x, low, high: minimum(maximum(x, low), high)),
+    domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
+    doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
+)
+
+clamp_min = elementwise(
+    "clamp_min", lambda x, low: np.maximum(x, low),
+    lambda g, x, low: where(ge(x, low), g, 0.0), lambda g, x, low: where(lt(x, low), g, 0.0),
+    node="ClampBackward1", lane=Via(lambda x, low: maximum(x, low)), domain=(REAL, REAL),
+    doc="z = max(x, low).  At the bound the gradient passes to x.",
+)
+
+clamp_max = elementwise(
+    "clamp_max", lambda x, high: np.minimum(x, high),
+    lambda g, x, high: where(le(x, high), g, 0.0), lambda g, x, high: where(gt(x, high), g, 0.0),
+    node="ClampBackward1", lane=Via(lambda x, high: minimum(x, high)), domain=(REAL, REAL),
+    doc="z = min(x, high).  At the bound the gradient passes to x.",
+)
+
+masked_fill = elementwise(
+    "masked_fill", lambda x, mask, value: np.asarray(np.where(mask, value, x))[()],
+    lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
+    lane=Via(lambda x, mask, value: where(mask, value, x)),
+    complex=HOLOMORPHIC, domain=(REAL, TRUTH, REAL),
+    doc="x with the value put where the mask holds.",
+)
+
+copysign = elementwise(
+    "copysign", np.copysign, lambda x, z: where(eq(x, 0.0), 0.0, z / x), lambda: 0.0,
+    lane=Intrinsic("copysign"), domain=(NONZERO, NONZERO),
+    doc="|x| with the sign of y.  The gradient with respect to x is 0 at 0.",
+)
+
+nan_to_num = elementwise(
+    "nan_to_num",
+    lambda x, *, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
+        x, True, 0.0 if nan is None else nan, posinf, neginf
+    ),
+    lambda g, x: where(isfinite(x), g, 0.0),
+    numpy=(np.nan_to_num,), domain=(REAL,),
+    doc="nan and infinities replaced by numbers, which are constants.  The result is always a copy.",
+)
+
+floor = elementwise(
+    "floor", np.floor, lambda: 0.0, lane=Intrinsic("floor"), domain=(Interval(avoid=tuple(range(-3, 4))),),
+    doc="Largest integer that is not greater.  The gradient is 0 everywhere.",
+)
+
+ceil = elementwise(
+    "ceil", np.ceil, lambda: 0.0, lane=Intrinsic("ceil"), domain=(Interval(avoid=tuple(range(-3, 4))),),
+    doc="Smallest integer that is not less.  The gradient is 0 everywhere.",
+)
+
+trunc = elementwise(
+    "trunc", np.trunc, lambda: 0.0, numpy=(np.fix,), lane=Intrinsic("trunc"),
+    domain=(Interval(avoid=tuple(range(-3, 4))),),
+    doc="Integer part, towards zero.  The gradient is 0 everywhere.",
+)
+
+round = elementwise(
+    "round", lambda x, *, decimals=0: np.round(x, decimals), lambda: 0.0,
+    node=lambda decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
+    numpy=(np.round, np.around), scipy=("round",), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
+    doc="Nearest number with that many decimals, halves to even.  The gradient is 0 everywhere.",
+)
+
+frac = elementwise(
+    "frac", lambda x: x - np.trunc(x), lambda g: g, lane=Via(lambda x: x - trunc(x)),
+    domain=(Interval(avoid=tuple(range(-3, 4))),), doc="Fractional part: z = x − trunc(x).",
+)
+
+rint = elementwise(
+    "rint", np.rint, lambda: 0.0, node="RoundBackward0", lane=Intrinsic("nearbyint"),
+    domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
+    doc="Nearest integer, halves to even.  The gradient is 0 everywhere.",
+)

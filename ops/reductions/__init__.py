@@ -1,0 +1,1 @@
+"""Sums, products, extremes and variances along axes."""

@@ -1,0 +1,272 @@
+"""Largest and smallest elements, order and rank.
+
+Two conventions at ties, both PyTorch's: `amax`, `amin` and the extreme of a whole array split the
+gradient evenly; an op that also gives indices passes all of it to the element it selected, the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import along, whole
+from ..core.op import Op, composite, general, ready
+from ..pointwise.comparison import eq, isnan, logical_and, logical_or
+from ..shapes.index import gather, scatter_add
+from ..shapes.shape import Case, reshape, squeeze, unsqueeze
+from .reduction import REDUCTIONS, Axis, kept, sum
+
+
+def _distinct(*shapes_and_params: tuple[tuple[int, ...], dict[str, Any]]):  # type: ignore[no-untyped-def]
+    """Cases whose elements lie well apart: at a tie the ops of this room have a kink."""
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for shape, params in shapes_and_params:
+            size = int(np.prod(shape, dtype=int))
+            values = 0.5 * (rng.permutation(size) - size // 2) + 0.2 * rng.random(size)
+            yield (values.reshape(shape),), params
+
+    return cases
+
+
+def _even_shares(x: Any, z: Any, axis: Axis) -> Any:
+    """1/k for each of the k elements equal to the extreme; nan is equal to nan here."""
+    z = kept(z, x.shape, axis)
+    mask = logical_or(eq(x, z), logical_and(isnan(x), isnan(z)))
+    return mask * (1.0 / sum(mask * np.ones((), z.dtype), axis=axis, keepdims=True))
+
+
+def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
+    return general(
+        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
+        lambda g, x, z, axis: kept(g, x.shape, axis) * _even_shares(x, z, axis),
+        jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _even_shares(x, z, axis), axis=axis, keepdims=keepdims),
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), **facts,
+    )
+
+
+amax = _extreme(
+    "amax", np.max, "Largest element over axes; ties share the gradient evenly.",
+    reduces=np.maximum,
+)
+amin = _extreme(
+    "amin", np.min, "Smallest element over axes; ties share the gradient evenly.",
+    reduces=np.minimum,
+)
+
+
+def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+    return general(
+        name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
+        jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
+        node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc, batch=whole(f"a{name[:3]}"),
+    )
+
+
+max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.")
+min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.")
+
+
+def _select(x: Any, indices: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:
+    """Values at indices along an axis, and the indices; without the axis unless `keepdims`."""
+    values = np.take_along_axis(np.asarray(x), indices, axis)
+    if keepdims:
+        return values, indices
+    return np.squeeze(values, axis)[()], np.squeeze(indices, axis)[()]
+
+
+def _give_back(g: Any, z: Any, x_shape: tuple[int, ...], axis: int, keepdims: bool = True) -> Any:
+    """The adjoint of the values, at the places they were selected from."""
+    values, indices = g[0], z[1]
+    if not keepdims:
+        values, indices = unsqueeze(values, axis=axis), unsqueeze(indices, axis=axis)
+    return scatter_add(np.zeros(x_shape, values.dtype), indices, values, axis=axis)
+
+
+def _follow(x_dot: Any, z: Any, axis: int, keepdims: bool = True) -> tuple[Any, None]:
+    """The tangents of the selected elements."""
+    if keepdims:
+        return gather(x_dot, z[1], axis=axis), None
+    return squeeze(gather(x_dot, unsqueeze(z[1], axis=axis), axis=axis), axis=axis), None
+
+
+def _lower_median(x: Any, axis: int) -> Any:
+    """Index of the first element that equals the lower median; of the first nan where there is one."""
+    x = np.asarray(x)
+    middle = np.take(np.sort(x, axis=axis), [(x.shape[axis] - 1) // 2], axis=axis)
+    missing = np.isnan(x)
+    found = np.where(missing.any(axis=axis, keepdims=True), missing, x == middle)
+    return np.argmax(found, axis=axis, keepdims=True)
+
+
+def _lower_nanmedian(x: Any, axis: int) -> Any:
+    """Index of the first element that equals the lower median of those that are not nan; of the first nan of nans."""
+    x = np.asarray(x)
+    missing = np.isnan(x)
+    count = np.sum(~missing, axis=axis, keepdims=True)
+    middle = np.take_along_axis(np.sort(x, axis=axis), np.maximum(count - 1, 0) // 2, axis=axis)
+    return np.argmax(np.where(count == 0, missing, x == middle), axis=axis, keepdims=True)
+
+
+def _over(find: Callable[..., Any]) -> Callable[..., Any]:
+    """The element over some axes, or all, that is found along one axis."""
+
+    def forward(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+        x = np.asarray(x)
+        axes = range(x.ndim) if axis is None else [k % x.ndim for k in (axis if isinstance(axis, tuple) else (axis,))]
+        rest = [k for k in range(x.ndim) if k not in axes]
+        flat = np.transpose(x, (*rest, *axes)).reshape(*[x.shape[k] for k in rest], -1)
+        z = np.take_along_axis(flat, find(flat, -1), -1)[..., 0]
+        return z.reshape([1 if k in axes else n for k, n in enumerate(x.shape)]) if keepdims else z[()]
+
+    return forward
+
+
+def _one_along(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+    """Declare an op that selects one element along an axis and gives (values, indices)."""
+    return general(
+        name, lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
+        lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
+        jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
+        node=node, outputs=2, doc=doc, batch=along("axis"),
+        cases=_distinct(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((4,), {})),
+    )
+
+
+max_along = _one_along(
+    "max_along", lambda x, axis: np.argmax(x, axis=axis, keepdims=True), "MaxBackward0",
+    "Largest element along an axis, and its index: the first one at a tie.",
+)
+min_along = _one_along(
+    "min_along", lambda x, axis: np.argmin(x, axis=axis, keepdims=True), "MinBackward0",
+    "Smallest element along an axis, and its index: the first one at a tie.",
+)
+median_along = _one_along(
+    "median_along", _lower_median, "MedianBackward1",
+    "Lower median along an axis, and its index: the first one at a tie.",
+)
+nanmedian_along = _one_along(
+    "nanmedian_along", _lower_nanmedian, "NanmedianBackward1",
+    "Lower median along an axis of what is not nan, and its index: the first one at a tie.",
+)
+median_all = _extreme(
+    "median_all", _over(_lower_median), "Lower median over axes; ties share the gradient evenly.",
+    node="MedianBackward0",
+)
+nanmedian_all = _extreme(
+    "nanmedian_all", _over(_lower_nanmedian),
+    "Lower median over axes of what is not nan; ties share the gradient evenly.", node="NanmedianBackward0",
+)
+
+
+def _running(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Running extremes along an axis, and the index of each: the last one at a tie, as in PyTorch."""
+
+    def forward(x: Any, *, axis: int = -1) -> tuple[Any, Any]:
+        x = np.asarray(x)
+        if x.ndim == 0:
+            return x[()], np.int64(0)
+        values = find.accumulate(x, axis=axis)  # type: ignore[attr-defined]
+        places = np.arange(x.shape[axis]).reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+        held = (x == values) | (np.isnan(x) & np.isnan(values))
+        return values, np.maximum.accumulate(np.where(held, places, 0), axis=axis)
+
+    return forward
+
+
+def _running_extreme(name: str, find: Callable[..., Any], doc: str) -> Op:
+    return general(
+        name, _running(find),
+        lambda g, z, x_shape, axis: reshape(g[0], shape=()) if x_shape == () else _give_back(g, z, x_shape, axis),
+        jvp=lambda x_dot, z, axis: (x_dot, None) if z[1].ndim == 0 else _follow(x_dot, z, axis),
+        outputs=2, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc, batch=along("axis"),
+        accumulates=find,
+    )
+
+
+cummax = _running_extreme("cummax", np.maximum, "Running maximum along an axis, and the index of each.")
+cummin = _running_extreme("cummin", np.minimum, "Running minimum along an axis, and the index of each.")
+
+
+def _order(x: Any, axis: int, descending: bool) -> Any:
+    x = np.asarray(x)
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+def _topk(x: Any, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
+    order = _order(x, axis, descending=largest)
+    if not 0 <= k <= order.shape[axis]:
+        raise ValueError(f"topk needs 0 ≤ k ≤ {order.shape[axis]}, the length of axis {axis}; got k={k}")
+    return _select(x, np.take(order, range(k), axis), axis)
+
+
+def _kthvalue(x: Any, *, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+    order = _order(x, axis, descending=False)
+    if not 1 <= k <= order.shape[axis]:
+        raise ValueError(f"kthvalue needs 1 ≤ k ≤ {order.shape[axis]}, the length of axis {axis}; got k={k}")
+    return _select(x, np.take(order, [k - 1], axis), axis, keepdims)
+
+
+sort = general(
+    "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
+    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})), batch=along("axis"),
+    doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
+)
+
+topk = general(
+    "topk", _topk,
+    lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+    outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
+    batch=along("axis"),
+    doc="The k largest (or smallest) elements along an axis, in order, and their indices.",
+)
+
+kthvalue = general(
+    "kthvalue", _kthvalue,
+    lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
+    jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
+    outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
+    batch=along("axis"),
+    doc="The k-th smallest element along an axis (k from 1), and its index.",
+)
+
+
+def _max(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Largest element of all, or (values, indices) along an axis."""
+    return max_all(ready(x)) if axis is None else max_along(ready(x), axis=axis, keepdims=keepdims)
+
+
+def _min(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Smallest element of all, or (values, indices) along an axis."""
+    return min_all(ready(x)) if axis is None else min_along(ready(x), axis=axis, keepdims=keepdims)
+
+
+def _median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Lower median of all elements, or (values, indices) along an axis."""
+    return median_all(ready(x)) if axis is None else median_along(ready(x), axis=axis, keepdims=keepdims)
+
+
+def _nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Lower median of all elements but nan, or (values, indices) along an axis."""
+    return nanmedian_all(ready(x)) if axis is None else nanmedian_along(ready(x), axis=axis, keepdims=keepdims)
+
+
+max = composite("max", _max)
+min = composite("min", _min)
+median = composite("median", _median)
+nanmedian = composite("nanmedian", _nanmedian)
+
+
+def _aminmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Any, Any]:
+    """Smallest and largest element over axes, all where None; ties share the gradient evenly."""
+    x = ready(x)
+    return amin(x, axis=axis, keepdims=keepdims), amax(x, axis=axis, keepdims=keepdims)
+
+
+aminmax = composite("aminmax", _aminmax)

@@ -1,0 +1,162 @@
+"""Sums, means, products and their soft kin, over axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import along
+from ..core.op import HOLOMORPHIC, general, linear
+from ..pointwise.arithmetic import chain_mul
+from ..pointwise.comparison import eq
+from ..pointwise.elementary import exp
+from ..pointwise.selection import where
+from ..shapes.shape import broadcast_to, cases_of, permute, reshape, size_of
+from .cumulative import product_of_others
+
+Axis = int | tuple[int, ...] | None
+
+
+def normal_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """Axes as a tuple of distinct numbers in range(ndim)."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return np.lib.array_utils.normalize_axis_tuple(axes, ndim) if ndim or axis not in (0, -1) else ()
+
+
+def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """The shape after a reduction with ``keepdims=True``."""
+    axes = normal_axes(axis, len(shape))
+    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+
+
+def kept(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """A reduced value with its lost axes put back, of length 1."""
+    wanted = kept_shape(shape, axis)
+    return g if g.shape == wanted else reshape(g, shape=wanted)
+
+
+def spread(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
+    """Give a reduced value back to every element it came from."""
+    return broadcast_to(kept(g, shape, axis), shape=shape)
+
+
+REDUCTIONS: Any = (
+    ((2, 3), {}),
+    ((2, 3, 2), {"axis": 1}),
+    ((2, 3), {"axis": (0, 1), "keepdims": True}),
+    ((2, 3, 2), {"axis": (-1, 0)}),
+    ((2, 3), {"axis": -1, "keepdims": True}),
+    ((), {}),
+)
+
+sum = linear(
+    "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
+    lambda g, x_shape, axis: spread(g, x_shape, axis),
+    node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
+    reduces=np.add, cases=cases_of(*REDUCTIONS),
+    motion="spread",
+    batch=along("axis"),
+    doc="Sum over axes (all where ``axis`` is None).",
+)
+
+mean = linear(
+    "mean", lambda x, *, axis=None, keepdims=False: np.mean(x, axis=axis, keepdims=keepdims),
+    lambda g, x_shape, axis: spread(g / float(size_of(x_shape, normal_axes(axis, len(x_shape)))), x_shape, axis),
+    node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
+    cases=cases_of(*REDUCTIONS),
+    motion="average",
+    batch=along("axis"),
+    doc="Mean over axes (all where ``axis`` is None).",
+)
+
+
+def _partials_of_product(x: Any, x_shape: tuple[int, ...], axis: Axis) -> Any:
+    """∂ prod / ∂xᵢ = the product of the other elements, exact also where some are 0."""
+    axes = normal_axes(axis, len(x_shape))
+    if len(axes) == 1:
+        return product_of_others(x, axes[0])
+    others = tuple(k for k in range(len(x_shape)) if k not in axes)
+    order = others + axes
+    rows = reshape(permute(x, axes=order), shape=(*(x_shape[k] for k in others), size_of(x_shape, axes)))
+    partials = reshape(product_of_others(rows, -1), shape=tuple(x_shape[k] for k in order))
+    return permute(partials, axes=tuple(int(k) for k in np.argsort(order)))
+
+
+prod = general(
+    "prod", lambda x, *, axis=None, keepdims=False: np.prod(x, axis=axis, keepdims=keepdims),
+    lambda g, x, axis: chain_mul(kept(g, x.shape, axis), _partials_of_product(x, x.shape, axis)),
+    jvp=lambda x, x_dot, axis, keepdims: sum(
+        chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
+    ),
+    node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
+    reduces=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
+    batch=along("axis"),
+    doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
+)
+
+
+def _logsumexp(x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    x = np.asarray(x)
+    axes = normal_axes(axis, x.ndim)
+    top = np.max(x.real, axis=axes, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
+    with np.errstate(divide="ignore"):
+        z = np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)) + top
+    return z if keepdims else np.squeeze(z, axes)[()]
+
+
+def _weights(x: Any, z: Any, axis: Axis) -> Any:
+    """∂ logsumexp / ∂x = exp(x − z); where z = −inf nothing that is finite moves it, so 0."""
+    z = kept(z, x.shape, axis)
+    return where(eq(z, -float("inf")), 0.0, exp(x - z))
+
+
+logsumexp = general(
+    "logsumexp", _logsumexp,
+    lambda g, x, z, axis: chain_mul(kept(g, x.shape, axis), _weights(x, z, axis)),
+    jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _weights(x, z, axis), axis=axis, keepdims=keepdims),
+    complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS), reduces=np.logaddexp,
+    batch=along("axis"),
+    doc="""Logarithm of the sum of exponentials, without overflow.
+
+    Where all elements are −inf the gradient is 0: no finite change moves the result (PyTorch: nan).
+    """,
+)
+
+
+def _softmax(x: Any, *, axis: Axis = -1) -> Any:
+    x = np.asarray(x)
+    axes = normal_axes(axis, x.ndim)
+    z = np.exp(x - np.max(x, axis=axes, keepdims=True, initial=-np.inf))
+    return (z / np.sum(z, axis=axes, keepdims=True))[()]
+
+
+def _softmax_derivative(v: Any, z: Any, axis: Axis) -> Any:
+    """The Jacobian diag(z) − z zᵀ, which is symmetric, times v."""
+    v = v * z
+    return v - z * sum(v, axis=axis, keepdims=True)
+
+
+SOFTMAXES: Any = (((2, 3), {"axis": 0}), ((3,), {}), ((2, 3, 2), {"axis": (0, 1)}))
+
+softmax = general(
+    "softmax", _softmax, lambda g, z, axis: _softmax_derivative(g, z, axis),
+    jvp=lambda z, x_dot, axis: _softmax_derivative(x_dot, z, axis),
+    cases=cases_of(*SOFTMAXES), batch=along("axis"), doc="Exponentials along an axis, divided by their sum.",
+)
+
+
+def _log_softmax(x: Any, *, axis: Axis = -1) -> Any:
+    x = np.asarray(x)
+    below = x - np.max(x, axis=normal_axes(axis, x.ndim), keepdims=True, initial=-np.inf)
+    return below - _logsumexp(below, axis=axis, keepdims=True)
+
+
+log_softmax = general(
+    "log_softmax", _log_softmax, lambda g, z, axis: g - exp(z) * sum(g, axis=axis, keepdims=True),
+    jvp=lambda z, x_dot, axis: x_dot - sum(exp(z) * x_dot, axis=axis, keepdims=True),
+    cases=cases_of(*SOFTMAXES), batch=along("axis"), doc="Logarithm of `softmax`, without overflow: x − logsumexp(x).",
+)

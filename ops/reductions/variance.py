@@ -1,0 +1,164 @@
+"""Variances and standard deviations over axes, alone and beside the mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import along
+from ..core.op import ADJOINT, general, linear
+from ..pointwise.arithmetic import chain_mul
+from ..pointwise.comparison import eq
+from ..pointwise.selection import where
+from ..shapes.parts import dot_part
+from ..shapes.shape import cases_of, size_of
+from .reduction import Axis, kept, mean, normal_axes, spread, sum
+
+
+def _center(x: Any, *, axis: Axis = None) -> Any:
+    x = np.asarray(x)
+    if x.size == 0:
+        return x
+    axes = normal_axes(axis, x.ndim)
+    first = x[tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))]
+    difference = x - first
+    return difference - np.mean(difference, axis=axes, keepdims=True)
+
+
+center = linear(
+    "center",
+    _center,
+    lambda g, axis: center(g, axis=axis),
+    node="SubBackward0",
+    cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
+    batch=along("axis"),
+    doc="""Deviation from the mean over axes; it is its own transpose.
+
+    The first element is subtracted before the mean is taken, so that constants give exact zeros.
+    """,
+)
+
+
+def _freedom(shape: tuple[int, ...], axis: Axis, correction: float) -> float:
+    """Degrees of freedom as a float that may be divided by: nan where there are none."""
+    return float(max(size_of(shape, normal_axes(axis, len(shape))) - correction, 0)) or float("nan")
+
+
+def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
+    x = np.asarray(x)
+    x = x.astype(np.float64) if x.dtype.kind in "biu" else x  # the differences of small integers wrap around
+    axes = normal_axes(axis, x.ndim)
+    total = np.sum(np.square(np.abs(_center(x, axis=axis))), axis=axes, keepdims=keepdims)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
+
+
+VARIANCES: Any = (
+    ((2, 3), {}),
+    ((2, 3, 2), {"axis": 1, "correction": 0}),
+    ((2, 3), {"axis": (0, 1), "keepdims": True}),
+    ((3,), {"axis": -1, "correction": 0.5}),
+)
+
+
+def _var_vjp(g: Any, x: Any, axis: Axis, correction: float) -> Any:
+    return kept(g, x.shape, axis) * (2.0 / _freedom(x.shape, axis, correction)) * center(x, axis=axis)
+
+
+def _var_jvp(x: Any, x_dot: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
+    twice = 2.0 / _freedom(x.shape, axis, correction)
+    return sum(dot_part(center(x, axis=axis), x_dot) * twice, axis=axis, keepdims=keepdims)
+
+
+var = general(
+    "var",
+    _var,
+    lambda g, x, axis, correction: _var_vjp(g, x, axis, correction),
+    jvp=lambda x, x_dot, axis, correction, keepdims: _var_jvp(x, x_dot, axis, correction, keepdims),
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
+    batch=along("axis"),
+    doc="Variance over axes: Σ (x − mean)² / (n − correction).",
+)
+
+
+def _std(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
+    return np.sqrt(_var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+def _std_slope(x: Any, z: Any, axis: Axis, correction: float) -> Any:
+    z = kept(z, x.shape, axis)
+    scale = where(eq(z, 0.0), 0.0, 1.0 / z) * (1.0 / _freedom(x.shape, axis, correction))
+    return scale * center(x, axis=axis)
+
+
+def _std_vjp(g: Any, x: Any, z: Any, axis: Axis, correction: float) -> Any:
+    return chain_mul(kept(g, x.shape, axis), _std_slope(x, z, axis, correction))
+
+
+def _std_jvp(x: Any, z: Any, x_dot: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
+    return sum(dot_part(_std_slope(x, z, axis, correction), x_dot), axis=axis, keepdims=keepdims)
+
+
+std = general(
+    "std",
+    _std,
+    lambda g, x, z, axis, correction: _std_vjp(g, x, z, axis, correction),
+    jvp=lambda x, z, x_dot, axis, correction, keepdims: _std_jvp(x, z, x_dot, axis, correction, keepdims),
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
+    batch=along("axis"),
+    doc="Standard deviation over axes: √var.  The gradient of constant input is 0.",
+)
+
+
+def _beside_mean(bar: Any, g: Any, x: Any, axis: Axis) -> Any:
+    """What both results give back: `bar` from the first, and a share of the mean's adjoint; None where none came."""
+    if g is None:
+        return 0.0 * x if bar is None else bar
+    shares = spread(g / float(size_of(x.shape, normal_axes(axis, len(x.shape)))), x.shape, axis)
+    return shares if bar is None else bar + shares
+
+
+def _pair(z: Any, x: Any, axis: Axis, keepdims: bool) -> tuple[Any, Any]:
+    return z, np.mean(x, axis=axis, keepdims=keepdims)
+
+
+var_mean = general(
+    "var_mean",
+    lambda x, *, axis=None, correction=1, keepdims=False: _pair(
+        _var(x, axis=axis, correction=correction, keepdims=keepdims), x, axis, keepdims
+    ),
+    lambda g, x, axis, correction: _beside_mean(
+        None if g[0] is None else _var_vjp(g[0], x, axis, correction), g[1], x, axis
+    ),
+    jvp=lambda x, x_dot, axis, correction, keepdims: (
+        _var_jvp(x, x_dot, axis, correction, keepdims),
+        mean(x_dot, axis=axis, keepdims=keepdims),
+    ),
+    outputs=2,
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
+    batch=along("axis"),
+    doc="Variance and mean over axes, as one operation.",
+)
+
+std_mean = general(
+    "std_mean",
+    lambda x, *, axis=None, correction=1, keepdims=False: _pair(
+        _std(x, axis=axis, correction=correction, keepdims=keepdims), x, axis, keepdims
+    ),
+    lambda g, x, z, axis, correction: _beside_mean(
+        None if g[0] is None else _std_vjp(g[0], x, z[0], axis, correction), g[1], x, axis
+    ),
+    jvp=lambda x, z, x_dot, axis, correction, keepdims: (
+        _std_jvp(x, z[0], x_dot, axis, correction, keepdims),
+        mean(x_dot, axis=axis, keepdims=keepdims),
+    ),
+    outputs=2,
+    complex=ADJOINT,
+    cases=cases_of(*VARIANCES),
+    batch=along("axis"),
+    doc="Standard deviation and mean over axes, as one operation.",
+)

@@ -1,0 +1,1 @@
+"""Ops that move numbers: shapes, indices, places, joining."""

@@ -1,0 +1,128 @@
+"""Questions about arrays whose answers are integers or booleans, and arrays made after the shape of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import along, dynamic, elementwise, for_all_lanes, like
+from ..core.op import plain
+
+argmax = plain(
+    "argmax", lambda x, *, axis=None, keepdims=False: np.argmax(x, axis=axis, keepdims=keepdims),
+    numpy=(np.argmax,), batch=along("axis", flat=True), doc="Index of the first largest element.",
+)
+argmin = plain(
+    "argmin", lambda x, *, axis=None, keepdims=False: np.argmin(x, axis=axis, keepdims=keepdims),
+    numpy=(np.argmin,), batch=along("axis", flat=True), doc="Index of the first smallest element.",
+)
+argsort = plain(
+    "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
+    numpy=(np.argsort,), batch=along("axis", flat=True), doc="Indices that sort along an axis.",
+)
+argpartition = plain(
+    "argpartition",
+    lambda x, *, kth, axis=-1, kind="introselect": np.argpartition(x, kth, axis, kind),
+    numpy=(np.argpartition,), batch=along("axis", flat=True), doc="Indices that partition along an axis.",
+)  # fmt: skip
+
+
+def _partition_order(x: Any, *, kth: Any, axis: int = -1, kind: Any = "introselect") -> Any:
+    """By rank: `np.partition` and `np.argpartition` need not leave what lies before and behind in one order."""
+    ranks = np.argsort(np.argsort(np.partition(x, kth, axis, kind), axis, kind="stable"), axis)
+    return np.take_along_axis(np.argsort(x, axis, kind="stable"), ranks, axis)
+
+
+partition_order = plain(
+    "partition_order", _partition_order, batch=along("axis", flat=True),
+    doc="Indices of the elements as `np.partition` leaves them.",
+)
+argwhere = plain(
+    "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
+    complex=True, batch=dynamic, doc="Indices of the nonzero elements, a row each.",
+)
+nonzero = plain(
+    "nonzero", lambda x: np.nonzero(x), numpy=(np.nonzero,), outputs=-1,
+    complex=True, batch=dynamic, doc="Indices of the nonzero elements, an array for each axis.",
+)
+flatnonzero = plain(
+    "flatnonzero", lambda x: np.flatnonzero(x), numpy=(np.flatnonzero,),
+    complex=True, batch=dynamic, doc="Indices of nonzero elements in the flat array.",
+)
+count_nonzero = plain(
+    "count_nonzero",
+    lambda x, *, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, axis=axis, keepdims=keepdims)),
+    numpy=(np.count_nonzero,), complex=True, batch=along("axis"), doc="Number of nonzero elements over axes.",
+)
+all = plain(
+    "all", lambda x, *, axis=None, keepdims=False: np.all(x, axis=axis, keepdims=keepdims),
+    numpy=(np.all,), reduces=np.logical_and, complex=True, batch=along("axis"),
+    doc="Whether all elements are true, over axes.",
+)
+any = plain(
+    "any", lambda x, *, axis=None, keepdims=False: np.any(x, axis=axis, keepdims=keepdims),
+    numpy=(np.any,), reduces=np.logical_or, complex=True, batch=along("axis"),
+    doc="Whether some element is true, over axes.",
+)
+anywhere = plain(
+    "anywhere", lambda x: np.bool_(np.any(x)), complex=True, batch=for_all_lanes,
+    doc="""Whether some element is true; under `vmap` in any of the lanes, so that a rule can ask whether a case occurs.
+
+    What depends on the answer must be right for the lanes where the case does not occur, too.
+    """,
+)
+isclose = plain(
+    "isclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan),
+    numpy=(np.isclose,), complex=True, batch=elementwise, doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
+)
+allclose = plain(
+    "allclose",
+    lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.bool_(np.allclose(x, y, rtol, atol, equal_nan)),
+    numpy=(np.allclose,), complex=True, doc="Whether |x − y| ≤ atol + rtol |y| everywhere.",
+)
+array_equal = plain(
+    "array_equal", lambda x, y, *, equal_nan=False: np.bool_(np.array_equal(x, y, equal_nan)),
+    numpy=(np.array_equal,), complex=True, doc="Whether x and y have the same shape and elements.",
+)
+array_equiv = plain(
+    "array_equiv", lambda x, y: np.bool_(np.array_equiv(x, y)), numpy=(np.array_equiv,),
+    complex=True, doc="Whether x and y are equal after broadcasting.",
+)
+isin = plain(
+    "isin", lambda x, y, *, invert=False: np.isin(x, y, invert=invert), numpy=(np.isin,),
+    complex=True, doc="Whether each element of x is among those of y.",
+)
+searchsorted = plain(
+    "searchsorted", lambda x, y, *, side="left": np.asarray(np.searchsorted(x, y, side)),
+    numpy=(np.searchsorted,), doc="Where the elements y belong in the sorted array x.",
+)
+digitize = plain(
+    "digitize", lambda x, y, *, right=False: np.asarray(np.digitize(x, y, right)), numpy=(np.digitize,),
+    doc="Numbers of the bins, with edges y, that the elements of x fall into.",
+)
+bincount = plain(
+    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), batch=dynamic,
+    doc="How often each integer occurs.",
+)
+
+
+def _like(make: Any) -> Any:
+    def forward(x: Any, *, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+        return make(np.asarray(x), dtype, order, subok, shape)[()]
+
+    return forward
+
+
+zeros_like = plain(
+    "zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), complex=True, batch=like,
+    doc="Zeros in the shape and dtype of x.",
+)
+ones_like = plain(
+    "ones_like", _like(np.ones_like), numpy=(np.ones_like,), complex=True, batch=like,
+    doc="Ones in the shape and dtype of x.",
+)
+empty_like = plain(
+    "empty_like", _like(np.empty_like), numpy=(np.empty_like,),
+    complex=True, batch=like, doc="Anything in the shape and dtype of x.",
+)

@@ -1,0 +1,130 @@
+"""Special functions; those of SciPy are imported when they are first evaluated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.domain import POSITIVE, REAL, UNIT, Interval
+from ..core.lane import Math, Via
+from ..core.op import HOLOMORPHIC, elementwise
+from ..pointwise.arithmetic import square
+from ..pointwise.comparison import eq, gt, isinf, le, logical_and, lt
+from ..pointwise.elementary import exp, exp2, log, log1p, sigmoid
+from ..pointwise.selection import abs, maximum, relu, where
+from . import accurate
+from .scipys import scipy_function
+
+TWO_OVER_SQRT_PI = 1.1283791670955126
+SQRT_PI_OVER_TWO = 0.8862269254527580
+
+
+def _polygamma(x: Any, *, n: int = 1) -> Any:
+    from scipy.special import polygamma
+
+    x = np.asarray(x)
+    return polygamma(n, x).astype(x.dtype if x.dtype.kind == "f" else np.float64)[()]
+
+
+erf = elementwise(
+    "erf", scipy_function("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)),
+    lanes_first=True, lane=Math("erf"), complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
+)
+
+erfc = elementwise(
+    "erfc", accurate.erfc, lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
+    lanes_first=True, lane=Math("erfc"), scipy=("erfc",), complex=HOLOMORPHIC, domain=(REAL,),
+    doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
+)
+
+erfinv = elementwise(
+    "erfinv", scipy_function("erfinv"), lambda z: SQRT_PI_OVER_TWO * exp(square(z)), domain=(UNIT,),
+    doc="Inverse of the error function on (−1, 1).",
+)
+
+lgamma = elementwise(
+    "lgamma", accurate.lgamma, lambda x: digamma(x), scipy=("gammaln",), domain=(POSITIVE,),
+    doc="Logarithm of the absolute value of the gamma function.",
+)
+
+digamma = elementwise(
+    "digamma", accurate.digamma, lambda x: polygamma(x, n=1), scipy=("psi", "digamma"), domain=(POSITIVE,),
+    doc="Logarithmic derivative of the gamma function.",
+)
+
+polygamma = elementwise(
+    "polygamma", _polygamma, lambda x, n: polygamma(x, n=n + 1), domain=(Interval(0.5, 4.0),),
+    doc="The n-th derivative of `digamma`, for n ≥ 1.",
+)
+
+xlogy = elementwise(
+    "xlogy", scipy_function("xlogy", 2),
+    lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
+    lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
+    lanes_first=True, lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),
+    domain=(REAL, POSITIVE),
+    doc="z = x log(y), and 0 where x = 0 unless y is nan.  The gradient with respect to x at x = y = 0 is 0.",
+)
+
+
+def _share(x: Any, y: Any, z: Any) -> Any:
+    """∂ log(eˣ + eʸ)/∂x = 1 / (1 + e^(y−x)); equal infinities: half of +inf each, nothing of −inf."""
+    return _even_at_infinity(x, y, z, sigmoid(x - y))
+
+
+def _share2(x: Any, y: Any, z: Any) -> Any:
+    return _even_at_infinity(x, y, z, 1.0 / (1.0 + exp2(y - x)))
+
+
+def _even_at_infinity(x: Any, y: Any, z: Any, share: Any) -> Any:
+    equal = logical_and(isinf(z), eq(x, y))
+    return where(logical_and(equal, gt(z, 0.0)), 0.5, where(equal, 0.0, share))
+
+
+def _logaddexp_lane(x: Any, y: Any) -> Any:
+    from_top = log1p(exp(-abs(x - y)))
+    return where(eq(x, y), x + 0.6931471805599453, maximum(x, y) + from_top)
+
+
+logaddexp = elementwise(
+    "logaddexp", np.logaddexp,
+    lambda x, y, z: _share(x, y, z), lambda x, y, z: _share(y, x, z),
+    lane=Via(_logaddexp_lane), domain=(REAL, REAL),
+    doc="""Logarithm of a sum of exponentials: z = log(eˣ + eʸ), without overflow.
+
+    Where x = y = −inf the gradient is 0: no finite change of either moves the result (PyTorch: nan).
+    """,
+)
+
+logaddexp2 = elementwise(
+    "logaddexp2", np.logaddexp2,
+    lambda x, y, z: _share2(x, y, z), lambda x, y, z: _share2(y, x, z),
+    node="Logaddexp2Backward0", domain=(REAL, REAL), doc="z = log₂(2ˣ + 2ʸ), without overflow.",
+)
+
+softplus = elementwise(
+    "softplus", lambda x: np.logaddexp(x, 0.0), lambda x: sigmoid(x),
+    lanes_first=True, lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
+    doc="Smooth positive part: z = log(1 + eˣ), without overflow.",
+)
+
+logsigmoid = elementwise(
+    "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
+    lambda x: sigmoid(-x), node="LogSigmoidBackward0", scipy=("log_expit",),
+    lanes_first=True, lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))), domain=(REAL,),
+    doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
+)
+
+
+def _logit_lane(x: Any) -> Any:
+    s = 2.0 * (x - 0.5)
+    return where(lt(abs(s), 0.4), log1p(s) - log1p(-s), log(x) - log1p(-x))
+
+
+logit = elementwise(
+    "logit", accurate.logit, lambda x: 1.0 / (x * (1.0 - x)), lane=Via(_logit_lane), scipy=("logit",),
+    domain=(Interval(0.05, 0.95),),
+    doc="Inverse of the logistic function: z = log(x / (1 − x)).",
+)

@@ -1,0 +1,1 @@
+"""``backward`` and ``grad``: which lists are swept, and where the adjoints go."""

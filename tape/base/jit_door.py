@@ -1,0 +1,111 @@
+"""The door to the jitted half, opened when that pays.
+
+Importing Numba and loading what is jitted takes longer than everything else in a small program, and compiling it,
+once on a machine, ten times as long.  So work begins in Python, and an *account* is kept of what jitted code would
+have saved; when that comes to the price of having it, it is had.  Whatever the program turns out to be, it has then
+waited for no more than about twice what would have been best, as somebody who rents skis until the rent comes to
+their price.
+
+The work is counted and not timed, so that a program takes the same way each time it runs, to the last bit, once the
+code is on disk: the two sweeps round differently (`tape.history.sweep_python`).
+
+All of it happens where it is waited for, and nothing in a thread beside: compiling is Python for the most part, which
+would take turns with the program and not run beside it; it swaps the warning filters of the whole process; and a
+process that forks or ends in the middle of it would have to wait.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from math import inf
+from typing import Any
+
+from .rooms import Room, opened
+
+NUMBA = 0.2
+"""Seconds to import Numba."""
+
+_layout, _kept = Room("tape.jit.machine.object_layout"), Room("tape.jit.machine.kept")
+
+
+@cache
+def jitted(room: str) -> Any:
+    """A module of `tape.jit`, by its name there; None where Python's objects cannot be read by address.
+
+    ``TAPE_JIT=0`` in the environment does without all of them.
+    """
+    if forced() is False or not _layout.CHECKED:
+        return None
+    return opened(f"tape.jit.{room}")
+
+
+def forced() -> bool | None:
+    """What ``TAPE_JIT`` says: 1 for jitted from the first on, 0 for never; None where the accounts decide."""
+    return {"0": False, "1": True}.get(os.environ.get("TAPE_JIT", ""))
+
+
+class Account:
+    """What was done in Python so far, in seconds that jitted code would have saved, against what that costs.
+
+    The figures are those of one machine; another is slower or faster at both.  Threads that enter their work at the
+    same moment may lose some of it, which costs a little time and nothing else.
+
+    Args:
+        name: of the jitted code, for the note that says it is on disk.
+        load: seconds to load it from there, when Numba has been imported.
+        compile: seconds to compile it.
+
+    Attributes:
+        is_open: whether the jitted code is in use; it stays so.
+        settled: whether that it is on disk has been noted there.
+    """
+
+    __slots__ = ("compile", "is_open", "load", "name", "settled", "spent")
+
+    def __init__(self, name: str, load: float, compile: float):
+        self.name, self.load, self.compile = name, load, compile
+        self.spent = 0.0
+        self.is_open = forced() is True
+        self.settled = False
+
+    def left(self, work: float = 0.0) -> float:
+        """How much more may be done in Python, for somebody who has so much to do, or more."""
+        if self.is_open or forced() is False:
+            return 0.0 if self.is_open else inf
+        numba = 0.0 if "numba" in sys.modules else NUMBA
+        left = numba + self.load - self.spent
+        # Whether the code is on disk is asked when it begins to matter, and anew each time.
+        return left if work < left or _kept.is_kept(self.name) else left - self.load + self.compile
+
+    def defers(self, work: float) -> bool:
+        """Whether so much work is to be done in Python, and enter it; if not, jitted code is in use from now on."""
+        if self.is_open:
+            return False
+        if work < self.left(work):
+            self.spent += work
+            return True
+        self.is_open = True
+        return False
+
+    def settle(self) -> None:
+        """Note that the code has been used, and so lies on disk, where there is a place for it."""
+        self.settled = True
+        _kept.keep(self.name)
+
+
+SWEEPS = Account("sweep", load=0.4, compile=4.7)
+SCANS = Account("scan", load=0.1, compile=1.0)
+PLANS = Account("plans", load=0.0, compile=1.5)
+"""Steps of plans, which need Numba only where they do not lie on disk."""
+
+
+def plans_wait(work: float) -> bool:
+    """Whether so much of a program is to run in Python, because its steps would have to be compiled first."""
+    if PLANS.is_open or forced() is not None:
+        return False
+    if _kept.is_kept(PLANS.name):
+        PLANS.is_open = True
+        return False
+    return PLANS.defers(work)

@@ -1,0 +1,162 @@
+"""``tape.dask.map``: a function of rows over the blocks of Dask arrays, lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask._task_spec import Task, TaskRef
+from dask.base import tokenize
+from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph
+from dask.typing import Key
+
+from ..base.tree import Structure, build, leaves_of, structure_of
+from ..program.capture.record_call import Place
+from .blocks import as_collection
+from .parcel import Parcel, same
+from .scheduling import Engine
+from .source import Recorded, Source
+from .worker import Shape, mapped, mapped_alone
+
+EXAMPLE = 2
+"""Rows of a block whose number of rows nobody knows, for finding out what the function gives."""
+
+
+def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> Any:
+    """Apply a function of arrays of rows to each block of Dask arrays: Dask arrays in, Dask arrays out.
+
+    Nothing is computed yet, but for the recording.
+
+    Args:
+        function: takes arrays and gives arrays with as many rows, in tuples, lists and dicts: what `tape.func.vmap`
+            gives, for example.
+        args: its arguments.  Dask arrays are handed over block by block, and must have the same rows in each; anything
+            else is the same for all blocks.
+        tier: how programs are compiled, as for `tape.compile`.
+
+    Raises:
+        TypeError, ValueError: if there is no Dask array, or the blocks do not fit.
+        ValueError: when computed, if a result does not have the rows of its block.
+
+    >>> import dask.array as da, numpy as np, tape, tape.dask
+    >>> def price(s):
+    ...     return np.exp(s[0]) * s[1]
+    >>> scenarios = da.ones((6, 2), chunks=(4, 2))
+    >>> delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios)
+    >>> delta.shape, delta.chunks, value.chunks
+    ((6, 2), ((4, 2), (2,)), ((4, 2),))
+    >>> value.sum().compute().round(3)
+    np.float64(16.31)
+    """
+    source = Source(function, "map", tier)
+    arrays = {k: as_collection(x, "tape.dask.map()", k) for k, x in enumerate(args) if isinstance(x, da.Array)}
+    common = {k: x for k, x in enumerate(args) if k not in arrays}
+    rows = rows_of(arrays)
+    recorded = {n: record(source, args, n) for n in dict.fromkeys(rows)}
+    structure, leaves = results_of(source, next(iter(recorded.values())), args)
+    only = leaves[0] if len(leaves) == 1 else None
+    blocks = block_tasks(source, arrays, common, [recorded[n].parcel for n in rows], only)
+    if only is not None:
+        return build(structure, [array_of(blocks.graph, blocks.name, rows, only)])
+    return build(structure, [column(blocks, number, rows, leaf) for number, leaf in enumerate(leaves)])
+
+
+def rows_of(arrays: dict[int, Any]) -> tuple[float, ...]:
+    """The rows of each block.
+
+    Raises:
+        ValueError: if there is no array, or they do not have the same.
+    """
+    if not arrays:
+        raise ValueError("tape.dask.map() requires a Dask array among the arguments of the function.")
+    known = dict.fromkeys(x.chunks[0] for x in arrays.values())
+    if len({repr(chunks) for chunks in known}) > 1:
+        raise ValueError(
+            "tape.dask.map() requires the same rows in each block of all arrays; got "
+            + " and ".join([str(chunks) for chunks in known])
+            + ".\nRechunk one like the other: y.rechunk({0: X.chunks[0]})."
+        )
+    return next(iter(known))
+
+
+def record(source: Source, args: tuple[Any, ...], n: float) -> Recorded:
+    """What is sent for blocks of so many rows; where nobody knows how many, workers record."""
+    travels = Engine().travels
+    return source.left(travels) if isnan(n) else source.recorded(with_shapes(args, int(n)), travels)
+
+
+def with_shapes(args: tuple[Any, ...], n: int) -> list[Any]:
+    """The arguments for a block of n rows, with a `Shape` in the place of each array."""
+    return [Shape((n, *(int(m) for m in x.shape[1:])), x.dtype) if isinstance(x, da.Array) else x for x in args]
+
+
+def block_tasks(
+    source: Source, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel], only: Any
+) -> Layers:
+    """A task for each block, which gives the leaves of its results; or, if there is `only` one, that."""
+    token = tokenize(parcels, list(arrays.values()), common)
+    name, graph = f"{source.name}-{'map' if only is not None else 'blocks'}-{token}", dict[Key, Any]()
+    call, rest = (mapped, ()) if only is None else (mapped_alone, (0,) * (len(only.shape) - 1))
+    shared: Any = common
+    if common:
+        key: Key = f"arguments-of-{source.name}-{token}"
+        graph[key], shared = Task(key, itself, common), TaskRef(key)
+    columns = [list(flatten(x.__dask_keys__(), container=list)) for x in arrays.values()]
+    for k, parcel in enumerate(parcels):
+        sent: Key = f"program-of-{source.name}-{parcel.digest[:32]}"
+        graph[sent] = Task(sent, same, *parcel)
+        data = [TaskRef(column[k]) for column in columns]
+        block: Key = (name, k, *rest)
+        graph[block] = Task(block, call, TaskRef(sent), k, len(parcels), shared, *data)
+    return Layers(name, f"{source.name}-map", HighLevelGraph.from_collections(name, graph, list(arrays.values())))
+
+
+class Layers(NamedTuple):
+    """Tasks that are made, and the names of what they give and of what is taken out of that."""
+
+    name: str
+    label: str
+    graph: HighLevelGraph
+
+
+def column(blocks: Layers, number: int, rows: tuple[float, ...], leaf: Any) -> da.Array:
+    """One of the results of all blocks as a Dask array; `leaf` is that of a block."""
+    name = f"{blocks.label}-{tokenize(blocks.name, number)}"
+    rest = leaf.shape[1:]
+    layer: dict[Key, Any] = {}
+    for k in range(len(rows)):
+        key: Key = (name, k, *(0 for _ in rest))
+        layer[key] = Task(key, itemgetter(number), TaskRef((blocks.name, k)))
+    graph = HighLevelGraph({**blocks.graph.layers, name: layer}, {**blocks.graph.dependencies, name: {blocks.name}})
+    return array_of(graph, name, rows, leaf)
+
+
+def array_of(graph: HighLevelGraph, name: str, rows: tuple[float, ...], leaf: Any) -> da.Array:
+    """The Dask array of blocks with these rows that are like a leaf but for that."""
+    return da.Array(graph, name, (rows, *((n,) for n in leaf.shape[1:])), dtype=leaf.dtype)
+
+
+def results_of(source: Source, recorded: Recorded, args: tuple[Any, ...]) -> tuple[Structure, list[Any]]:
+    """How the results of a block are built, and arrays or specs like their leaves."""
+    program = recorded.program
+    if program is not None and program.results is not None:
+        rows, results = program.recorded.outputs, program.results
+        specs = [program.recorded.spec_of(int(rows[x.number])) if isinstance(x, Place) else x for x in results.leaves]
+        return results.structure, [x if hasattr(x, "shape") else np.asarray(x) for x in specs]
+    stands = [x.stand_in() if isinstance(x, Shape) else x for x in with_shapes(args, EXAMPLE)]
+    try:
+        tree = source.function(*stands)
+    except Exception as error:
+        error.add_note(f"tape.dask.map() called {source.name} on {EXAMPLE} rows of zeros, to see what it gives")
+        raise
+    return structure_of(tree), [np.asarray(x) for x in leaves_of(tree)]
+
+
+def itself(x: Any) -> Any:
+    """The task that puts something into the memory of a worker."""
+    return x

@@ -1,0 +1,166 @@
+"""Hooks: functions that see an adjoint, and may replace it, when it is complete."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ..base.row import X, Y, operands
+from ..base.spec import Spec
+from ..base.tensor import Tensor, attribute, method, settable
+from ..recording.wengert import list_of
+from .chain import Chain, Hook, RemovableHandle, apply
+from .lending import MANY, lend_hooks
+
+__all__ = ["RemovableHandle", "apply", "chain_of", "chain_of_leaf", "copy_of", "move_retained"]
+
+
+def copy_of(handle: int) -> int:
+    """The same number as another object: references to the handle itself are what keeps a record alive."""
+    return handle + 1 - 1
+
+
+def chain_of(handle: int, spec: Spec | None) -> Chain:
+    """The hooks of a record, started if there are none."""
+    wengert = list_of(handle)
+    found = wengert.hooks.get(handle)
+    if found is None:
+        if wengert.has_many_hooks():
+            wengert.prune_hooks()
+            if len(wengert.hooks) >= MANY and lend_hooks(wengert):
+                gc.collect()
+                wengert.prune_hooks()
+        found = wengert.hooks.setdefault(copy_of(handle), Chain(spec))
+    return found
+
+
+LEAVES: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+"""The living leaves that have hooks, by identity."""
+
+
+def hooked_leaves() -> dict[int, Tensor]:
+    """Those leaves, held; other threads may add to them meanwhile."""
+    return {id(leaf): leaf for reference in LEAVES.valuerefs() if (leaf := reference()) is not None}
+
+
+def in_order(leaves: list[Tensor], row: list[Any]) -> list[Tensor]:
+    """Leaves that a record is the last to contribute to, in the order of its operands."""
+    if len(leaves) < 2:
+        return leaves
+    places = [id(ref) for ref in operands(row[X], row[Y])]
+    return sorted(leaves, key=lambda leaf: places.index(id(leaf)))
+
+
+def chain_of_leaf(leaf: Tensor) -> Chain:
+    """The hooks of a leaf, started if there are none."""
+    if leaf._chain is None:
+        leaf._chain = Chain(leaf._spec)
+        LEAVES[id(leaf)] = leaf
+    return leaf._chain
+
+
+NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
+
+
+def _check_requires_grad(tensor: Tensor, otherwise: str) -> None:
+    if tensor._node is None:
+        raise RuntimeError(
+            f"{otherwise}: no gradient will ever reach it.\nCreate it with requires_grad=True, or compute it from "
+            "tensors that require grad."
+        )
+
+
+@method
+def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Call ``hook(grad)`` whenever the gradient with respect to this tensor has been computed.
+
+    The hook may return a tensor that replaces the gradient.  Hooks run in order of registration.
+    Returns a handle whose ``remove()`` takes the hook away.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
+    _check_requires_grad(self, NO_HOOK)
+    if not callable(hook):
+        raise TypeError(f"register_hook() takes a function of the gradient; got {type(hook).__name__}")
+    chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
+    return RemovableHandle(chain.hooks, hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Call ``hook(tensor)`` whenever a gradient has been added to this leaf's ``.grad``.
+
+    Raises:
+        RuntimeError: if the tensor is not a leaf, or does not require grad; in backward, if the hook returns anything.
+
+    >>> import tape
+    >>> x = tape.ones(2, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print("got", x.grad))
+    >>> (x * 3).sum().backward()
+    got tensor([3., 3.])
+    """
+    _check_requires_grad(self, NO_HOOK)
+    if not self.is_leaf:
+        raise RuntimeError(
+            "post accumulate grad hooks cannot be registered on non-leaf tensors: gradients accumulate in leaves.\n"
+            "Use register_hook() here."
+        )
+    return RemovableHandle(chain_of_leaf(self).accumulated, hook)
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Keep this tensor's gradient in ``.grad`` although it is not a leaf; nothing on a leaf.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    _check_requires_grad(self, "can't retain_grad on Tensor that has requires_grad=False")
+    if not self.is_leaf:
+        self._retains = True
+        chain_of(self._node, self._spec).retained = weakref.ref(self)
+
+
+@attribute
+def _backward_hooks(self: Tensor) -> dict[Any, Hook] | None:
+    """The hooks on this tensor as they are kept, by number; None where there never was one.  May be replaced."""
+    chain = self._chain if self.is_leaf else list_of(self._node).hooks.get(self._node)
+    return None if chain is None else chain.hooks
+
+
+def _set_hooks(self: Tensor, hooks: dict[Any, Hook] | None) -> None:
+    chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
+    chain.hung().hooks = {} if hooks is None else hooks
+
+
+def _keep_hooks(self: Tensor) -> None:
+    raise RuntimeError("the hooks of a tensor cannot be deleted; assign None, or call remove() on the handle of each")
+
+
+settable(_backward_hooks, _set_hooks, _keep_hooks)
+
+
+def move_retained(tensor: Tensor, before: Any) -> None:
+    """Let `retain_grad` follow a tensor that an in-place operation has given another record than `before`."""
+    if tensor._retains and tensor._node != before:
+        old = list_of(before).hooks.get(before) if type(before) is int else None
+        if old is not None and old.retained is not None and old.retained() is tensor:
+            old.retained = None
+        retain_grad(tensor)
+
+
+@attribute
+def retains_grad(self: Tensor) -> bool:
+    """Whether `retain_grad` was called on this non-leaf."""
+    return self._retains and not self.is_leaf

@@ -1,0 +1,1 @@
+"""From records to LLVM code: which run together, as what functions, in lanes."""

@@ -1,0 +1,54 @@
+"""Fused kernels: a run of elementwise records as LLVM code, a vector of lanes at a time.
+
+The code is written as text, one line for each instruction, because a program may have a hundred
+thousand of them.  What an op's lines are is taken from what `tape.jit.emission.emit` builds for it once; only
+the names of the values are filled in here.
+"""
+
+from __future__ import annotations
+
+from .kernel_functions import Function, Shared
+from .lines import F, hexadecimal
+from .loop import loop_text, total_text
+from .task import HEADER, Task
+
+
+class Writer:
+    """Writes the code of a kernel, ``kernel(step)``; word 1 of the step is the address of its table.
+
+    Attributes:
+        width: lanes of a vector.
+        workspace_bytes: what the kernel needs to work in, at an address that is a multiple of 64.
+    """
+
+    def __init__(self, task: Task, width: int | None = None):
+        self.task, self.shared = task, Shared(task, width)
+        self.width = self.shared.width
+
+    @property
+    def workspace_bytes(self) -> int:
+        return self.shared.slot_bytes * (self.shared.plan.slots + len(self.shared.accumulators))
+
+    def text(self) -> str:
+        segments = self.shared.plan.segments
+        functions = [Function(self.shared).text(k, s, len(segments) == 1) for k, s in enumerate(segments)]
+        main = self.main()
+        return "\n".join([*self.shared.declared, *functions, main])
+
+    def main(self) -> str:
+        """The loop over all lanes."""
+        totals = [self.total(k, slot) for k, slot in self.shared.accumulators.items()]
+        places = [self.shared.slot_bytes * slot for slot in self.shared.accumulators.values()]
+        return loop_text(self.width, self.shared.types[F], len(self.shared.plan.segments), places, totals)
+
+    def total(self, k: int, slot: int) -> str:
+        """The lines that write the sum or mean of an accumulator."""
+        output, shared = self.task.outputs[k], self.shared
+        name = f"llvm.vector.reduce.fadd.v{self.width}f{self.task.bits}"
+        if self.width > 1:
+            shared.declare(f"declare {shared.real} @{name}({shared.real}, {shared.types[F]})")
+        count = hexadecimal(float(self.task.size), self.task.bits) if output.how == "mean" else None
+        return total_text(
+            k, shared.real, shared.types[F], shared.slot_bytes * slot, name if self.width > 1 else None, count,
+            HEADER + output.memory, output.offset,
+        )  # fmt: skip

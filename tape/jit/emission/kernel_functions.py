@@ -1,0 +1,287 @@
+"""One function of a fused kernel, written as LLVM code: rows one after another, or a loop of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ops import REGISTRY, Op
+from ops.core.op import OPS
+from ops.core.lane import Same
+
+from . import prefetch
+from .lines import B, Code, F, has_lane, hexadecimal, result_kind
+from .loop import ALIGNED
+from ..machine.platform import target
+from .function_plan import Body, Lines, Plan, Slots, Strided
+from .task import HEADER, SUMS, WORKSPACE, Input, Output, Task
+
+INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
+
+LOOP = """\
+br label %body
+body:
+%i = phi i64 [0, %entry], [%next, %body]
+{lines}
+%next = add i64 %i, 1
+%more = icmp slt i64 %next, {iterations}
+br i1 %more, label %body, label %done
+done:"""
+
+
+@cache
+def kinds_of_results(count: int) -> np.ndarray:
+    """By opcode, whether an op of a kernel gives numbers or truth values."""
+    return np.array([result_kind(op) if has_lane(op) else F for op in list(REGISTRY.values())[:count]])
+
+
+class Shared:
+    """What the functions of a kernel have in common.
+
+    Attributes:
+        width: lanes of a vector.
+        kinds: by value, whether it is a number or a truth value.
+        plan: which functions there are, and the slots between them.
+        accumulators: by number of an output that is a sum, its slot.
+        declared: what the code calls.
+    """
+
+    def __init__(self, task: Task, width: int | None):
+        self.task, self.given = task, task.given
+        self.width = width or (target().lanes(task.bits) if task.size != 1 else 1)
+        self.real, self.item = ("double", 8) if task.bits == 64 else ("float", 4)
+        wide = self.width > 1
+        self.types = {
+            F: f"<{self.width} x {self.real}>" if wide else self.real,
+            B: f"<{self.width} x i1>" if wide else "i1",
+        }
+        self.kinds = [i.kind for i in task.inputs] + [B if isinstance(c, bool) else F for c in task.constants]
+        self.kinds += kinds_of_results(len(REGISTRY))[task.codes].tolist()
+        wanted = [output.value for output in task.outputs]
+        self.plan = Plan(task.operands, task.loops, task.sources(), wanted, task.sinks())
+        sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]
+        self.accumulators = {k: self.plan.slots + n for n, k in enumerate(sums)}
+        self.declared: dict[str, None] = {}
+
+    @property
+    def slot_bytes(self) -> int:
+        return self.item * self.width
+
+    def op(self, k: int) -> Op:
+        """The op of a row."""
+        return OPS[self.task.codes[k]]
+
+    def operands(self, k: int) -> list[int]:
+        """The values that a row takes."""
+        return self.task.operands[3 * k : 3 * k + self.op(k).arity].tolist()
+
+    def declare(self, text: str) -> None:
+        self.declared[text] = None
+
+
+class Function(Code):
+    """A function that is being written.
+
+    Attributes:
+        known: the names of values that are there.
+    """
+
+    def __init__(self, shared: Shared):
+        super().__init__()
+        self.shared, self.task, self.width, self.types = shared, shared.task, shared.width, shared.types
+        self.known: dict[int, str] = {}
+        self._addresses: dict[int, str] = {}
+        self._strides: dict[int, str] = {}
+
+    def text(self, number: int, segment: Lines | Body, inline: bool) -> str:
+        """The function of a segment."""
+        if isinstance(segment, Body):
+            self.loop(segment)
+        else:
+            self.straight(segment)
+        mask = f", {self.types[B]} %mask" if self.width > 1 else ""
+        head = f"define internal void @chunk{number}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})"
+        kind = ("alwaysinline" if inline else "noinline") + (ALIGNED if self.width > 1 else "")
+        return "\n".join([f"{head} {kind} {{", "entry:", *self.lines, "ret void", "}"])
+
+    def straight(self, segment: Lines) -> None:
+        shared, slots = self.shared, self.shared.plan.slot
+        for x, slot in segment.fills:
+            self.store_slot(slot, shared.kinds[x], self.value(x))
+        for k in segment.rows:
+            value = shared.given + k
+            self.known[value] = self.row(k, [self.value(x) for x in shared.operands(k)])
+            if value in slots:
+                self.store_slot(slots[value], shared.kinds[value], self.known[value])
+        for number in segment.outputs:
+            self.write(number)
+
+    def loop(self, segment: Body) -> None:
+        """Rows of a body once; what changes from iteration to iteration is read when it is first wanted."""
+        given, kinds = self.shared.given, self.shared.kinds
+        names = {c: self.value(x) for c, x in enumerate(segment.columns) if isinstance(x, int)}
+        self._prepare(segment)
+        before, self.lines = self.lines, []
+        for j, k in enumerate(segment.rows):
+            operands = []
+            for x, c in zip(self.shared.operands(k), segment.reads[j].tolist()):
+                if c >= 0 and c not in names:
+                    names[c] = self.column(segment.columns[c], kinds[x])
+                operands.append(self.known[x] if c < 0 else names[c])
+            self.known[given + k] = self.row(k, operands)
+            if j in segment.writes:
+                first, step = segment.writes[j]
+                self.store_slot(first, kinds[given + k], self.known[given + k], step)
+            for output in segment.outputs.get(j, ()):
+                self.write(*output)
+        self.lines = [*before, LOOP.format(lines="\n".join(self.lines), iterations=segment.iterations)]
+
+    def _prepare(self, segment: Body) -> None:
+        """Have the addresses that are the same in all iterations."""
+        self._address(WORKSPACE - HEADER)
+        for read in segment.columns:
+            if isinstance(read, Strided) and not read.memory:
+                self._address(self.task.inputs[read.number].memory)
+        for written in (output for outputs in segment.outputs.values() for output in outputs):
+            if not written.memory:
+                self._address(self.task.outputs[written.number].memory)
+
+    def column(self, source: int | Slots | Strided, kind: int) -> str:
+        """What an iteration reads."""
+        if isinstance(source, Strided):
+            return self.load(self.task.inputs[source.number], source.memory, source.offset)
+        assert isinstance(source, Slots)
+        return self.load_slot(source.first, kind, source.step)
+
+    def row(self, k: int, operands: list[str]) -> str:
+        """The name of a row's result."""
+        op = self.shared.op(k)
+        if isinstance(op.lane, Same):
+            return operands[0]
+        return self.compute(op, self.task.bits, self.width, operands, self.shared.declared)
+
+    # Values.
+
+    def value(self, x: int) -> str:
+        """The name of a value, which is fetched when it is first wanted."""
+        found = self.known.get(x)
+        if found is None:
+            shared = self.shared
+            if x < len(self.task.inputs):
+                found = self.load(self.task.inputs[x])
+            elif x < shared.given:
+                found = self.constant(self.task.constants[x - len(self.task.inputs)])
+            else:
+                found = self.load_slot(shared.plan.slot[x], shared.kinds[x])
+            self.known[x] = found
+        return found
+
+    def constant(self, value: float | bool) -> str:
+        text = ("true" if value else "false") if isinstance(value, bool) else hexadecimal(value, self.task.bits)
+        kind = "i1" if isinstance(value, bool) else self.shared.real
+        return "<" + ", ".join([f"{kind} {text}"] * self.width) + ">" if self.width > 1 else text
+
+    # Memory.
+
+    def _address(self, memory: int, step: int = 0) -> str:
+        """The address in a word of the table, loaded once; in a loop another word in each iteration."""
+        if step:
+            word = self.say(f"add i64 %table, {8 * (HEADER + memory)}")
+            word = self.say(f"add i64 {word}, {self.say(f'mul i64 %i, {8 * step}')}")
+            return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {word} to ptr')}")
+        found = self._addresses.get(memory)
+        if found is None:
+            pointer = self.say(f"inttoptr i64 {self.say(f'add i64 %table, {8 * (HEADER + memory)}')} to ptr")
+            found = self._addresses[memory] = self.say(f"load i64, ptr {pointer}")
+        return found
+
+    def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
+        """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
+        place, item = self._address(what.memory, memory), self.shared.item if kind == F else 1
+        if what.offset:
+            place = self.say(f"add i64 {place}, {item * what.offset}")
+        if offset:
+            place = self.say(f"add i64 {place}, {self.say(f'mul i64 %i, {item * offset}')}")
+        if lies != "one":
+            place = self.say(f"add i64 {place}, {self.say(f'mul i64 {INDEX[lies]}, {item}')}")
+        return self.say(f"inttoptr i64 {place} to ptr")
+
+    def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
+        """The value of an input; in a loop of one at so many steps from it."""
+        pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
+        element, item = (self.shared.real, self.shared.item) if x.kind == F else ("i8", 1)
+        if x.lies in ("every", "tile") and width > 1:
+            vector = f"<{width} x {element}>"
+            name = f"@llvm.masked.load.v{width}" + (f"f{self.task.bits}" if x.kind == F else "i8") + ".p0"
+            self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
+            where = f"ptr {pointer}, i32 {item}, {self.types[B]} %mask"
+            loaded = self.say(f"call {vector} {name}({where}, {vector} zeroinitializer)")
+            self.prefetch(pointer, item, prefetch.READ)
+        else:
+            loaded = self.say(f"load {element}, ptr {pointer}, align {item}")
+            if width > 1:
+                loaded = self.splat(loaded, element)
+        if x.kind == F:
+            return loaded
+        return self.say(f"icmp ne <{width} x i8> {loaded}, zeroinitializer" if width > 1 else f"icmp ne i8 {loaded}, 0")
+
+    def splat(self, scalar: str, element: str) -> str:
+        vector = f"<{self.width} x {element}>"
+        one = self.say(f"insertelement {vector} poison, {element} {scalar}, i32 0")
+        return self.say(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
+
+    def slot(self, slot: int, step: int) -> str:
+        """Where a slot is, in the loop that of an iteration."""
+        start, size = self._address(WORKSPACE - HEADER), self.shared.slot_bytes
+        if step:
+            if step not in self._strides:
+                self._strides[step] = self.say(f"add i64 {start}, {self.say(f'mul i64 %i, {step * size}')}")
+            start = self._strides[step]
+        return self.say(f"inttoptr i64 {self.say(f'add i64 {start}, {slot * size}')} to ptr")
+
+    def store_slot(self, slot: int, kind: int, value: str, step: int = 0) -> None:
+        align = 1 if kind == B else self.shared.slot_bytes
+        self.lines.append(f"store {self.types[kind]} {value}, ptr {self.slot(slot, step)}, align {align}")
+
+    def load_slot(self, slot: int, kind: int, step: int = 0) -> str:
+        align = 1 if kind == B else self.shared.slot_bytes
+        return self.say(f"load {self.types[kind]}, ptr {self.slot(slot, step)}, align {align}")
+
+    def prefetch(self, pointer: str, item: int, purpose: int) -> None:
+        """Ask for what later iterations read or write there."""
+        self.shared.declare(prefetch.DECLARATION)
+        for offset in prefetch.offsets(self.width * item):
+            ahead = self.say(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+            self.lines.append(prefetch.instruction(ahead, purpose))
+
+    # Outputs.
+
+    def write(self, number: int, memory: int = 0, offset: int = 0) -> None:
+        """Write an element or number, or add to a sum; in a loop at so many steps from that output."""
+        output, width = self.task.outputs[number], self.width
+        value, kind = self.value(output.value), self.shared.kinds[output.value]
+        if output.how in SUMS:
+            self.accumulate(self.shared.accumulators[number], value, memory)
+            return
+        type_, suffix, align = self.types[F], f"v{width}f{self.task.bits}", self.shared.item
+        if kind == B:
+            type_, suffix, align = f"<{width} x i8>" if width > 1 else "i8", f"v{width}i8", 1
+            value = self.say(f"zext {self.types[B]} {value} to {type_}")
+        pointer = self.pointer(output, kind, "every" if output.how == "each" else "one", memory, offset)
+        if width > 1:
+            self.shared.declare(f"declare void @llvm.masked.store.{suffix}.p0({type_}, ptr, i32, {self.types[B]})")
+            self.lines.append(
+                f"call void @llvm.masked.store.{suffix}.p0({type_} {value}, ptr {pointer}, i32 {align}, "
+                f"{self.types[B]} %mask)"
+            )
+            self.prefetch(pointer, align, prefetch.WRITE)
+        else:
+            self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
+
+    def accumulate(self, slot: int, value: str, step: int) -> None:
+        """Add the lanes that are there to a sum."""
+        type_ = self.types[F]
+        if self.width > 1:
+            value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
+        self.store_slot(slot, F, self.say(f"fadd {type_} {self.load_slot(slot, F, step)}, {value}"), step)

@@ -1,0 +1,89 @@
+"""Loads, stores and calls at an address, for use in jitted code.
+
+These are the only places where memory is touched without bounds.  Whoever calls them answers
+for the address: it comes from a layout that `tape.jit.machine.object_layout` has checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+I64, I32, I8, F64, F32 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType(), ir.FloatType()
+
+
+def _loader(result: Any, llvm_type: Any, extend: str | None = None) -> Callable[[int], Any]:
+    @intrinsic
+    def load(typingctx, address):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            value = builder.load(builder.inttoptr(args[0], llvm_type.as_pointer()))
+            return getattr(builder, extend)(value, I64) if extend else value
+
+        return result(types.int64), codegen
+
+    return load
+
+
+def _storer(argument: Any, llvm_type: Any, narrow: bool = False) -> Callable[[int, Any], None]:
+    @intrinsic
+    def store(typingctx, address, value):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            value = builder.trunc(args[1], llvm_type) if narrow else args[1]
+            builder.store(value, builder.inttoptr(args[0], llvm_type.as_pointer()))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, argument), codegen
+
+    return store
+
+
+load_word = _loader(types.int64, I64)
+load_u32 = _loader(types.int64, I32, "zext")
+load_byte = _loader(types.int64, I8, "zext")
+load_f64 = _loader(types.float64, F64)
+load_f32 = _loader(types.float32, F32)
+store_u32 = _storer(types.int64, I32, narrow=True)
+store_byte = _storer(types.int64, I8, narrow=True)
+store_f64 = _storer(types.float64, F64)
+store_f32 = _storer(types.float32, F32)
+
+
+@intrinsic
+def call(typingctx, kernel, step):  # type: ignore[no-untyped-def]
+    """Call the kernel at an address with the address of its step."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        function = ir.FunctionType(ir.VoidType(), [I64]).as_pointer()
+        builder.call(builder.inttoptr(args[0], function), [args[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+def _word(builder: Any, table: Any, word: Any) -> Any:
+    return builder.inttoptr(builder.add(table, builder.shl(word, I64(3))), I64.as_pointer())
+
+
+@intrinsic
+def get(typingctx, table, word):  # type: ignore[no-untyped-def]
+    """A word of a table."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.load(_word(builder, *args))
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def put(typingctx, table, word, value):  # type: ignore[no-untyped-def]
+    """Set a word of a table."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        builder.store(args[2], _word(builder, *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen

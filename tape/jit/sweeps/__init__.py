@@ -1,0 +1,1 @@
+"""The jitted reverse sweep: rows lowered to steps, steps swept by kernels."""

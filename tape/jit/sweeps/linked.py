@@ -1,0 +1,100 @@
+"""Running a whole program within jitted code: its block of memory is linked, then its kernels are called in order.
+
+A plan says how (see `tape.jit.machine.regions`).
+"""
+
+from __future__ import annotations
+
+from ..machine.address import (
+    call, get, load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64, store_u32,
+)  # fmt: skip
+from ..machine.jitting import entry, inner
+from ..machine.regions import (
+    ADDRESSES, ADDRESSES_AT, ALIGN, BLOCK, DATA, DATA_BYTES, FIRST, REFUSED, STEPS, STEPS_AT, WORDS, WORDS_AT, WORK,
+)  # fmt: skip
+
+
+@entry
+def run(block, plan):  # type: ignore[no-untyped-def]
+    """Run a plan in a block."""
+    first, words = get(plan, FIRST), get(plan, WORDS_AT)
+    count = get(plan, WORDS)
+    put(block, BLOCK, block)
+    put(block, DATA, block + 8 * (first + count))
+    put(block, WORK, (block + 8 * (first + count) + get(plan, DATA_BYTES) + ALIGN - 1) // ALIGN * ALIGN)
+    put(block, REFUSED, 0)
+    for k in range(count):
+        put(block, first + k, get(words, k))
+    addresses = get(plan, ADDRESSES_AT)
+    for k in range(0, 3 * get(plan, ADDRESSES), 3):
+        put(block, get(addresses, k), get(block, get(addresses, k + 1)) + get(addresses, k + 2))
+    steps = get(plan, STEPS_AT)
+    for k in range(0, 2 * get(plan, STEPS), 2):
+        call(get(steps, k), block + get(steps, k + 1))
+
+
+def link(step):  # type: ignore[no-untyped-def]
+    """Tell words where a region is: how many, the block, the number of the region, then each word and its offset."""
+    block = get(step, 1)
+    base = get(block, get(step, 2))
+    for k in range(3, 3 + 2 * get(step, 0), 2):
+        put(block, get(step, k), base + get(step, k + 1))
+
+
+@inner
+def move_bytes(to, source, count):  # type: ignore[no-untyped-def]
+    """Copy bytes."""
+    whole = count // 8
+    for k in range(whole):
+        put(to, k, load_word(source + 8 * k))
+    for k in range(8 * whole, count):
+        store_byte(to + k, load_byte(source + k))
+
+
+def copy(step):  # type: ignore[no-untyped-def]
+    """Copies: how many, then for each to where, from where, and how many bytes."""
+    for k in range(1, 3 * get(step, 0), 3):
+        move_bytes(get(step, k), get(step, k + 1), get(step, k + 2))
+
+
+def move(step):  # type: ignore[no-untyped-def]
+    """z[i] = x[j] for pairs of i and j: how many, bytes of an element, where z, x, the i and the j are."""
+    size, z, x, to, source = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+    if size == 8:
+        for k in range(get(step, 0)):
+            put(z, get(to, k), get(x, get(source, k)))
+    elif size == 4:
+        for k in range(get(step, 0)):
+            store_u32(z + 4 * get(to, k), load_u32(x + 4 * get(source, k)))
+    else:
+        for k in range(get(step, 0)):
+            move_bytes(z + size * get(to, k), x + size * get(source, k), size)
+
+
+PIECE = 128
+"""So many numbers are added one after another; sums of pieces are added to one another, which rounds less."""
+
+
+def sum_f64(step):  # type: ignore[no-untyped-def]
+    """zᵢ = Σⱼ xⱼ / n over the j of i: how many i, where z and x are, where the j of each i begin, the j, and n."""
+    z, x, first, places, n = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+    for i in range(get(step, 0)):
+        begin, end = get(first, i), get(first, i + 1)
+        total = load_f64(x + 8 * get(places, begin)) if end > begin else 0.0
+        for piece in range(begin + 1, end, PIECE):
+            part = 0.0
+            for k in range(piece, min(piece + PIECE, end)):
+                part += load_f64(x + 8 * get(places, k))
+            total += part
+        store_f64(z + 8 * i, total / n)
+
+
+def sum_f32(step):  # type: ignore[no-untyped-def]
+    """The same for float32, summed in float64."""
+    z, x, first, places, n = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+    for i in range(get(step, 0)):
+        begin, end = get(first, i), get(first, i + 1)
+        total = load_f32(x + 4 * get(places, begin)) + 0.0 if end > begin else 0.0
+        for k in range(begin + 1, end):
+            total += load_f32(x + 4 * get(places, k))
+        store_f32(z + 4 * i, total / n)

@@ -1,0 +1,64 @@
+"""Which rows lead from the outputs to the targets."""
+
+from __future__ import annotations
+
+from ...base.row import X, Y
+from ..machine.address import get, put
+from ..machine.jitting import entry, inner
+from .lower import wanted
+from .objects import field, locate, operand_at, operand_count, owned
+from ..machine.state import FLAG_TABLE, LEADS, NONE, PENDING, POSITION, VISITED
+
+
+@inner
+def flag(state, position, mask):  # type: ignore[no-untyped-def]
+    """Set flags of a row."""
+    flags = get(state, FLAG_TABLE)
+    put(flags, position, get(flags, position) | mask)
+
+
+@inner
+def has(state, position, mask):  # type: ignore[no-untyped-def]
+    """Whether a row has one of these flags."""
+    return get(get(state, FLAG_TABLE), position) & mask != 0
+
+
+@inner
+def visit(state, position):  # type: ignore[no-untyped-def]
+    """Flag the rows that a row depends on directly."""
+    x, y = field(state, position, X), field(state, position, Y)
+    for i in range(operand_count(state, x)):
+        ref = operand_at(state, x, y, i)
+        if ref != get(state, NONE) and owned(state, ref):
+            operand = locate(state, ref, position)
+            if not has(state, operand, VISITED):
+                flag(state, operand, VISITED)
+                put(state, PENDING, get(state, PENDING) + 1)
+
+
+@inner
+def leads(state, position):  # type: ignore[no-untyped-def]
+    """Whether one of a row's operands is a target or leads to one."""
+    x, y = field(state, position, X), field(state, position, Y)
+    for i in range(operand_count(state, x)):
+        if wanted(state, operand_at(state, x, y, i), position):
+            return True
+    return False
+
+
+@entry
+def mark(state):  # type: ignore[no-untyped-def]
+    """Flag the rows that the VISITED ones depend on, then those among them that LEAD to a target.
+
+    PENDING is the number of rows flagged VISITED beforehand, POSITION the last of them.
+    """
+    first = get(state, POSITION)
+    position = first
+    while get(state, PENDING) > 0:
+        if has(state, position, VISITED):
+            put(state, PENDING, get(state, PENDING) - 1)
+            visit(state, position)
+        position -= 1
+    for row in range(position + 1, first + 1):
+        if has(state, row, VISITED) and leads(state, row):
+            flag(state, row, LEADS)

@@ -1,0 +1,149 @@
+"""Steps that move numbers between places given by strides, and add them up there.
+
+The words of a step: bytes of a number, how many axes, where z and x are, how many rows; then for each axis, the
+innermost first, how many places there are and the bytes from one to the next in z and in x; then a counter for each
+axis, which is 0 before and after.
+"""
+
+from __future__ import annotations
+
+from ..machine.address import (
+    get, load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64, store_u32,
+)  # fmt: skip
+from ..machine.jitting import inner
+
+ITEM, NDIM, Z, X, ROWS, AXES = range(6)
+
+
+@inner
+def counters(step):  # type: ignore[no-untyped-def]
+    """Where the counters are."""
+    return step + 8 * (AXES + 3 * get(step, NDIM))
+
+
+@inner
+def advance(step):  # type: ignore[no-untyped-def]
+    """Count one row on; how far z and x move."""
+    at, z, x = counters(step), 0, 0
+    for d in range(1, get(step, NDIM)):
+        count = get(at, d) + 1
+        z += get(step, AXES + 3 * d + 1)
+        x += get(step, AXES + 3 * d + 2)
+        if count < get(step, AXES + 3 * d):
+            put(at, d, count)
+            return z, x
+        put(at, d, 0)
+        z -= count * get(step, AXES + 3 * d + 1)
+        x -= count * get(step, AXES + 3 * d + 2)
+    return z, x
+
+
+@inner
+def place_row(item, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+    """Copy a row."""
+    if item == 8:
+        if z_step == 8 and x_step == 8:
+            for k in range(n):
+                put(z, k, get(x, k))
+        else:
+            for k in range(n):
+                put(z + k * z_step, 0, load_word(x + k * x_step))
+    elif item == 4:
+        for k in range(n):
+            store_u32(z + k * z_step, load_u32(x + k * x_step))
+    else:
+        for k in range(n):
+            for byte in range(item):
+                store_byte(z + k * z_step + byte, load_byte(x + k * x_step + byte))
+
+
+def place(step):  # type: ignore[no-untyped-def]
+    """z[…] = x[…]."""
+    item, z, x = get(step, ITEM), get(step, Z), get(step, X)
+    n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+    for _ in range(get(step, ROWS)):
+        place_row(item, n, z, z_step, x, x_step)
+        dz, dx = advance(step)
+        z += dz
+        x += dx
+
+
+def fill(step):  # type: ignore[no-untyped-def]
+    """The same eight bytes again and again: how many bytes, where, and which."""
+    count, z, pattern = get(step, 0), get(step, 1), get(step, 2)
+    for k in range(count // 8):
+        put(z, k, pattern)
+    for k in range(count // 8 * 8, count):
+        store_byte(z + k, pattern >> (8 * (k & 7)))
+
+
+@inner
+def total_f64(n, x, step):  # type: ignore[no-untyped-def]
+    """The sum of a row, in four sums that are added at the end."""
+    a = b = c = d = -0.0
+    whole = n // 4 * 4
+    for k in range(0, whole, 4):
+        a += load_f64(x + k * step)
+        b += load_f64(x + (k + 1) * step)
+        c += load_f64(x + (k + 2) * step)
+        d += load_f64(x + (k + 3) * step)
+    for k in range(whole, n):
+        a += load_f64(x + k * step)
+    return (a + b) + (c + d)
+
+
+def accumulate_f64(step):  # type: ignore[no-untyped-def]
+    """z[…] += x[…], where places of z may come several times."""
+    z, x = get(step, Z), get(step, X)
+    n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+    for _ in range(get(step, ROWS)):
+        if z_step == 0:
+            store_f64(z, load_f64(z) + total_f64(n, x, x_step))
+        else:
+            for k in range(n):
+                store_f64(z + k * z_step, load_f64(z + k * z_step) + load_f64(x + k * x_step))
+        dz, dx = advance(step)
+        z += dz
+        x += dx
+
+
+def accumulate_f32(step):  # type: ignore[no-untyped-def]
+    """The same for float32, where a row is summed in float64."""
+    z, x = get(step, Z), get(step, X)
+    n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+    for _ in range(get(step, ROWS)):
+        if z_step == 0:
+            total = -0.0
+            for k in range(n):
+                total += load_f32(x + k * x_step)
+            store_f32(z, load_f32(z) + total)
+        else:
+            for k in range(n):
+                store_f32(z + k * z_step, load_f32(z + k * z_step) + load_f32(x + k * x_step))
+        dz, dx = advance(step)
+        z += dz
+        x += dx
+
+
+def refuse(step):  # type: ignore[no-untyped-def]
+    """Raise a flag unless a function of LAPACK gave 0: where the flag is, and what the function gave."""
+    if load_u32(get(step, 1)) != 0:
+        put(get(step, 0), 0, 1)
+
+
+def determinant_f64(step):  # type: ignore[no-untyped-def]
+    """The determinant of a matrix from its factors: n, where z, the factors, the pivots and LAPACK's answer are."""
+    n, z, factors, pivots = get(step, 0), get(step, 1), get(step, 2), get(step, 3)
+    total = 1.0
+    for k in range(n):
+        factor = load_f64(factors + 8 * (n + 1) * k)
+        total *= factor if load_u32(pivots + 4 * k) == k + 1 else -factor
+    store_f64(z, 0.0 if load_u32(get(step, 4)) != 0 else total)
+
+
+def somewhere(step):  # type: ignore[no-untyped-def]
+    """Whether one of so many truth values holds: how many, where z and they are."""
+    found = 0
+    for k in range(get(step, 0)):
+        found |= load_byte(get(step, 2) + k)
+    store_byte(get(step, 1), 1 if found else 0)

@@ -1,0 +1,1 @@
+"""Tensors of transformations: batches under `vmap`, duals in forward mode."""

@@ -1,0 +1,360 @@
+"""Batches: tensors that stand for n tensors each, and apply every op to all of them at once.
+
+A `Batched` is a tensor around one with one more axis, the first, along which its *lanes* lie.  It
+belongs to a `Batch`, the level of one call of `vmap`.  An op on batched tensors applies the op's
+batching rule (`ops.core.batching`) to the tensors below, which are ordinary tensors (which record, if a
+gradient may flow) or layers of outer levels.  So maps nest, with each other and with derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import Op
+from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
+from ops.core.batching_index import SLOT, is_array
+
+from ..base.errors import unused_error
+from ..base.spec import Spec, spec
+from ..base.tensor import Tensor
+from ..history.reachability import components, history, keys, requires_grad
+from ..recording.level import Layer, Level, depths, live, read
+from ..recording.recorder import CUSTOM, wrap
+
+_thread = threading.local()
+
+
+def active() -> list[Batch]:
+    """The batches that this thread is in, the outermost first."""
+    try:
+        return _thread.batches
+    except AttributeError:
+        _thread.batches = []
+        return _thread.batches
+
+
+class Batch(Level):
+    """The level of one call of `vmap`.
+
+    Attributes:
+        n: number of lanes.
+        randomness: ``"error"``, ``"same"`` or ``"different"``: what random numbers do.
+        lifting: whether something that is the same in all lanes is being differentiated at this level.
+            Then whatever has a history gets lanes before it meets something batched, so that there is an
+            adjoint for each lane.
+        lifts: such tensors as they were, and with lanes.
+    """
+
+    __slots__ = ("_known", "lifting", "lifts", "n", "randomness")
+
+    def __init__(self, n: int, randomness: str = "error"):
+        super().__init__()
+        self.n, self.randomness = n, randomness
+        self.lifting = False
+        self.lifts: list[tuple[Tensor, Tensor]] = []
+        self._known: dict[Any, tuple[Tensor, list[int]]] = {}
+
+    def __enter__(self) -> Batch:
+        active().append(self)
+        return self
+
+    def again(self) -> Batch:
+        """The level, to be entered once more, now as the innermost."""
+        self.depth, self.alive = next(depths), True
+        return self
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Outside of this level for a while."""
+        batches = active()
+        at = batches.index(self)
+        del batches[at]
+        try:
+            yield
+        finally:
+            batches.insert(at, self)
+
+    def __exit__(self, *_: Any) -> None:
+        active().remove(self)
+        self.alive = False
+        self.lifts, self._known = [], {}
+
+    def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The op on what is below, by its batching rule."""
+        xs, flags = [], []
+        for x in operands:
+            below, batched = self.parts(x) if isinstance(x, Layer) else (x, False)
+            if self.lifting and not batched and isinstance(below, Tensor) and requires_grad(below):
+                below, batched = self.full(below), True
+            xs.append(below)
+            flags.append(batched)
+        if op.broadcasts:
+            return self.layer(broadcast(op, self.n, xs, flags, params))
+        if op is CUSTOM:
+            return params["ctx"].map(self, xs, flags)
+        if op.batch is for_all_lanes:
+            return op(*xs, **params)
+        z = batch(Application(op, self.n, xs, flags, params))
+        return self.layer(z) if op.outputs == 1 else tuple(map(self.layer, z))
+
+    def parts(self, x: Any) -> tuple[Any, bool]:
+        """What is below a layer of this level, with the lanes in front, and whether there is one."""
+        x = live(x)
+        return (live(x._primal), True) if isinstance(x, Batched) and x._level is self else (x, False)
+
+    def has(self, x: Any) -> bool:
+        """Whether a tensor has a layer of this level, maybe below inner ones."""
+        x = live(x)
+        return isinstance(x, Layer) and (x._level is self or self.has(x._primal))
+
+    def layer(self, x: Any) -> Batched:
+        """The batched tensor whose lanes lie along the first axis of another."""
+        return batched(x if isinstance(x, Tensor) else wrap(np.asarray(x)), self)
+
+    def full(self, x: Tensor) -> Tensor:
+        """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here."""
+        if not self.lifting or not requires_grad(x):
+            return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
+        k = tuple([(p._node if type(p._node) is int else id(p), p._version) for p in components(x)])
+        known = self._known.get(k)
+        if known is None or versions(known[0]) != known[1]:  # the memory was changed in place since
+            with_lanes = as_it_is(ops.broadcast_to(x, shape=(self.n, *x._spec.shape)))
+            known = self._known[k] = with_lanes, versions(with_lanes)
+            self.lifts.append((as_it_is(x), with_lanes))
+        return known[0]
+
+    def lanes(self, x: Any) -> list[Any]:
+        """A tensor lane by lane."""
+        below, batched = self.parts(x)
+        return [below[k] if batched else below for k in range(self.n)]
+
+    def getitem(self, x: Any, index: Any) -> Any:
+        """``x[index]`` with an index that differs from lane to lane: its arrays are operands of `lookup`."""
+        form, arrays = form_of(index)
+        return ops.lookup(x, *arrays, form=form)
+
+    def differentiate(
+        self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
+        retain: bool, create: bool, unused: bool,
+    ) -> list[Any]:  # fmt: skip
+        """Gradients lane by lane, at once.
+
+        Lanes do not meet, so that for batched inputs the gradient of the sum over lanes is that of every
+        lane.  An input that is the same in all lanes has an adjoint for each of them: the sweep stops where
+        it got its lanes, and goes on from there with batched adjoints.
+        """
+        found: list[Any] = [None] * len(inputs)
+        mine = [i for i, x in enumerate(inputs) if self.parts(x)[1]]
+        others = [i for i in range(len(inputs)) if i not in mine]
+        inside = [(self.parts(z)[0], self._weight(z, w)) for z, w in zip(outputs, weights) if self.parts(z)[1]]
+        inside = [(z, w) for z, w in inside if requires_grad(z)]
+        outside = [(z, w) for z, w in zip(outputs, weights) if not self.parts(z)[1] and requires_grad(z)]
+        lifts = list(self.lifts) if others else []
+        if inside:
+            targets = (*[self.parts(inputs[i])[0] for i in mine], *[lifted for _, lifted in lifts])
+            reached = reverse(*map(tuple, zip(*inside)), targets, retain, create, True) if targets else []
+            for i, g in zip(mine, reached):
+                found[i] = None if g is None else self.layer(g)
+            outside += [(x, self.layer(g)) for (x, _), g in zip(lifts, reached[len(mine) :]) if g is not None]
+            self._check_lifted(inside, [inputs[i] for i in others])
+        if others and outside:
+            reached = self._from_outside(reverse, outside, [inputs[i] for i in others], retain, create)
+            for i, g in zip(others, reached):
+                found[i] = g
+        if not unused:
+            check_used(found, inputs)
+        return found
+
+    def _weight(self, z: Any, w: Any) -> Tensor:
+        """The weight of a batched output, with lanes."""
+        if w is None:
+            if z._spec.size != 1:
+                raise RuntimeError(
+                    "grad can be implicitly created only for scalar outputs, of one element; in each lane this one has "
+                    f"shape {z._spec.shape}.\nReduce it first (for example .sum()), or pass a gradient of that shape."
+                )
+            below = z._primal._spec
+            return wrap(np.ones(below.shape, below.dtype))
+        below, batched = self.parts(w)
+        return below if batched else self.full(below)
+
+    def _check_lifted(self, inside: Sequence[Any], others: Sequence[Any]) -> None:
+        """Raise if batched outputs depend on an input without lanes in a way that does not tell the lanes apart."""
+        stops = keys([lifted for _, lifted in self.lifts])
+        if others and not keys(others).isdisjoint(history([z for z, _ in inside], stops)):
+            raise RuntimeError(
+                "within vmap, an output that differs from lane to lane is differentiated with respect to a tensor that "
+                "is the same in all of them, and the lanes' parts of the gradient have been added up on the way.\n"
+                "Use tape.func.grad, vjp or jacrev of a function that takes this tensor as an argument."
+            )
+
+    def _from_outside(
+        self, reverse: Callable[..., Any], pairs: Sequence[Any], inputs: Sequence[Any], retain: bool, create: bool
+    ) -> list[Any]:
+        """Gradients of outputs that are the same in all lanes, with weights that are not."""
+        zs, ws = map(tuple, zip(*pairs))
+        if not any(self.parts(w)[1] for w in ws):
+            return reverse(zs, ws, tuple(inputs), retain, create, True)
+        if not any(isinstance(live(x), Layer) for x in (*zs, *inputs, *[self.parts(w)[0] for w in ws])):
+            return reverse(tuple(map(live, zs)), ws, tuple(map(live, inputs)), retain, create, True, True)
+        columns = zip(*[self.lanes(w) if w is not None else [None] * self.n for w in ws])
+        rows = [
+            reverse(zs, tuple(column), tuple(inputs), retain or k < self.n - 1, create, True)
+            for k, column in enumerate(columns)
+        ]
+        return [None if g[0] is None else self.layer(ops.stack(*g, axis=0)) for g in zip(*rows)] or [None] * len(inputs)
+
+
+def versions(x: Any) -> list[int]:
+    """How often the memory of a tensor's parts was changed in place."""
+    return [part._version for part in components(x)]
+
+
+def as_it_is(x: Any) -> Any:
+    """A tensor that stays in its place in the history when the given one is changed in place."""
+    if isinstance(x, Layer):
+        return x.through(as_it_is)
+    return None if x is None else x.__as_it_is__()
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return wrap(x._data, x._node, x._spec) if type(x._node) is int else x
+
+
+Tensor.__as_it_is__ = _as_it_is
+
+
+def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """Raise RuntimeError if an input got no gradient."""
+    for i, (g, x) in enumerate(zip(found, inputs)):
+        if g is None:
+            raise unused_error(i, x._spec.shape)
+
+
+def form_of(index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The form of an index (see `ops.shapes.places`), and its arrays; masks without lanes as the numbers they mean."""
+    form: list[Any] = []
+    arrays: list[Any] = []
+    for part in map(live, index):
+        if not is_array(part):
+            form.append(part)
+            continue
+        if not isinstance(part, Layer):
+            value = part._data if isinstance(part, Tensor) else np.asarray(part)
+            numbers = np.nonzero(value) if value.dtype == np.bool_ else (value,)
+            arrays += numbers
+            form += [SLOT] * len(numbers)
+        else:
+            arrays.append(part)
+            form.append(SLOT)
+    return tuple(form), arrays
+
+
+class Batched(Layer):
+    """A tensor that stands for one in each lane; its shape is that of one lane.
+
+    Its numbers cannot be read, because they differ from lane to lane.
+    """
+
+    __slots__ = ()
+
+    _level: Batch
+
+    def over(self, change: Callable[[Any], Any]) -> Any:
+        return batched(change(live(self._primal)), self._level)
+
+    def __beside__(self, made: Tensor) -> Tensor:
+        below = super().__beside__(made)
+        return self._level.layer(ops.clone(self._level.full(below))) if self._level.alive else below
+
+    def __indexes__(self) -> Any:
+        return read if isinstance(live(self), Layer) else None
+
+    @property
+    def _spec(self) -> Spec:  # type: ignore[override]
+        below = self._primal._spec
+        return spec(below.shape[1:], below.dtype) if self._level.alive else below
+
+    @property
+    def _data(self) -> Any:
+        if not self._level.alive:
+            return self._primal._data
+        raise hidden("This function reads the numbers of a tensor")
+
+    def __repr__(self) -> str:
+        if not self._level.alive:
+            return repr(self._primal)
+        return f"batched({self._primal!r}, lanes={self._level.n})"
+
+
+def hidden(what: str) -> LanesDiffer:
+    """The error where a single number is wanted of a batched tensor."""
+    return LanesDiffer(
+        f"vmap: {what} that differ from lane to lane, as in data-dependent control flow or .item().\n"
+        "Choose with tape.where(condition, x, y) in the place of `if`, and compute with tensors in the place of "
+        "numbers; or call the function in a loop."
+    )
+
+
+def batched(x: Tensor, level: Batch) -> Batched:
+    """The tensor whose lanes lie along the first axis of another."""
+    made: Batched = object.__new__(Batched)
+    made._primal, made._level = x, level
+    return made
+
+
+def lanes_of(x: Any, level: Batch, axis: int | None) -> Any:
+    """A tensor with its lanes in front at a level, given the axis along which they lie."""
+    if axis is None:
+        return x
+    return batched(x if axis == 0 else ops.movedim(x, axis, 0), level)
+
+
+def _check_allowed(levels: Sequence[Batch]) -> None:
+    if any(level.randomness == "error" for level in levels):
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode, where it is not clear whether all lanes "
+            "shall get the same numbers.\nPass randomness='same' or randomness='different' to vmap, or draw the "
+            "numbers outside of it."
+        )
+
+
+def check_redraw(tensor: Any) -> None:
+    """Raise RuntimeError if random numbers cannot be put into a tensor as the randomness of `vmap` says."""
+    _check_allowed(active())
+    for level in active():
+        if level.has(tensor) != (level.randomness == "different"):
+            raise RuntimeError(
+                f"vmap: random numbers with randomness={level.randomness!r} cannot be put in place into a tensor that "
+                f"{'differs from lane to lane' if level.has(tensor) else 'is the same in all lanes'}.\nMake a new "
+                "tensor of random numbers instead, such as tape.rand_like(x)."
+            )
+
+
+def spread(draw: Callable[[], Tensor]) -> Tensor:
+    """What ``draw()`` gives, or what it gives for each of the lanes.
+
+    Raises:
+        RuntimeError: within a `vmap` whose randomness is ``"error"``.
+    """
+    levels = active()
+    _check_allowed(levels)
+    different = [level for level in levels if level.randomness == "different"]
+    if not different:
+        return draw()
+    lengths = tuple([level.n for level in different])
+    rows = [draw() for _ in range(max(math.prod(lengths), 1))]
+    values = np.stack([row._data for row in rows])[: math.prod(lengths)]
+    x: Tensor = wrap(values.reshape(*lengths, *values.shape[1:]))
+    for level in different:
+        x = level.layer(x)
+    for part in components(x) if rows[0].requires_grad else ():
+        part.requires_grad_()
+    return x

@@ -1,0 +1,251 @@
+"""Forward mode: tensors that carry a tangent, and push it through every op that they meet.
+
+A `Dual` is a tensor with a direction ẋ in which it moves.  It belongs to a `Direction`, the level of
+one directional derivative.  An op on duals applies itself to the primals and its jvp to the
+primals and tangents; both are ordinary tensors (which record, if a gradient may flow) or duals of
+an outer level.  So levels nest, and forward and reverse mode nest in either order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import Op
+from ops.algebra.sparse import yielding
+from ops.core.op import in_dtype
+
+from ..base.location import user_frame
+from ..base.tensor import Tensor
+from ..history.reachability import requires_grad
+from ..memory.adopting import worn
+from ..memory.storage import Lies
+from ..recording.level import Layer, Level, live
+from ..recording.recorder import wrap
+from ..recording.wengert import current
+
+
+class Direction(Level):
+    """The level of one directional derivative; once it is left, its tangents are forgotten."""
+
+    __slots__ = ()
+
+    def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """z = f(x) with the tangent ż = ∂f(x) ẋ."""
+        primals, tangents = zip(*(parts(x, self) for x in operands))
+        z = op(*primals, **params)
+        moving = [t if op.rule(i) else None for i, t in enumerate(tangents)]
+        if all(t is None for t in moving):
+            return z
+        with on_the_users_line(), np.errstate(all="ignore"):
+            z_dot = op.jvp(primals, moving, z, params)
+            if op.outputs == 1:
+                return dual(z, _apart(z_dot, moving), self)
+            return tuple(dual(p, _apart(d, moving), self) for p, d in zip(z, z_dot))
+
+    def differentiate(
+        self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
+        retain: bool, create: bool, unused: bool,
+    ) -> list[Any]:  # fmt: skip
+        """Forward over reverse: the gradients, and their tangents.
+
+        For x̄ = Jᵀg the tangent is Jᵀġ + (∂(Jᵀg)/∂x) ẋ.  The second part is the gradient of ⟨g, ż⟩,
+        because ż = J ẋ was recorded; so one more sweep from (z, ż) with weights (ġ, g) gives the sum.
+        """
+        zs, z_dots = zip(*(parts(z, self) for z in outputs))
+        gs, g_dots = zip(*(parts(g, self) for g in weights))
+        xs = tuple(parts(x, self)[0] for x in inputs)
+        found = _reverse(reverse, zip(zs, gs), xs, True, create, unused)
+        moved = [(z, g_dot) for z, g_dot in zip(zs, g_dots) if g_dot is not None]
+        moved += [(d, _ones(d) if g is None else g) for d, g in zip(z_dots, gs) if d is not None]
+        dots = _reverse(reverse, moved, xs, retain, create, True)
+        return [_joined(x, g, g_dot, self) for x, g, g_dot in zip(xs, found, dots)]
+
+
+class Dual(Layer):
+    """A tensor that moves: its value and history are those of its primal, beside a tangent.
+
+    The tangent has the shape and dtype of the primal; it is None once it has been dropped.
+    """
+
+    __slots__ = ()
+
+    _tangent: Tensor | None
+    _level: Direction
+
+    def over(self, change: Callable[[Any], Any]) -> Any:
+        return make(change(live(self._primal)), self._tangent, self._level)  # type: ignore[arg-type]
+
+    def through(self, change: Callable[[Any], Any]) -> Any:
+        return make(change(live(self._primal)), change(live(self._tangent)), self._level)
+
+    def below(self) -> tuple[Any, ...]:
+        return self._primal, self._tangent
+
+    def detach(self) -> Tensor:
+        """A tensor on the same memory, outside the history and without tangents."""
+        return self._primal.detach()
+
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """The tensor itself if its memory is in row-major order, else a copy that is."""
+        primal = self._primal.contiguous(memory_format)
+        if primal is self._primal or self._tangent is None:
+            return self if primal is self._primal else primal
+        return make(primal, ops.clone(self._tangent), self._level)
+
+    def __lies__(self, lanes: int = 0) -> Iterator[Lies]:
+        """How the primal lies in memory, and the tangent where it lies alike: else the tangent is read from a copy."""
+        primal, tangent = parts(self, self._level) if self._level.alive else (live(self), None)
+        still = list(primal.__lies__(lanes))
+        if tangent is None:
+            yield from still
+            return
+        pairs = [(p, d) for p in still for d in tangent.__lies__(lanes) if _alike(p, d)]
+        found = [p._replace(origin=make(p.origin, d.origin, self._level)) for p, d in pairs]
+        yield from found or [p._replace(origin=self) for p in still if p.origin is primal]
+
+    def detach_(self) -> Tensor:
+        """Drop this tensor's own tangent and history."""
+        self._primal.detach_()
+        self._tangent = None
+        return self
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The memory as an array.
+
+        Raises:
+            RuntimeError: unless ``force``, because the tangent would be lost.
+        """
+        if not force and isinstance(live(self), Dual):
+            raise RuntimeError(
+                "numpy() gives bare numbers, and this tensor carries a tangent, which would be lost.\n"
+                "Use .detach().numpy(), or pass the tensor itself to NumPy's function."
+            )
+        return self._primal.numpy(force=force)
+
+    @yielding
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.numpy(), dtype, copy=copy)
+
+    def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Add the gradient to the leaves' ``.grad``: of the primal, without tangents.
+
+        Use `tape.autograd.grad` for gradients that carry tangents.
+        """
+        given = gradient.detach() if isinstance(gradient, Dual) else gradient
+        self._primal.backward(given, *args, **kwargs)
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor whose memory this is a view of, moving as it does; None where it is no view."""
+        base, moving = self._primal._base, live(self._tangent)
+        held = None if base is None else worn(base)
+        if base is None or held is not None:
+            return held
+        if type(moving) is not Tensor or moving._base is None:
+            return base
+        return make(base, moving._base, self._level)
+
+    def __repr__(self) -> str:
+        shown = repr(self._primal)
+        return shown if self._tangent is None or not self._level.alive else f"{shown[:-1]}, tangent={self._tangent!r})"
+
+
+def _mirror(name: str) -> property:
+    """An attribute that a dual shares with its primal."""
+
+    def fetch(self: Dual) -> Any:
+        return getattr(self._primal, name)
+
+    def store(self: Dual, value: Any) -> None:
+        setattr(self._primal, name, value)
+
+    return property(fetch, store)
+
+
+for _name in (
+    "_data", "_node", "_spec", "_counted", "_grad", "_chain", "_retains", "_accumulator",
+    "_versions", "_silent", "_of", "_among", "_views",
+):  # fmt: skip
+    setattr(Dual, _name, _mirror(_name))
+
+
+def make(primal: Tensor, tangent: Tensor, level: Direction) -> Dual:
+    """A dual of parts that fit."""
+    made: Dual = object.__new__(Dual)
+    made._primal, made._tangent, made._level = primal, tangent, level
+    return made
+
+
+def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
+    """A dual with a tangent fitted to the primal's shape and dtype; the primal itself without a tangent."""
+    spec = primal._spec
+    if tangent is None or not spec.inexact:
+        return primal
+    if not isinstance(tangent, Tensor):
+        tangent = wrap(np.asarray(tangent)[()])
+    if tangent._spec.shape != spec.shape:
+        tangent = ops.clone(ops.broadcast_to(tangent, shape=spec.shape))  # it is written into where the primal is
+    if tangent._spec.dtype != spec.dtype:
+        tangent = in_dtype(tangent, spec.dtype)
+    return make(primal, tangent, level)
+
+
+def parts(x: Any, level: Direction) -> tuple[Any, Any]:
+    """Primal and tangent at a level; the tangent is None where something does not move at it."""
+    x = live(x)
+    if not isinstance(x, Dual) or x._level is not level:
+        return x, None
+    primal, tangent = live(x._primal), live(x._tangent)
+    while isinstance(primal, Dual) and primal._level is level:  # what moves of itself, does not beneath another tensor
+        primal = live(primal._primal)
+    return primal, tangent
+
+
+def _alike(x: Lies, y: Lies) -> bool:
+    """Whether two tensors lie alike in what they lie in."""
+    return (x.origin._spec.shape, x.start - x.begin, x.strides) == (y.origin._spec.shape, y.start - y.begin, y.strides)
+
+
+def _apart(tangent: Any, others: Sequence[Any]) -> Any:
+    """A tangent that is none of the others, because what it belongs to may be changed in place without them."""
+    return ops.clone(tangent) if tangent is not None and any(tangent is t for t in others) else tangent
+
+
+def _reverse(reverse: Callable[..., Any], pairs: Iterable[Any], xs: Any, *how: Any) -> list[Any]:
+    """A sweep from the outputs that have a history, out of pairs of output and weight."""
+    pairs = [(z, g) for z, g in pairs if requires_grad(z)]
+    return reverse(*zip(*pairs), xs, *how) if pairs else [None] * len(xs)
+
+
+def _joined(x: Tensor, g: Tensor | None, g_dot: Tensor | None, level: Direction) -> Tensor | None:
+    if g_dot is None:
+        return g
+    return dual(zeros(x) if g is None else g, g_dot, level)
+
+
+def _ones(x: Tensor) -> Tensor:
+    return wrap(np.ones(x._spec.shape, x._spec.dtype)[()])
+
+
+def zeros(x: Tensor) -> Tensor:
+    """Zeros of a tensor's shape and dtype."""
+    return wrap(np.zeros(x._spec.shape, x._spec.dtype)[()])
+
+
+@contextmanager
+def on_the_users_line() -> Iterator[None]:
+    """What a rule records belongs to the user's line, not to the rule's own."""
+    wengert = current()
+    before = wengert.where
+    if wengert.recording and before is None:
+        wengert.where = user_frame(sys._getframe(2))
+    try:
+        yield
+    finally:
+        wengert.where = before

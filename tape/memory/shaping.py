@@ -1,0 +1,340 @@
+"""Calls that change the shape, as PyTorch spells them: ``view(*sizes)``, ``permute(*dims)``, ``chunk``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops.core.bounds import OutOfRange
+
+from ..base.dtypes import check_dtype
+from ..base.signatures import like, passing_on, signed
+from ..base.size import Size
+from ..base.tensor import Tensor, attribute, method
+from ..recording.calls import adaptor, also, axis_of, derived, function_only, sizes_of
+
+
+@adaptor
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+    """The same numbers in another shape, its ``sizes`` one by one or in a tuple; one length may be −1.
+
+    Raises:
+        RuntimeError: if the number of elements differs.
+
+    >>> import tape
+    >>> tape.arange(4).reshape(2, -1)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    wanted, size = sizes_of(sizes, shape), input._spec.size
+    known = math.prod(n for n in wanted if n != -1)
+    fits = known == size if -1 not in wanted else wanted.count(-1) == 1 and known and size % known == 0
+    if not fits:
+        raise RuntimeError(f"a tensor of shape {input._spec.shape} has {size} elements and cannot take shape {wanted}")
+    return ops.reshape(input, shape=wanted)
+
+
+@method
+def view(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """`reshape`: the same numbers in another shape, its ``sizes`` one by one or in a tuple."""
+    if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
+        raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
+    return reshape(self, *sizes, shape=size)
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """`reshape` to the shape of another tensor."""
+    return reshape(self, other._spec.shape)
+
+
+Tensor.reshape_as = view_as  # type: ignore[method-assign,assignment]
+
+
+@adaptor
+def flatten(input: Tensor, start_dim: Any = 0, end_dim: int = -1, **named: Any) -> Tensor:
+    """Some axes, or all, joined into one; the tensor itself if it has one axis."""
+    if input.ndim == 1 and not named and start_dim in (0, -1) and end_dim in (0, -1):
+        return input
+    return derived["flatten"](input, start_dim, end_dim, **named)
+
+
+passing_on(flatten, derived["flatten"])
+
+
+@adaptor
+def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
+    """The ``axes`` in another order, one by one or in a tuple."""
+    axes = sizes_of(axes, dims)
+    if sorted(axis_of(input, d) for d in axes) != list(range(input.ndim)):
+        raise RuntimeError(f"permute() needs each of the {input.ndim} dimensions once; got {axes}")
+    return ops.permute(input, axes=axes)
+
+
+@adaptor
+def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None, *more: int) -> Tensor:
+    """Two axes exchanged; as in NumPy, all reversed without arguments, in that order with a tuple.
+
+    Raises:
+        TypeError: if more than two axes are given one by one.
+    """
+    if more:
+        axes = ", ".join(map(str, (dim0, dim1, *more)))
+        raise TypeError(
+            f"transpose() exchanges two dimensions, as PyTorch's does; got {len(more) + 2}: ({axes}).\nFor all of them "
+            f"in another order, as NumPy's method has it, use .permute({axes}) or np.transpose(x, ({axes}))."
+        )
+    if dim0 is None:
+        return ops.permute(input)
+    if dim1 is None:
+        return permute(input, dim0)
+    if not input.ndim:
+        return ops.permute(input)
+    return ops.transpose(input, axis1=axis_of(input, dim0), axis2=axis_of(input, dim1))
+
+
+def _of_two_axes() -> Signature:
+    """`transpose` as it is meant to be called: that there are more axes is an error."""
+    input = Parameter("input", Parameter.POSITIONAL_OR_KEYWORD, annotation="Tensor")
+    pair = [Parameter(n, input.kind, default=None, annotation="Any") for n in ("dim0", "dim1")]
+    return Signature([input, *pair], return_annotation="Tensor")
+
+
+also("swapaxes", also("swapdims", signed(transpose, _of_two_axes)))
+
+
+@adaptor
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector or scalar as it is."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() takes at most 2 dimensions; got shape {input._spec.shape}. Use .transpose() or .mT.")
+    return ops.t(input)
+
+
+@attribute
+def T(self: Tensor) -> Tensor:
+    """The axes in reverse order."""
+    return ops.permute(self)
+
+
+@attribute
+def mT(self: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise RuntimeError(f".mT needs at least 2 dimensions; got shape {self._spec.shape}")
+    return ops.mT(self)
+
+
+def _of_matrices(name: str, dim1: int, dim2: int, doc: str) -> None:
+    """A function of a diagonal, whose two axes PyTorch calls ``dim1`` and ``dim2``."""
+    first, second = dim1, dim2
+
+    def function(
+        input: Any, offset: int = 0, dim1: int | None = None, dim2: int | None = None, *,
+        axis1: int = first, axis2: int = second,
+    ) -> Tensor:  # fmt: skip
+        axis1, axis2 = axis1 if dim1 is None else dim1, axis2 if dim2 is None else dim2
+        return derived[name](input, offset=offset, axis1=axis1, axis2=axis2)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    adaptor(function)
+
+
+_of_matrices("diagonal", 0, 1, "The elements x[i, i + offset] of the matrices in two axes, along a new last axis.")
+_of_matrices("diag_embed", -2, -1, "Matrices, in two new axes, with the last axis of the input on their diagonals.")
+
+
+@adaptor
+def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """Axes of length 1 removed: all, or those among ``dim`` that have length 1."""
+    dim = axis if dim is None else dim
+    if dim is None:
+        return ops.squeeze(input)
+    shape = input._spec.shape
+    drop = tuple(d for d in (axis_of(input, d) for d in sizes_of((dim,))) if shape and shape[d] == 1)
+    return ops.squeeze(input, axis=drop)
+
+
+@adaptor
+def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """A view of other ``sizes``, repeated along new axes and axes of length 1; −1 keeps a length.
+
+    Raises:
+        RuntimeError: if an axis has another length than 1 and than what is asked.
+    """
+    shape, wanted = input._spec.shape, list(sizes_of(sizes, size))
+    for k in range(1, min(len(shape), len(wanted)) + 1):
+        if wanted[-k] == -1:
+            wanted[-k] = shape[-k]
+    ends = zip(reversed(shape), reversed(wanted))
+    if len(wanted) < len(shape) or any(n not in (1, m) for n, m in ends):
+        raise RuntimeError(f"a tensor of shape {shape} cannot expand to {tuple(wanted)}: only axes of length 1 do")
+    return ops.broadcast_to(input, shape=tuple(wanted))
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor."""
+    return expand(self, other._spec.shape)
+
+
+@adaptor
+def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
+    """Copies side by side, as many along each axis as ``sizes`` says: what NumPy calls tile."""
+    times = sizes_of(sizes, repeats)
+    if len(times) < input.ndim:
+        raise RuntimeError(f"repeat() needs a number for each of the {input.ndim} dimensions; got {times}")
+    return ops.repeat(input, reps=times)
+
+
+@adaptor
+def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
+    """Copies side by side, as many along the last axes as ``sizes`` says; the others are not repeated."""
+    return ops.repeat(input, reps=sizes_of(sizes, dims))
+
+
+@adaptor
+def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """The order of the elements reversed along ``dims``, one by one or in a tuple; along all without."""
+    return derived["flip"](input, **(named or {"axis": sizes_of(dims) if dims else None}))
+
+
+passing_on(flip, derived["flip"])
+
+
+def along(axis: int, index: Any) -> tuple[Any, ...]:
+    """The index that is ``index`` along one axis, and everything along those before it."""
+    return (slice(None),) * axis + (index,)
+
+
+@adaptor
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """``length`` entries along one axis, from ``start`` on, which counts from the end where it is negative.
+
+    Raises:
+        IndexError, RuntimeError: both in one, if the axis has not so many entries.
+    """
+    axis = axis_of(input, dim)
+    size, first = input.shape[axis], operator.index(start)
+    begin = first + size if first < 0 else first
+    if begin < 0 or length < 0 or begin + length > size:
+        raise OutOfRange(
+            f"narrow() takes entries within a dimension of length {size}; got start={start} and length={length}"
+        )
+    return input[along(axis, slice(begin, begin + length))]
+
+
+@adaptor
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One entry along one axis, which goes away."""
+    axis = axis_of(input, dim)
+    return input[along(axis, operator.index(index)) if axis else operator.index(index)]
+
+
+@adaptor
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along one axis: of one length (the last may be shorter), or of the lengths given."""
+    axis = axis_of(tensor, dim)
+    n = tensor._spec.shape[axis]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        lengths = list(split_size_or_sections)
+        if sum(lengths) != n:
+            raise RuntimeError(f"split() needs lengths that add up to {n}, that of dimension {dim}; got {lengths}")
+    else:
+        step = operator.index(split_size_or_sections)
+        if step < 0 or (step == 0 and n):
+            raise RuntimeError(f"split() needs parts of at least 1 entry, to cut {n} in dimension {dim}; got {step}")
+        step = step or 1
+        lengths = [min(step, n - start) for start in range(0, n, step)] or [0]
+    at = tuple(itertools.accumulate(lengths[:-1]))
+    return ops.split(tensor, indices_or_sections=at, axis=axis)
+
+
+@adaptor
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` into parts of the given lengths."""
+    return split(input, list(split_sizes), dim)
+
+
+@adaptor
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` parts of equal length along one axis."""
+    return split(input, max(1, -(-input._spec.shape[axis_of(input, dim)] // chunks)), dim)
+
+
+def _apart(cut: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    def parts(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple(map(ops.clone, cut(*args, **kwargs)))
+
+    parts.__doc__ = f"`{cut.__name__}` into parts with memory of their own, each of which may be changed in place."
+    return like(parts, cut, gives=None)
+
+
+for _name, _cut in {"split": split, "chunk": chunk, "split_with_sizes": split_with_sizes}.items():
+    also(f"unsafe_{_name}", _apart(_cut))
+
+
+@adaptor
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One axis cut into several, of which one length may be −1."""
+    shape, axis = input._spec.shape, axis_of(input, dim)
+    inner = sizes_of((sizes,))
+    known = math.prod(n for n in inner if n != -1)
+    inner = tuple(shape[axis] // (known or 1) if n == -1 else n for n in inner)
+    if math.prod(inner) != shape[axis]:
+        raise RuntimeError(f"unflatten() cannot cut dimension {dim}, of length {shape[axis]}, into {tuple(sizes)}")
+    return reshape(input, (*shape[:axis], *inner, *shape[axis + 1 :]))
+
+
+@function_only
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that ``shapes`` have together.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+
+    >>> import tape
+    >>> tape.broadcast_shapes((2, 1), (3,))
+    Size([2, 3])
+    """
+    try:
+        return Size(np.broadcast_shapes(*map(tuple, shapes)))
+    except ValueError:
+        raise RuntimeError(f"shapes {', '.join(map(str, map(tuple, shapes)))} do not broadcast together") from None
+
+
+@adaptor
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    return input._spec.size
+
+
+Tensor.nelement = numel  # type: ignore[method-assign,assignment]
+
+
+@method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the length of one axis.
+
+    >>> import tape
+    >>> tape.ones(3, 5).size(), tape.ones(3, 5).size(1)
+    (Size([3, 5]), 5)
+    """
+    return Size(self._spec.shape) if dim is None else self._spec.shape[axis_of(self, dim)]
+
+
+@method
+def dim(self: Tensor) -> int:
+    """Number of axes."""
+    return self._spec.ndim
+
+
+Tensor.ndimension = dim  # type: ignore[method-assign,assignment]

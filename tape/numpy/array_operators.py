@@ -1,0 +1,148 @@
+"""Python's operators on arrays, derived from the declarations of the ops as those of tensors are.
+
+The short way of an elementwise op is that of a plain tensor, or of one that is being recorded, one frame further up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Rational
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY, Op, methods
+from ops.core.operators import COMPARISONS, install
+
+from ..base.tensor import Face, Tensor
+from ..recording.short_ways import binary, reflected, unary
+from .array_writing import augmented
+from .arrays.face import Array, Number, Recorded, face
+from .constructors import recordable
+
+new = object.__new__
+FLOATS = frozenset({float, int})
+ORDERED = frozenset({"lt", "le", "gt", "ge"})
+"""Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
+square = REGISTRY["square"]
+_square = unary(square, depth=3)
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    short: Any = unary(op, depth=2) if op.kind == "elementwise" else op
+
+    def apply(self: Face) -> Any:
+        x = self._tensor
+        z = short(x) if type(x) is Tensor else op(x)
+        made = new(Array if z._spec.shape else Number)
+        made._tensor = z
+        return made
+
+    return apply
+
+
+def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
+    short: Any = (reflected if is_reflected else binary)(op, depth=2) if op.kind == "elementwise" else None
+    name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
+    ufunc, usual, in_face = ufunc_of(op), f"__{name}__", f"_{name}_of_array"
+    is_power = op.symbol == "pow" and not is_reflected
+    is_special = is_power or op.symbol in ORDERED
+    ways: dict[type, Any] = {}
+
+    def apply(self: Face, other: Any) -> Any:
+        kind = type(other)
+        if kind is Array or kind is Number:
+            y = other._tensor
+        elif kind is float or kind is int:
+            y = other
+        else:
+            return general(self, other)
+        if is_special:
+            made = detour(self, other)
+            if made is not None:
+                return made
+        x = self._tensor
+        inside = type(x)
+        if inside is Tensor and short is not None and (type(y) is Tensor or y is other):
+            z = short(x, y)
+        else:
+            way = ways.get(inside)
+            if way is None:
+                way = ways[inside] = getattr(inside, in_face, None) or getattr(inside, usual)
+            z = way(x, y)
+        made = new(Array if z._spec.shape else Number)
+        made._tensor = z
+        return made
+
+    def detour(self: Face, other: Any) -> Any:
+        """What is not done as tensors do it; nothing, if it is."""
+        x = self._tensor
+        if is_power:
+            if type(other) not in FLOATS or other != 2 or not x._spec.inexact:
+                return None
+            return face(_square(x) if type(x) is Tensor else square(x))
+        is_complex = x._spec.complex or (isinstance(other, Face) and other._tensor._spec.complex)
+        return general(self, other) if is_complex else None
+
+    def general(self: Face, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            return op(other, self._tensor) if is_reflected else op(self._tensor, other)
+        if isinstance(other, (str, bytes)):
+            return of_text(self, other)
+        if type(self) is Number and op.symbol == "mul" and isinstance(other, (list, tuple)):
+            if self.dtype.kind not in "iu":
+                raise TypeError(f"can't multiply sequence by non-int of type 'numpy.{self.dtype.type.__name__}'")
+            return other * index(self)
+        if getattr(type(other), "__array_ufunc__", True) is None:
+            return NotImplemented
+        if isinstance(other, Rational) and not isinstance(other, (int, np.generic)):
+            return apply(self, float(other))
+        if not isinstance(other, (np.ndarray, np.generic)) and (is_stranger(other) or is_unknown(self, other)):
+            return NotImplemented
+        return ufunc(other, self) if is_reflected else ufunc(self, other)
+
+    def of_text(self: Face, other: Any) -> Any:
+        numbers = np.ones(self._tensor._spec.shape, self._tensor._spec.dtype)
+        result = getattr(numbers if type(self) is Array else numbers[()], f"__{name}__")(other)
+        return result if result is NotImplemented else recordable(result)
+
+    return apply
+
+
+def _divmod(self: Any, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> Any:
+    return other // self, other % self
+
+
+def is_stranger(other: Any) -> bool:
+    """Whether something has operators of its own for arrays, and a higher priority, as a sparse matrix has."""
+    return not isinstance(other, (bool, int, float, complex, list, tuple)) and (
+        getattr(other, "__array_priority__", -1.0) > 0.0 and not hasattr(other, "__array_ufunc__")
+    )
+
+
+def is_unknown(x: Any, other: Any) -> bool:
+    """Whether something beside a number is of a class of the user's, which is asked for its own operator."""
+    return type(x) is Number and not isinstance(other, KNOWN) and not any(hasattr(other, name) for name in ARRAYS)
+
+
+KNOWN = (bool, int, float, complex, list, tuple, range, memoryview, bytearray, type(None))
+ARRAYS = "__array__", "__array_ufunc__", "__array_interface__", "__array_struct__", "__buffer__", "__len__"
+
+
+def ufunc_of(op: Op) -> Any:
+    """The ufunc behind an operator."""
+    return op.forward if isinstance(op.forward, np.ufunc) else next(f for f in op.numpy if isinstance(f, np.ufunc))
+
+
+install(Recorded, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
+                      lambda op: _binary(op, is_reflected=True)))  # fmt: skip
+install(Array, {
+    f"__i{op.symbol}__": augmented(ufunc_of(op))
+    for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
+})  # fmt: skip
+install(Recorded, {"__divmod__": _divmod, "__rdivmod__": _rdivmod})

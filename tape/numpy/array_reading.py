@@ -1,0 +1,117 @@
+"""Reading elements and parts of arrays: views where NumPy gives views, numbers that stay where it gives scalars.
+
+Also what Python asks of a sequence, and of a number that NumPy's scalars answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base.tensor import Face, Tensor
+from .arrays.face import Array, Number, Recorded
+from .arrays.face_base import numpy
+from .arrays.leaving import number_of
+from .arrays.memory_order import settled
+from .arrays.unwrapping import bare, holds_face, stacked
+
+new = object.__new__
+ANYWHERE = (tuple, type(Ellipsis), type(None), bool, np.bool_, np.ndarray, Tensor)
+"""The kinds of indices that an array without axes takes."""
+
+
+def read(x: Face, index: Any) -> Any:
+    """``x[index]``."""
+    tensor = x._tensor
+    if type(index) is not int:
+        index = plain_index(index)
+    if not tensor._spec.shape and not isinstance(index, ANYWHERE):
+        if type(x) is Number:
+            raise IndexError("invalid index to scalar variable.")
+        np.empty(())[index]  # NumPy's own error
+    z: Tensor = tensor[index]
+    made: Any
+    if z._spec.shape or has_ellipsis(index):
+        made = new(Array)
+        made._tensor = z if type(x) is Array else settled(z)
+        if tensor._readonly:
+            z._readonly = True
+        return made
+    made = new(Number)
+    made._tensor = settled(z)
+    return made
+
+
+def plain_index(index: Any) -> Any:
+    """An index with tensors in the place of faces, lists of which are arrays."""
+    if type(index) is tuple:
+        return tuple([plain_index(part) for part in index])
+    if type(index) is list:
+        return stacked(index) if holds_face(index) else np.asarray(index, dtype=None if index else np.intp)
+    index = bare(index)
+    return int(index) if type(index) is np.int64 else index
+
+
+def has_ellipsis(index: Any) -> bool:
+    """Whether an index has ``...`` in it, so that it gives an array even without axes."""
+    return index is Ellipsis or (type(index) is tuple and any(part is Ellipsis for part in index))
+
+
+def _length(self: Recorded) -> int:
+    if not self.ndim:
+        if self._is_array:
+            raise TypeError("len() of unsized object")
+        raise TypeError(f"object of type 'numpy.{self.dtype.type.__name__}' has no len()")
+    return self.shape[0]
+
+
+def _elements(self: Recorded) -> Iterator[Any]:
+    if not self.ndim:
+        if self._is_array:
+            raise TypeError("iteration over a 0-d array")
+        raise TypeError(f"'numpy.{self.dtype.type.__name__}' object is not iterable")
+    return iter([read(self, k) for k in range(self.shape[0])])
+
+
+def _contains(self: Recorded, element: Any) -> bool:
+    if not self._is_array:
+        raise TypeError(f"argument of type 'numpy.{self.dtype.type.__name__}' is not iterable")
+    return bool(numpy.any(self == element))
+
+
+def _rounded(self: Number, ndigits: int | None = None) -> Any:
+    if ndigits is None and self.dtype.kind == "f":
+        return number_of(numpy.round(self), int)
+    if ndigits is None and self.dtype.kind in "bc":
+        return round(numpy.ones((), self.dtype)[()])  # NumPy's own error, or its result
+    return self if ndigits is None else numpy.round(self, ndigits)
+
+
+def _not_rounded(self: Array, ndigits: int | None = None) -> Any:
+    raise TypeError("type numpy.ndarray doesn't define __round__ method")
+
+
+def _refusing(convert: Any) -> Any:
+    """`math.floor` and the like of a number: Python's integer, through which no gradient flows."""
+
+    def apply(self: Number) -> Any:
+        if self.dtype.kind == "c":
+            return convert(1j)  # Python's own error
+        return convert(self._tensor.detach().item() if type(self._tensor) is Tensor else self._tensor.item())
+
+    return apply
+
+
+for _name, _method in {
+    "__getitem__": read, "__len__": _length, "__iter__": _elements, "__contains__": _contains,
+}.items():  # fmt: skip
+    setattr(Recorded, _name, _method)
+for _name, _method in {
+    "__round__": _rounded, "__floor__": _refusing(math.floor), "__ceil__": _refusing(math.ceil),
+    "__trunc__": _refusing(math.trunc),
+}.items():  # fmt: skip
+    setattr(Number, _name, _method)
+setattr(Array, "__round__", _not_rounded)  # noqa: B010

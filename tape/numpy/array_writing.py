@@ -1,0 +1,261 @@
+"""Arrays that are written into: ``y[i] = …``, ``y += …``, ``out=``, `np.add.at`, `np.copyto` and the like.
+
+An array writes through its tensor, whose memory its views share and which records the change.  NumPy casts what is
+assigned to the array's dtype, whatever that loses; what is computed in place it casts within a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..base.tensor import Face, Tensor
+from ..base.tree import leaves_of
+from ..history.reachability import components
+from ..levels.batch import active
+from ..recording.level import live
+from ..recording.version import renew
+from ..recording.views import is_related
+from .array_reading import plain_index
+from .arrays.casting import cast, source_of
+from .arrays.explaining import explained, rehearsed
+from .arrays.face import Array, Number, array
+from .arrays.face_base import numpy
+from .arrays.leaving import NOT_MADE_HERE, asked, carries, plain, refusal
+from .arrays.lent import is_lent
+from .arrays.unwrapping import bare, holds_face, tensor_of
+
+
+def assign(y: Array, index: Any, value: Any) -> None:
+    """``y[index] = value``.
+
+    Raises:
+        ValueError: if the value does not fit, or the array is not to be written.
+    """
+    target = y._tensor
+    if target._readonly:
+        raise ValueError("assignment destination is read-only")
+    given, dtype = index, target._spec.dtype
+    try:
+        index = plain_index(index)
+        source = cast(source_of(value, dtype), dtype)
+        for part in (source, *leaves_of(index)):
+            hold(y, part)
+        target = y._tensor
+        if is_lent(target):
+            _unseen(target, source)
+        for part in components(target):
+            if type(part) is Tensor:
+                renew(part)
+        if type(source) is not Tensor or source._spec.shape or index is not Ellipsis:
+            target[index] = source
+        else:
+            target.copy_(source)
+    except Exception as error:
+        explained(error, np.ndarray.__setitem__, (y, given, value), {})
+
+
+def _unseen(target: Tensor, source: Any) -> None:
+    """Check that nobody loses the history of what is written by looking at an array's bare numbers.
+
+    Raises:
+        TypeError: if somebody would.
+    """
+    target.__unrecorded__("an array was written of which plain numbers were taken before, and are still in use")
+    if carries(target) or (isinstance(source, Tensor) and carries(source)):
+        raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
+
+
+def hold(y: Array, value: Any) -> None:
+    """Let an array have lanes before something that has some is written into it.
+
+    Raises:
+        TypeError: if others share its memory, who would not see them.
+    """
+    for level in active():
+        if isinstance(value, Tensor) and level.has(value) and not level.has(y._tensor):
+            if is_related(y._tensor):
+                where, _, _ = asked()
+                raise TypeError(
+                    "vmap: a value that differs from lane to lane is written into an array that is the same in all of "
+                    f"them, and that has views or is one, which would not see the lanes.\n  at {where}\n"
+                    "Write before you look at it in another way, or make it with np.zeros_like of a mapped value."
+                )
+            y._tensor = level.layer(ops.clone(level.full(live(y._tensor))))
+
+
+def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False) -> Any:
+    """Put a result into ``out=``, cast within its kind; `broadcast` to it, if it may be.
+
+    Raises:
+        TypeError: if it does not fit its dtype, or `out` is a plain array and the result carries a gradient.
+        ValueError: if it does not fit its shape.
+    """
+    if isinstance(out, tuple):
+        results = result if isinstance(result, tuple) else (result,)
+        kept = [r if o is None else store(o, r, name, where, broadcast) for o, r in zip(out, results, strict=True)]
+        return tuple(kept) if isinstance(result, tuple) else kept[0]
+    if type(out) is Number or not isinstance(out, np.ndarray):
+        raise TypeError("return arrays must be of ArrayType")
+    source = source_of(result)
+    if broadcast:  # of two things that are wrong, NumPy tells of this one
+        _check_cast(name, source.dtype, out.dtype)
+    if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
+        raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
+    _check_cast(name, source.dtype, out.dtype)
+    if not isinstance(out, Face):
+        np.copyto(out, plain(result, f"{name}(out=…) {NOT_MADE_HERE}"), where=where)
+        return out
+    if where is not True:
+        source = ops.where(bare(where), source, out._tensor)
+    assign(out, ..., array(source) if isinstance(source, Tensor) else source)  # type: ignore[arg-type]
+    return out
+
+
+def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> None:
+    if not np.can_cast(dtype, out, "same_kind"):
+        ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
+        raise np._core._exceptions._UFuncOutputCastingError(ufunc, "same_kind", dtype, out, 0)  # type: ignore[attr-defined]
+
+
+def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, out) == out
+    except ValueError:
+        return False
+
+
+def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
+    """``y += x`` and the like."""
+
+    def change(self: Array, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            return NotImplemented
+        return store(self, ufunc(self, other), ufunc.__name__, broadcast=ufunc.signature is None)
+
+    return change
+
+
+def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
+    """``ufunc.at(y, index, x)``: in place, and once for each time that a place is named."""
+    what = f"np.{ufunc.__name__}.at {NOT_MADE_HERE}"
+    if not holds_face(y):
+        ufunc.at(y, *plain((index, *others), what))
+        return
+    written(y, what)
+    rehearsed(ufunc.at, (y, index, *others), {})
+    numbers = np.arange(y.size).reshape(y.shape)[plain(index, f"np.{ufunc.__name__}.at")]
+    places = np.atleast_1d(numbers).ravel()
+    operands: list[Any] = [np.broadcast_to(x, np.shape(numbers)).reshape(-1) for x in others]
+    flat = y.flat
+    taken = [
+        (places[now], [x[now] for x in operands]) for now in _turns(places)
+    ]  # before y, which they may see, changes
+    for now, xs in taken:
+        flat[now] = ufunc(flat[now], *xs)
+
+
+def _turns(places: np.ndarray) -> list[np.ndarray]:
+    """Which entries name a place for the first time, which for the second, …"""
+    order = np.argsort(places, kind="stable")
+    first = np.flatnonzero(np.diff(places[order], prepend=-1))
+    turn = np.empty(len(places), dtype=int)
+    turn[order] = np.arange(len(places)) - np.repeat(first, np.diff(first, append=len(places)))
+    return [np.flatnonzero(turn == k) for k in range(int(turn.max(initial=-1)) + 1)]
+
+
+def change(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """A function of NumPy's that changes its first argument, an array that is recorded.
+
+    Raises:
+        TypeError: if that is a plain array, and what is written into it carries a gradient.
+    """
+    target = args[0] if args else next(iter(kwargs.values()))
+    if not isinstance(target, Face):
+        function(*plain(args, _named(function)), **plain(kwargs, _named(function)))
+        return
+    written(target, _named(function))
+    rehearsed(function, args, kwargs)
+    CHANGES[function](*args, **kwargs)
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return f"np.{function.__name__} {NOT_MADE_HERE}"
+
+
+def written(a: Any, name: str) -> None:
+    """Check that something is an array that can be written.
+
+    Raises:
+        TypeError: if it is a number, or a plain array.
+    """
+    if type(a) is Number:
+        raise TypeError(f"{name}: argument must be an array, not a number")
+    if not isinstance(a, Face):
+        raise refusal(f"{name} {NOT_MADE_HERE}")
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """`np.copyto`."""
+    source = source_of(src)
+    if where is not True:
+        source = ops.where(bare(where), source, dst._tensor)
+    assign(dst, ..., array(source) if isinstance(source, Tensor) else source)
+
+
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    """`np.put`: values at places counted through the flattened array, again from the first where they run out."""
+    places = np.asarray(plain(ind)).ravel()
+    if mode != "raise":
+        places = np.clip(places, 0, a.size - 1) if mode == "clip" else places % a.size
+    values = _repeated(v, len(places))
+    if len(places):
+        a.flat[places] = values
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """`np.place`: values, in order, where a mask holds."""
+    places = np.flatnonzero(np.asarray(plain(mask)))
+    if len(places):
+        arr.flat[places] = _repeated(vals, len(places))
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """`np.putmask`: at each place where a mask holds the value of that place, values repeated as often as needed."""
+    places = np.flatnonzero(np.asarray(plain(mask)))
+    if len(places):
+        a.flat[places] = _repeated(values, a.size)[places]
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """`np.fill_diagonal`."""
+    places = np.arange(a.size).reshape(a.shape)
+    marked = np.zeros(a.shape, dtype=bool)
+    np.fill_diagonal(marked, True, wrap=wrap)
+    places = places[marked]
+    a.flat[places] = _repeated(val, len(places))
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """`np.put_along_axis`."""
+    numbers = np.arange(arr.size).reshape(arr.shape)
+    places = np.take_along_axis(numbers, np.asarray(plain(indices)), axis)
+    arr.flat[places.ravel()] = np.broadcast_to(values, places.shape).reshape(-1)
+
+
+def _repeated(values: Any, n: int) -> Any:
+    """The first `n` of some values, which begin anew where they run out."""
+    flat: Any = numpy.ravel(array(tensor_of(values)) if holds_face(values) else values)
+    return flat[np.arange(n) % flat.size]
+
+
+CHANGES: dict[Any, Callable[..., None]] = {
+    np.copyto: copyto, np.put: put, np.place: place, np.putmask: putmask, np.fill_diagonal: fill_diagonal,
+    np.put_along_axis: put_along_axis,
+}  # fmt: skip
+"""NumPy's functions that change their first argument."""
+Array.__setitem__ = assign

@@ -1,0 +1,110 @@
+"""The printed form of arrays and numbers, which is NumPy's; and what happens if somebody reads a number back from it.
+
+Text is for people, so printing is no loss of a gradient.  A number that is read back from the text of one is: the text
+of a number is a `Text`, which `float` and `int` ask for its number, as long as it has not become part of another text.
+What reads the characters themselves (`json.loads`, `ast.literal_eval`, `eval`) cannot be noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.tensor import Face, Tensor
+from ...levels.batch import Batched
+from ...recording.level import Layer, live
+from .leaving import carries, lost_in_text
+
+
+class Text(str):
+    """The text of a recorded number, or part of it.
+
+    Attributes:
+        moves: whether the number has a tangent.
+    """
+
+    moves = False
+
+    def __float__(self) -> float:
+        lost_in_text("float", self.moves)
+        return float(str.__str__(self))
+
+    def __int__(self) -> int:
+        lost_in_text("int", self.moves)
+        return int(str.__str__(self))
+
+    def __str__(self) -> str:
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return self._part(str.__format__(str.__str__(self), spec))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return str, (str.__str__(self),)
+
+    def _part(self, text: Any) -> Any:
+        """A text that was made of this one as another of its kind; several in the list or tuple that they are in."""
+        if isinstance(text, str):
+            made = Text(text)
+            made.moves = self.moves
+            return made
+        return type(text)(map(self._part, text)) if isinstance(text, (list, tuple)) else text
+
+
+def _derived(name: str) -> Callable[..., Any]:
+    theirs = getattr(str, name)
+
+    def method(self: Text, *args: Any, **kwargs: Any) -> Any:
+        return self._part(theirs(str.__str__(self), *args, **kwargs))
+
+    return method
+
+
+for _name in (
+    "__getitem__", "lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rpartition",
+    "rsplit", "rstrip", "split", "splitlines", "strip", "upper",
+):  # fmt: skip
+    setattr(Text, _name, _derived(_name))
+
+
+def text_of(x: Face, write: Callable[[Any], str]) -> str:
+    """What `write` makes of the numbers of a recorded value; of those of its lanes, one after another."""
+    tensor = x._tensor
+    text = _in_lanes(
+        numbers_of(x), _lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
+    )
+    if not tensor._spec.shape and carries(tensor):
+        made = Text(text)
+        made.moves = isinstance(live(tensor), Layer)
+        return made
+    return text
+
+
+def numbers_of(x: Any) -> np.ndarray:
+    """The numbers of a recorded value, with axes of lanes in front; anything else as an array."""
+    return np.asarray(without_layers(x._tensor).numpy(force=True) if isinstance(x, Face) else x)
+
+
+def without_layers(tensor: Tensor) -> Tensor:
+    """A tensor without history, tangents and levels, with axes of lanes in front."""
+    tensor = live(tensor)
+    while isinstance(tensor, Layer):
+        tensor = live(tensor._primal)
+    return tensor.detach()
+
+
+def _lanes(tensor: Tensor) -> int:
+    """How many axes of lanes a tensor has."""
+    tensor, axes = live(tensor), 0
+    while isinstance(tensor, Layer):
+        axes += isinstance(tensor, Batched)
+        tensor = live(tensor._primal)
+    return axes
+
+
+def _in_lanes(numbers: np.ndarray, axes: int, write: Callable[[np.ndarray], str]) -> str:
+    if not axes:
+        return write(numbers)
+    return f"batched({', '.join([_in_lanes(np.asarray(part), axes - 1, write) for part in numbers])})"

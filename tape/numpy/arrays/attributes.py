@@ -1,0 +1,187 @@
+"""What an array is: its shape, its dtype, how it lies in memory, its parts; and what of that can be set."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ...base.tensor import Tensor
+from ...recording.views import base_of
+from .face_base import Base, numpy
+from .flat import Flat
+from .leaving import refusal, value_of
+from .memory_order import outline
+
+
+class Attributes(Base):
+    """The attributes of `numpy.ndarray`."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis; setting it gives the same memory another shape."""
+        return self._tensor._spec.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        found: Tensor = self._array(self._tensor).reshape(shape)._tensor
+        if found.__memory__() is not self._tensor.__memory__():
+            raise AttributeError(
+                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
+            )
+        self._tensor = found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self._tensor._spec.dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        if np.dtype(dtype) != self.dtype:
+            raise refusal(f"setting .dtype to {np.dtype(dtype)}, which reads the same bytes as other numbers,")
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._tensor._spec.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._tensor._spec.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis."""
+        return tuple([n * self.itemsize for n in self._tensor.stride()])
+
+    @strides.setter
+    def strides(self, strides: Any) -> None:
+        if tuple(strides) != self.strides:
+            raise refusal("setting .strides, for which there is np.lib.stride_tricks.as_strided,")
+
+    @property
+    def flags(self) -> Any:
+        """How it lies in memory."""
+        strides, dtype = self._tensor.stride(), self.dtype
+        in_order = np.empty(self.shape, dtype, "F" if self.ndim > 1 and 0 < strides[0] < strides[-1] else "C")
+        owns = self.base is None and in_order.strides == self.strides
+        shown = in_order if owns else outline(self._tensor)
+        shown.flags.writeable = self._is_array and not self._tensor._readonly
+        return shown.flags
+
+    @property
+    def device(self) -> str:
+        """Where it is: always ``"cpu"``."""
+        return "cpu"
+
+    @property
+    def base(self) -> Any:
+        """The array that this is a view of, or None."""
+        above = base_of(self._tensor) if self._is_array else self._tensor
+        return None if above is self._tensor else self._array(above)
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes in reversed order, a view."""
+        return numpy.transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The matrices transposed, a view.
+
+        Raises:
+            ValueError: if there are fewer than two axes.
+        """
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return numpy.swapaxes(self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        """The real parts, a view."""
+        return self._like(ops.real(self._tensor)) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts, a view; zeros of real numbers."""
+        if self.dtype.kind == "c":
+            return self._like(ops.imag(self._tensor))
+        zeros = self._like(ops.zeros_like(self._tensor))
+        return readonly(zeros)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
+
+    @property
+    def flat(self) -> Flat:
+        """The elements one after another, to be read, written or gone through."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        Flat(self)[...] = value
+
+    @property
+    def data(self) -> memoryview:
+        """The memory."""
+        return value_of(self, ".data").data
+
+    @property
+    def ctypes(self) -> Any:
+        """The memory for ctypes."""
+        return value_of(self, ".ctypes").ctypes
+
+    @property
+    def __array_priority__(self) -> float:
+        return 0.0 if self._is_array else -1000000.0
+
+    @property
+    def __array_interface__(self) -> Any:
+        raise AttributeError("__array_interface__")
+
+    @property
+    def __array_struct__(self) -> Any:
+        raise AttributeError("__array_struct__")
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
+        return sys.modules[__package__]
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """The array itself; there is one device, ``"cpu"``."""
+        if stream is not None:
+            raise ValueError("The stream argument in to_device() is not supported")
+        if device != "cpu":
+            raise ValueError(f'Unsupported device: "{device}". Only "cpu" is allowed.')
+        return self
+
+
+def readonly(x: Any) -> Any:
+    """An array that must not be written into, as NumPy gives some."""
+    x._tensor._readonly = True
+    return x

@@ -1,0 +1,44 @@
+"""What is written into an array, in its dtype: NumPy casts what is assigned, whatever that loses."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ...base.dtypes import kind_of
+from ...base.tensor import Face, Tensor
+from .leaving import user_frame
+from .unwrapping import holds_face, stacked
+
+NUMERIC = "biufc"
+"""The kinds of dtypes that arrays of numbers have."""
+
+
+def source_of(value: Any, dtype: Any = None) -> Any:
+    """What is written, as a tensor or a plain array; a plain number in `dtype`, into which it has to fit."""
+    if isinstance(value, Face):
+        return value._tensor
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (list, tuple)) and holds_face(value):
+        return stacked(value)
+    if dtype is None or isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    return np.array(value, dtype)
+
+
+def cast(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A value as numbers of a dtype, as NumPy casts what is assigned."""
+    if value.dtype == dtype:
+        return value
+    if not isinstance(value, Tensor):
+        return value.astype(dtype)
+    if value.dtype.kind == "c" and kind_of(dtype) not in "cb":
+        text = "Casting complex values to real discards the imaginary part"
+        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=user_frame()[1])
+        value = ops.real(value)
+    return ops.cast(value, dtype=dtype)

@@ -1,0 +1,170 @@
+"""Arrays as something else: other dtypes, Python's numbers and lists, bytes, text.
+
+What would lose a gradient is refused (`leaving`); what a number is asked for most, its value in a comparison or a
+format, is not.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+import ops
+
+from ...base.dtypes import kind_of
+from ...base.rooms import Room
+from ...base.tensor import Tensor
+from .array_text import text_of
+from .attributes import Attributes
+from .casting import NUMERIC, cast
+from .face_base import numpy
+from .leaving import number_of, value_of
+from .memory_order import copied, resolved
+
+pictures = Room("tape.surface.pictures")
+
+
+class Conversions(Attributes):
+    """The methods of `numpy.ndarray` that convert."""
+
+    __slots__ = ()
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """The numbers in another dtype.
+
+        Raises:
+            TypeError: if `casting` does not allow it, or the dtype is none of numbers and a gradient would be lost.
+        """
+        wanted = np.dtype(dtype)
+        if not numpy.can_cast(self.dtype, wanted, casting):
+            raise TypeError(f"Cannot cast array data from {self.dtype!r} to {wanted!r} by the rule {casting!r}")
+        if kind_of(wanted) not in NUMERIC:
+            return value_of(self, f"astype({wanted})").astype(wanted)
+        if wanted == self.dtype:
+            return self._like(copied(self._tensor, order)) if copy or resolved(self._tensor, order) == "F" else self
+        made = cast(self._tensor, wanted)
+        return self._like(made if resolved(made, order) == "K" else copied(made, order))
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """A view of the same memory; not as another dtype, whose numbers have no derivative.
+
+        Raises:
+            TypeError: for another dtype, where a gradient would be lost.
+        """
+        if dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype:
+            return self[...]
+        if self.dtype.kind == "c" and np.dtype(dtype) == self.real.dtype:
+            if not self.ndim:
+                raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+            found = ops.view_as_real(self._tensor)
+            return self._array(ops.reshape(found, shape=(*self.shape[:-1], 2 * self.shape[-1])))
+        return value_of(self, f"view({dtype})").view(dtype)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of numbers, which are recorded still."""
+        return [x.tolist() for x in self] if self.ndim else self._face(self[()]._tensor)
+
+    def item(self, *args: Any) -> Any:
+        """One element, the only one or that at the index ``args``, as a number that is recorded still.
+
+        Raises:
+            ValueError: if no element is named and there is not exactly one.
+        """
+        place = args[0] if len(args) == 1 else args
+        if not args:
+            if self.size != 1:
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            place = 0
+        if not isinstance(place, tuple):
+            return self.flat[place.__index__()]
+        if len(place) == 1:
+            return self.flat[place[0].__index__()]
+        if len(place) != self.ndim:
+            raise ValueError("incorrect number of indices for array")
+        return self[place]
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The memory as bytes."""
+        return value_of(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
+
+    __bytes__ = tobytes
+
+    def tofile(self, fid: Any, /, sep: str = "", format: str = "%s") -> None:
+        """Write the numbers to a file."""
+        value_of(self, "tofile()").tofile(fid, sep, format)
+
+    def dump(self, file: Any) -> None:
+        """Pickle the numbers to a file."""
+        value_of(self, "dump()").dump(file)
+
+    def dumps(self) -> bytes:
+        """The numbers pickled."""
+        return value_of(self, "dumps()")[... if self._is_array else ()].dumps()
+
+    def byteswap(self, inplace: bool = False) -> Any:
+        """The numbers with their bytes in reversed order, which have no derivative."""
+        return value_of(self, "byteswap()").byteswap(inplace)
+
+    def getfield(self, dtype: Any, offset: SupportsIndex = 0) -> Any:
+        """Part of each element's bytes, which has no derivative."""
+        return value_of(self, "getfield()").getfield(dtype, offset)
+
+    # What Python asks of a number.
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            return bool(np.empty(self.shape))  # NumPy's own error
+        return bool(self._tensor)
+
+    def __float__(self) -> float:
+        return number_of(self, float)
+
+    def __int__(self) -> int:
+        return number_of(self, int)
+
+    def __complex__(self) -> complex:
+        return number_of(self, complex)
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            return operator.index(numpy.empty(self.shape, self.dtype))  # NumPy's own error
+        return number_of(self, int)
+
+    # What other libraries ask: bare numbers, or nothing.
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        numbers = np.asarray(value_of(self, "an array of its numbers"))
+        if dtype is not None and numbers.dtype != dtype:
+            return numbers.astype(dtype)
+        return numbers.copy() if copy else numbers
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return value_of(self, "dlpack").__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return np.empty(0).__dlpack_device__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return value_of(self, "a pickle")[... if self._is_array else ()].__reduce_ex__(protocol)
+
+    # Its printed form is NumPy's.
+
+    def __repr__(self) -> str:
+        return text_of(self, repr)
+
+    def __str__(self) -> str:
+        return text_of(self, str)
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: what an array that does not print in full is, with a picture."""
+        tensor = self._tensor
+        if type(tensor) is not Tensor or tensor._spec.size <= np.get_printoptions()["threshold"]:
+            return None
+        return str(pictures.html("array", np.asarray(tensor._data), "" if tensor._node is None else "with a gradient"))
+
+    def __format__(self, spec: str) -> str:
+        return text_of(self, lambda value: format(value, spec))

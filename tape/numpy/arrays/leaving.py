@@ -1,0 +1,299 @@
+"""What happens to a recorded value that is about to become a plain array or number: it is told, or refused.
+
+C code, and libraries that call `np.asarray`, take bare numbers.  As long as no gradient, tangent or lane is lost they
+get them (a function that is being recorded notes what was told, and replays verify it).  Otherwise the error says whose
+line it was, who asked, and what to write.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from ...base.location import Location, in_library, locate
+from ...base.refusals import note, unswallowed
+from ...base.tensor import Face, Tensor
+from ...recording.level import Layer, live
+from ...recording.numpy_bridge import public_name
+from .callee import callee
+from .lent import lent
+
+COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
+LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
+"""The packages whose code is nobody's own program: a constructor called there gives a plain array."""
+
+OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
+"""The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
+
+_told: set[tuple[str, CodeType, int]] = set()
+"""The places that were warned of; code objects are equal if they are alike, in whichever files they are."""
+
+
+def carries(tensor: Tensor) -> bool:
+    """Whether something would be lost if a tensor became bare numbers: a history, a tangent, lanes."""
+    tensor = live(tensor)
+    if isinstance(tensor, Layer):
+        return True
+    return tensor._spec.inexact and tensor.__carries__()
+
+
+def value_of(x: Face, what: str) -> np.ndarray:
+    """The numbers of an array, on its own memory where they have one.
+
+    Raises:
+        TypeError: if they carry a gradient.
+    """
+    tensor = x._tensor
+    if carries(tensor):
+        raise refusal(what)
+    return lent(tensor.numpy(force=True), tensor)
+
+
+def number_of(x: Face, convert: type) -> Any:
+    """The only element as a Python number; a float that was to be differentiated is warned of once per line.
+
+    Raises:
+        TypeError: if there is not exactly one element; if it carries a gradient, and who asks is not the user's own
+            ``float(x)`` or a text that is put together, but C code, such as that of ``plain_array[i] = x``.
+    """
+    tensor = x._tensor
+    if tensor._spec.shape:
+        convert(np.ones(tensor._spec.shape, tensor._spec.dtype))  # what NumPy of this version raises or warns of
+    if convert is not int and carries(tensor):
+        frame, depth = user_frame()
+        how = asks(frame.f_code, frame.f_lasti)
+        if how not in (convert.__name__, TEXT) or is_computed_with(frame):
+            raise refusal(f"{convert.__name__}()")
+        if how != TEXT:
+            _lose(convert.__name__, frame, depth, isinstance(live(tensor), Layer))
+    return convert(still(tensor).item())
+
+
+def still(tensor: Tensor) -> Tensor:
+    """A tensor without history and tangents; what has lanes keeps them."""
+    below = live(tensor)
+    while isinstance(below, Layer) and hasattr(below, "_tangent"):
+        below = live(below._primal)
+    return below if isinstance(below, Layer) else below.detach()
+
+
+TEXT = "%"
+
+
+def asks(code: CodeType, lasti: int) -> str:
+    """What an instruction asks for a number by: the name of what it calls, ``%`` for a text, or nothing known."""
+    kind, name = callee(code, lasti)
+    return TEXT if kind == "operator" else name if kind == "global" else ""
+
+
+def is_computed_with(frame: FrameType) -> bool:
+    """Whether it is a library of numbers that asks for a number: what it makes of that would be of no history."""
+    name = frame.f_globals.get("__name__")
+    return type(name) is str and name.partition(".")[0] in COMPUTING
+
+
+def lost_in_text(name: str, moves: bool) -> None:
+    """Tell of a number that is read back from the text of one that carries a gradient.
+
+    Raises:
+        TypeError: if it has a tangent.
+    """
+    frame, depth = user_frame()
+    _lose(name, frame, depth, moves, " the text of")
+
+
+def _lose(name: str, frame: FrameType, depth: int, moves: bool, what: str = "") -> None:
+    """Warn once per line that a number is taken, which does not matter if it is compared at once.
+
+    Raises:
+        TypeError: if the value moves: has a tangent.
+    """
+    place = frame.f_code.co_filename, frame.f_code, frame.f_lasti
+    if is_compared(*place[1:]):
+        return
+    if moves:
+        raise refusal(f"{name}() of{what} it")
+    if place in _told:
+        return
+    _told.add(place)
+    warnings.warn(
+        f"{name}() makes a plain number of{what} a value that carries a gradient, so no gradient flows through it.\n"
+        "Compute with the value itself; it is a number already.  If no gradient is meant, say tape.stop_gradient(x).",
+        UserWarning,
+        stacklevel=depth + 1,
+    )
+
+
+@cache
+def is_compared(code: CodeType, lasti: int) -> bool:
+    """Whether what a call gives is compared or tested at once, as in ``if float(x) < 1:``."""
+    following = [i for i in dis.get_instructions(code) if i.offset > lasti and i.opname not in ("CACHE", "PRECALL")]
+    for i in following:
+        if i.opname.startswith(("COMPARE_OP", "CONTAINS_OP", "POP_JUMP", "IS_OP", "TO_BOOL")):
+            return True
+        if not i.opname.startswith(("LOAD_", "PUSH_NULL", "CALL", "COPY", "SWAP", "UNARY_NEGATIVE")):
+            return False
+    return False
+
+
+def plain(x: Any, what: str = "reading its numbers") -> Any:
+    """Something with its faces as plain arrays and numbers, which must not carry a gradient."""
+    if isinstance(x, Face):
+        return value_of(x, what)
+    if isinstance(x, (tuple, list)):
+        made = [plain(part, what) for part in x]
+        return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
+    return {k: plain(v, what) for k, v in x.items()} if type(x) is dict else x
+
+
+class Left(TypeError):
+    """A recorded value was about to become a plain array or number, and its gradient to be lost."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Let the user see a refusal itself, not what NumPy makes of it, or an `except` of the function hides."""
+    try:
+        with unswallowed():
+            yield
+    except (ValueError, TypeError) as error:
+        if isinstance(error.__cause__, Left):
+            raise error.__cause__ from None
+        raise
+
+
+def refusal(what: str, name: str | None = None) -> Left:
+    """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
+    where, caller, called = asked()
+    if called == ASSIGNMENT and name is None:
+        what = f"{NOT_MADE_HERE}, a plain one"
+    title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
+    instead = OWN if NOT_MADE_HERE in what else instead_of(title)
+    return note(
+        Left(
+            f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
+            f"  at {where}\n{instead}  If no gradient is meant, say tape.stop_gradient(x)."
+        )
+    )
+
+
+ASSIGNMENT = "an assignment"
+NOT_MADE_HERE = "into an array that was not made in this function"
+OWN = (
+    "Arrays that this function makes take recorded values: np.zeros(…), np.array(a) or np.copy(a).  What a plain array "
+    "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
+)
+
+
+def asked() -> tuple[Location, str | None, str]:
+    """The user's line, the function of somebody else's that it called, if that is written in Python, and what its
+    instruction calls, or that it assigns."""
+    frame, last = sys._getframe(1), None
+    while frame.f_back is not None and is_foreign(frame):
+        if not in_library(frame.f_code.co_filename) and (last is None or "<locals>" not in _name_of(frame)):
+            last = frame
+        frame = frame.f_back
+    kind, name = callee(frame.f_code, frame.f_lasti)
+    called = ASSIGNMENT if kind == "assignment" else f"{name}()" if name else ""
+    return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last)), called
+
+
+def _name_of(frame: FrameType) -> str:
+    """The module and name of the function that a frame runs; decorators have made those with ``<locals>`` in it."""
+    code = frame.f_code
+    return f"{frame.f_globals.get('__name__', '')}.{getattr(code, 'co_qualname', code.co_name)}"
+
+
+INSTEAD = {
+    "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
+    "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
+    "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
+    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf and logsf record where the distribution's formula is "
+    "written in ufuncs.  Write another one out with scipy.special, whose gammaln, betaln, xlogy, ndtr, log_ndtr, "
+    "stdtr, gammainc and betainc record.",
+    "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
+    "a quadrature, np.trapezoid records, and so does a loop of Runge and Kutta's steps.",
+    "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
+    "np.linalg.solve.",
+    "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
+    "tape.autograd.Function.",
+    "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
+    "for anything else, compute with A.toarray().",
+    "scipy.fft": "The functions of np.fft record.",
+    **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),
+    **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
+}
+"""By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
+
+
+def instead_of(name: str) -> str:
+    """What to write in the place of a function."""
+    room = next((room for room in INSTEAD if name.startswith(room)), None)
+    if room is not None:
+        return INSTEAD[room]
+    return (
+        "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
+        "array made in this function (np.zeros), or take it from tape.numpy."
+    )
+
+
+def user_frame() -> tuple[FrameType, int]:
+    """The nearest frame outside of this library, and how many levels above whoever asks it is, counted from one."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and in_library(frame.f_code.co_filename):
+        frame, depth = frame.f_back, depth + 1
+    return frame, depth
+
+
+def is_foreign(frame: FrameType) -> bool:
+    """Whether a frame runs code of a library, not of the user's program."""
+    return is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename)
+
+
+def is_library(module: Any, file: str) -> bool:
+    """Whether a module, in a file, is a library's; the user may have modules of his own that are named like ours."""
+    return type(module) is str and _is_library(module, file)
+
+
+@cache
+def _is_library(module: str, file: str) -> bool:
+    package = module.partition(".")[0]
+    return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
+
+
+OURS = "tape", "ops"
+
+
+def is_open(function: Any) -> bool:
+    """Whether a function of NumPy's is written in NumPy itself, so that its own code can be run on recorded arrays."""
+    inner = getattr(function, "_implementation", None)
+    return type(inner) is FunctionType and inner.__globals__["__name__"].startswith(OPEN)
+
+
+def is_recorded(frame: FrameType) -> bool:
+    """Whether what a frame's code makes with constructors is to be recorded: the user's, or as open as that."""
+    if not is_foreign(frame):
+        return True
+    if not frame.f_globals["__name__"].startswith(OPEN):
+        return False
+    caller: FrameType | None = frame
+    while caller is not None and _module(caller).startswith(("numpy.", DOORS)):
+        caller = caller.f_back
+    return caller is None or _module(caller).startswith(FACE) or not is_foreign(caller)
+
+
+FACE = "tape.numpy."
+DOORS = FACE + "doors"
+"""The rooms that call NumPy for recorded arrays, and the doors, which pass calls on; others here mean plain arrays."""
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))

@@ -1,0 +1,89 @@
+"""How arrays lie in memory: which of NumPy's orders a copy has, since views of it depend on that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ...base.tensor import Tensor
+from ...levels.batch import Batched
+from ...recording.level import Layer, live
+from ...recording.views import leave
+
+
+def strides_of(tensor: Tensor) -> tuple[int, ...]:
+    """Elements from one entry to the next along each axis; of one with lanes, as each lane would lie alone."""
+    tensor = live(tensor)
+    if not isinstance(tensor, Layer):
+        return tuple(tensor.stride())
+    if not isinstance(tensor, Batched):
+        return strides_of(tensor._primal)
+    lane, *rest = strides_of(tensor._primal)
+    apart = abs(lane) * tensor._level.n  # where the lanes lie side by side, element by element
+    moving = [step for step, length in zip(rest, tensor._spec.shape) if length > 1]
+    if lane and moving and all(step % apart == 0 for step in moving):
+        return tuple([step // tensor._level.n for step in rest])
+    return tuple(rest)
+
+
+def outline(tensor: Tensor) -> np.ndarray:
+    """A plain array that lies in memory as a tensor does, whatever its numbers are."""
+    dtype, shape = tensor._spec.dtype, tensor._spec.shape
+    strides = [n * dtype.itemsize for n in strides_of(tensor)]
+    first = -sum(n * (length - 1) for n, length in zip(strides, shape) if n < 0 and length)
+    extent = dtype.itemsize + sum(abs(n) * (length - 1) for n, length in zip(strides, shape) if length)
+    return np.ndarray(shape, dtype, np.zeros(max(extent, dtype.itemsize), np.uint8).data, first, strides)
+
+
+def settled(z: Tensor) -> Tensor:
+    """What was read of a number, or an element that was read: a value of its own, which no write reaches."""
+    if type(z) is Tensor:
+        return ops.clone(z) if z._spec.shape or type(z._data) is np.ndarray else leave(z)
+    if isinstance(z, Layer):
+        return ops.clone(z)
+    return z._at(z._row) if hasattr(z, "_at") and hasattr(z, "_row") else z
+
+
+def resolved(tensor: Tensor, order: Any) -> str:
+    """``"A"`` and ``"K"`` as what they mean for a tensor, where that is ``"C"`` or ``"F"``.
+
+    Raises:
+        ValueError: if it is none of NumPy's orders.
+    """
+    order = "C" if order is None else str(order).upper()
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order == "A":
+        flags = outline(tensor).flags
+        return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    return order
+
+
+def copied(tensor: Tensor, order: Any = "K") -> Tensor:
+    """A copy in one of NumPy's orders."""
+    order = resolved(tensor, order)
+    if order == "F":
+        return _turned(copied(_turned(tensor), "C"))
+    made = ops.clone(tensor)
+    return made if order == "K" or len(made._spec.shape) < 2 else made.contiguous()
+
+
+def _turned(tensor: Tensor) -> Tensor:
+    return ops.permute(tensor, axes=None)
+
+
+def in_a_row(tensor: Tensor, order: Any) -> Tensor:
+    """The elements one after another in one of NumPy's orders; a view where they lie so without gaps."""
+    order = resolved(tensor, order)
+    if order == "K":
+        strides = strides_of(tensor)
+        axes = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
+        tensor = ops.permute(tensor, axes=tuple(axes)) if len(axes) > 1 else tensor
+    elif order == "F":
+        tensor = _turned(tensor)
+    if not outline(tensor).flags.c_contiguous:  # also where reshape would give a view, NumPy's ravel copies
+        tensor = copied(tensor, "C")
+    return ops.reshape(tensor, shape=(-1,))

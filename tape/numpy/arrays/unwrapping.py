@@ -1,0 +1,84 @@
+"""Faces among arguments: taken off, found, and what else NumPy would make an array of as a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ...base.tensor import Face, Tensor
+from ...recording.recorder import wrap
+
+
+def bare(x: Any) -> Any:
+    """An argument with its faces as tensors, in tuples, lists, dicts and slices too."""
+    if isinstance(x, Face):
+        return x._tensor
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([bare(part) for part in x])
+    if kind is dict:
+        return {name: bare(part) for name, part in x.items()}
+    if kind is slice:
+        return slice(bare(x.start), bare(x.stop), bare(x.step))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return kind(*[bare(part) for part in x])
+    return x
+
+
+def has_tensor(x: Any) -> bool:
+    """Whether there is a tensor among the arguments, beside the faces: a mixture counts as tensors."""
+    if isinstance(x, (tuple, list)):
+        return any(map(has_tensor, x))
+    if type(x) is dict:
+        return any(map(has_tensor, x.values()))
+    return isinstance(x, Tensor)
+
+
+def holds_face(x: Any) -> bool:
+    """Whether something is a recorded value, or there is one in nested sequences."""
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_face, x))
+    return isinstance(x, Face)
+
+
+def tensor_of(x: Any) -> Tensor:
+    """The tensor of anything that NumPy would make an array of: it shares memory where it can."""
+    if isinstance(x, Face):
+        return x._tensor
+    if isinstance(x, Tensor):
+        return x
+    return stacked(x) if holds_face(x) else wrap(np.asarray(x))
+
+
+def stacked(x: Any, dtype: Any = None) -> Tensor:
+    """Nested sequences with recorded values in them as one tensor.
+
+    Raises:
+        ValueError: if the parts of a sequence differ in shape.
+    """
+    return _stacked(x, np.dtype(np.result_type(*_types(x)) if dtype is None else dtype))
+
+
+def _types(x: Any) -> list[np.dtype[Any]]:
+    if isinstance(x, (list, tuple)):
+        return [dtype for part in x for dtype in _types(part)]
+    return [x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype]
+
+
+def _stacked(x: Any, dtype: np.dtype[Any]) -> Tensor:
+    if not isinstance(x, (list, tuple)):
+        part = tensor_of(x)
+        return part if part._spec.dtype == dtype else ops.cast(part, dtype=dtype)
+    if not holds_face(x):
+        return wrap(np.array(x, dtype))
+    parts = [_stacked(part, dtype) for part in x]
+    shapes = {part._spec.shape for part in parts}
+    if len(shapes) > 1:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape: parts of it "
+            f"have the shapes {sorted(shapes)}."
+        )
+    return ops.stack(*parts, axis=0)

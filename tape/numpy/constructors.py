@@ -1,0 +1,243 @@
+"""Arrays that a function makes of its own: `np.zeros`, `np.array` and the like, able to take recorded values.
+
+Each is NumPy's own constructor, whose result becomes the memory of a new `Array`; `np.array([x[0], [1.0, y]])` stacks
+what is recorded.  What shares memory with a plain array stays plain, for who holds that would not see the history.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..base.dtypes import kind_of
+from ..base.tensor import Face, Tensor
+from ..recording.recorder import wrap
+from ..recording.views import owner
+from .arrays.casting import NUMERIC, cast
+from .arrays.face import Array, array
+from .arrays.face_base import numpy
+from .arrays.leaving import carries, plain, refusal, still
+from .arrays.memory_order import copied, outline, resolved
+from .arrays.unwrapping import holds_face, stacked
+
+FILLED = (
+    "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
+    "fromstring", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
+    "ones", "tri", "zeros",
+)  # fmt: skip
+"""Constructors that read no array; counts may be recorded."""
+
+DERIVED = (
+    "empty_like", "full_like", "ones_like", "zeros_like", "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat",
+    "meshgrid", "pad", "repeat", "tile", "tril", "triu", "vander", "concatenate", "stack", "hstack", "vstack",
+    "dstack", "column_stack", "block", "broadcast_arrays", "geomspace", "logspace",
+)  # fmt: skip
+"""Functions of arrays that programs take for constructors: of plain arrays too they give what can be recorded."""
+
+
+def recordable(result: Any, of: Any = ()) -> Any:
+    """A result with its plain arrays of numbers as arrays that can be recorded, but for those that share memory."""
+    if type(result) is list or type(result) is tuple:
+        return type(result)([recordable(part, of) for part in result])
+    if type(result) is not np.ndarray or kind_of(result.dtype) not in NUMERIC or not result.flags.writeable:
+        return result
+    memory = _memory(result)
+    return result if any(_memory(x) is memory for x in arrays_in(of)) else array(wrap(result))
+
+
+def _memory(x: np.ndarray) -> Any:
+    """What holds an array's elements: an array, or something else that has a buffer."""
+    held: Any = owner(x)
+    while isinstance(held.base, memoryview) and isinstance(held.base.obj, np.ndarray):
+        held = owner(held.base.obj)
+    return held
+
+
+def arrays_in(x: Any) -> Iterator[np.ndarray]:
+    """The plain arrays among arguments."""
+    if isinstance(x, (tuple, list)):
+        for part in x:
+            yield from arrays_in(part)
+    elif isinstance(x, np.ndarray) and not isinstance(x, Face):
+        yield x
+
+
+def made(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A constructor of NumPy's, or a function of arrays, with results that can be recorded."""
+    counts = original.__name__ in FILLED
+
+    @functools.wraps(original)
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        if counts:
+            args, kwargs = plain(args), plain(kwargs)
+        return recordable(original(*args, **kwargs), args)
+
+    return construct
+
+
+@functools.wraps(np.full)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **named: Any) -> Any:
+    if not holds_face(fill_value):
+        return recordable(np.full(plain(shape), fill_value, dtype, order, **named))
+    value = gathered(fill_value)
+    filled = recordable(np.empty(plain(shape), dtype or value.dtype, order))
+    filled[...] = value
+    return filled
+
+
+@functools.wraps(np.arange)
+def arange(*bounds: Any, step: Any = None, dtype: Any = None, **named: Any) -> Any:
+    """How many numbers there are is decided by plain numbers; the numbers themselves are recorded."""
+    start, stop, by = _bounds(*bounds, step=step, **{k: named.pop(k) for k in ("start", "stop") if k in named})
+    if not (isinstance(start, Face) or isinstance(by, Face)) or dtype is not None:
+        given = {} if by is None else {"step": plain(by)}
+        return recordable(np.arange(plain(start), told_of(stop), dtype=dtype, **given, **named))
+    by = 1 if by is None else by
+    count = max(0, int(np.ceil((stop - start) / by)))
+    return start + by * np.arange(count, dtype=np.result_type(start, by))
+
+
+def _bounds(start: Any, stop: Any = None, by: Any = None, *, step: Any = None) -> tuple[Any, Any, Any]:
+    start, stop = (0, start) if stop is None else (start, stop)
+    return start, stop, by if step is None else step
+
+
+def told_of(x: Any) -> Any:
+    """A number that decides how many others there are, as a plain one."""
+    return still(x._tensor).item() if isinstance(x, Face) else x
+
+
+@functools.wraps(np.linspace)
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, **named: Any,
+) -> Any:  # fmt: skip
+    num = int(num)
+    if not isinstance(start, Face) and not isinstance(stop, Face):
+        return recordable(numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named))
+    steps = np.arange(num, dtype=float).reshape((-1,) + (1,) * max(np.ndim(start), np.ndim(stop)))
+    between = num - 1 if endpoint else num
+    step = (stop - start) / between if between > 0 else np.nan
+    along = start + steps * step if between > 0 else start + steps * (stop - start)
+    along = np.moveaxis(along, 0, axis)
+    dtype = np.result_type(start, stop, float(num)) if dtype is None else np.dtype(dtype)
+    along = along if along.dtype == dtype else along.astype(dtype)
+    return (along, step) if retstep else along
+
+
+def gathered(x: Any, dtype: Any = None) -> Any:
+    """Nested sequences with recorded values in them as one array; anything else as it is."""
+    return array(stacked(x, dtype)) if isinstance(x, (list, tuple)) and holds_face(x) else x
+
+
+def as_array(x: Any) -> Any:
+    """An argument as an array, recorded where something in it is."""
+    return gathered(x) if holds_face(x) else np.asarray(x)
+
+
+def of_objects(x: Any) -> Any:
+    """Something with an ``__array__`` of its own as the recorded array that this gives; anything else as it is."""
+    kind = type(x)
+    if isinstance(x, (np.ndarray, np.generic, Tensor, type)) or kind in PLAIN or not hasattr(kind, "__array__"):
+        return x
+    found = x.__array__()
+    return found if isinstance(found, Face) else x
+
+
+PLAIN = (list, tuple, int, float, complex, bool)
+
+
+@functools.wraps(np.array)
+def array_(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
+    **named: Any,
+) -> Any:  # fmt: skip
+    dtype = None if dtype is None else np.dtype(dtype)
+    found = gathered(of_objects(object), dtype)
+    if not isinstance(found, Face):
+        return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
+    tensor = found._tensor
+    if dtype is not None and kind_of(dtype) not in NUMERIC and carries(tensor):
+        raise refusal(f"an array of dtype {dtype}")
+    order = resolved(tensor, order)
+    if dtype is not None and dtype != tensor._spec.dtype:
+        tensor = cast(tensor, dtype)
+        if order != "K":
+            tensor = copied(tensor, order)
+    elif (copy and found is object) or (order != "K" and not _is_in(order, outline(tensor).flags)):
+        tensor = copied(tensor, order)
+    missing = ndmin - len(tensor._spec.shape)
+    if missing > 0:
+        tensor = ops.reshape(tensor, shape=(1,) * missing + tensor._spec.shape)
+    return found if tensor is found._tensor and type(found) is Array else array(tensor)
+
+
+def _is_in(order: str, flags: Any) -> bool:
+    return bool(flags.f_contiguous if order == "F" else flags.c_contiguous)
+
+
+def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") -> Callable[..., Any]:
+    """`np.asarray` and its kin: the array itself where it is one of that dtype."""
+
+    @functools.wraps(original)
+    def convert(a: Any, dtype: Any = None, order: Any = None, **named: Any) -> Any:
+        a = of_objects(a)
+        if not holds_face(a):
+            return recordable(original(a, dtype, **({} if order is None else {"order": order}), **named), (a,))
+        return array_(a, dtype, copy=named.get("copy"), order=order or kept, ndmin=ndmin)
+
+    return convert
+
+
+@functools.wraps(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, **named: Any) -> Any:
+    if not holds_face(a):
+        return recordable(np.require(a, dtype, requirements, **named), (a,))
+    wanted = {str(r).upper()[0] for r in requirements or ()}
+    if {"C", "F"} <= wanted:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    if "O" in wanted and isinstance(a, Face):
+        a._tensor.__unrecorded__("it asks whether an array owns its memory")
+    found = array_(a, dtype, copy=None, order="F" if "F" in wanted else "C" if "C" in wanted else "A")
+    missing = ("W" in wanted and not found.flags.writeable) or ("O" in wanted and found.base is not None)
+    return found.copy("A") if missing else found
+
+
+@functools.wraps(np.asarray_chkfinite)
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    found = array_(a, dtype, copy=None)
+    if found.dtype.kind in "fc" and not np.isfinite(found).all():
+        raise ValueError("array must not contain infs or NaNs")
+    return found
+
+
+@functools.wraps(np.fromiter)
+def fromiter(iter: Any, dtype: Any, count: int = -1, **named: Any) -> Any:
+    found = list(iter) if count < 0 else list(itertools.islice(iter, count))
+    if not holds_face(found):
+        return recordable(np.fromiter(found, dtype, count, **named))
+    if len(found) < count:
+        raise ValueError("iterator too short")
+    return gathered(found, np.dtype(dtype))
+
+
+@functools.wraps(np.copy)
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+    return array_(a, order=order, subok=subok)
+
+
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    **{name: made(getattr(np, name)) for name in (*FILLED, *DERIVED) if hasattr(np, name)},
+    "array": array_, "asarray": _converter(np.asarray), "asanyarray": _converter(np.asanyarray),
+    "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
+    "asfortranarray": _converter(np.asfortranarray, 1, "F"),
+    "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter, "require": require,
+    "arange": arange, "full": full, "linspace": linspace,
+}  # fmt: skip
+"""NumPy's constructors by name, with results that can be recorded."""

@@ -1,0 +1,199 @@
+"""SciPy's functions that are no ufuncs, and its sparse matrices, on recorded arrays.
+
+They are Python code around C, which asks for plain arrays.  A function that some op or function of NumPy's computes as
+well is led there while a function of arrays is recorded; called with arguments that this does not cover, or with none
+that is recorded, it is SciPy's own, which refuses recorded values (`leaving`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops.algebra import sparse
+
+from ..base.tensor import Face
+from ..base.tree import leaves_of
+from .arrays.face import faces
+from .arrays.leaving import carries, refusal
+from .arrays.unwrapping import bare, holds_face
+from .constructors import gathered
+from .distributions import of_stats
+from .scipy_linalg import LINALG
+
+Making = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes what stands for a function of SciPy's out of the function."""
+
+
+def recording(compute: Callable[..., Any]) -> Making:
+    """Lead a function to `compute` if an argument is recorded; NotImplemented, or other arguments, lead back."""
+
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not holds_face(args) and not holds_face(list(kwargs.values())):
+                return original(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return original(*args, **kwargs)
+            result = compute(*[gathered(x) if type(x) is list else x for x in bound.args], **bound.kwargs)
+            return original(*args, **kwargs) if result is NotImplemented else result
+
+        return call
+
+    signature = inspect.signature(compute)
+    return making
+
+
+def of_op(op: Any, *xs: Any, **params: Any) -> Any:
+    """An op of recorded arrays, as arrays."""
+    return faces(op(*bare(xs), **params))
+
+
+def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    if return_sign:
+        return NotImplemented
+    if b is None:
+        return of_op(ops.logsumexp, a, axis=_all(a, axis), keepdims=keepdims)
+    a = np.where(np.equal(b, 0.0), -np.inf, a) if not isinstance(b, Face) else a
+    top = np.max(a, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    total = np.log(np.sum(b * np.exp(a - top), axis=axis, keepdims=True)) + top
+    return total if keepdims else np.squeeze(total, axis=_all(a, axis))
+
+
+def _all(a: Any, axis: Any) -> Any:
+    return tuple(range(np.ndim(a))) if axis is None else axis
+
+
+def _log_softmax(x: Any, axis: Any = None) -> Any:
+    return x - _logsumexp(x, axis, keepdims=True)
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    if isinstance(n, Face) or np.ndim(n) or int(n) != n or n < 0:
+        return NotImplemented
+    return of_op(ops.polygamma, x, n=int(n)) if n else of_op(ops.digamma, x)
+
+
+def _zeta(x: Any, q: Any = None) -> Any:
+    return NotImplemented if q is None else of_op(ops.REGISTRY["special_zeta"], x, q)
+
+
+def _factorial(n: Any, exact: bool = False) -> Any:
+    return NotImplemented if exact else np.where(n < 0, 0.0, of_op(ops.REGISTRY["special_gamma"], n + 1.0))
+
+
+def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    if exact or repetition:
+        return NotImplemented
+    return np.where((k <= N) & (N >= 0) & (k >= 0), of_op(ops.REGISTRY["special_binom"], N, k), 0.0)
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "logsumexp": _logsumexp,
+    "log_softmax": _log_softmax,
+    "softmax": lambda x, axis=None: np.exp(_log_softmax(x, axis)),
+    "softplus": lambda x: np.logaddexp(x, 0.0),
+    "polygamma": _polygamma,
+    "multigammaln": lambda a, d: NotImplemented if isinstance(d, Face) else of_op(ops.mvlgamma, a, p=int(d)),
+    "zeta": _zeta,
+    "factorial": _factorial,
+    "comb": _comb,
+}
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    """A function of `scipy.fft` by that of NumPy's: it may do its work elsewhere, and overwrite what is its own."""
+    theirs = getattr(np.fft, name)
+    if name.endswith("shift"):
+        return lambda x, axes=None: theirs(x, axes)
+    if name.endswith(("2", "n")):
+        axes_of = (-2, -1) if name.endswith("2") else None
+        return lambda x, s=None, axes=axes_of, norm=None, overwrite_x=False, workers=None: theirs(x, s, axes, norm)
+    return lambda x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None: theirs(x, n, axis, norm)
+
+
+TRANSFORMS = (
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
+    "irfftn", "fftshift", "ifftshift",
+)  # fmt: skip
+
+
+def _spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+    return faces(sparse.solve(A, bare(b))) if sparse.is_sparse(A) else NotImplemented
+
+
+def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Making]]:
+    return {
+        f"scipy.{room.replace('__', '.')}": {name: recording(compute) for name, compute in named.items()}
+        for room, named in functions.items()
+    }
+
+
+ROOMS: dict[str, dict[str, Making]] = _rooms(
+    special=SPECIAL, linalg=LINALG, fft={name: _transform(name) for name in TRANSFORMS},
+    sparse__linalg={"spsolve": _spsolve},
+)  # fmt: skip
+"""By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
+
+
+def _of_sparse(product: Callable[[Any, Any], Any]) -> Making:
+    """Lead a method of sparse matrices to a product, if what it is multiplied by is a recorded array."""
+
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, other: Any, *more: Any) -> Any:
+            if not isinstance(other, Face) or other._tensor.ndim == 0:
+                return original(self, other, *more)
+            return faces(product(self, other._tensor))
+
+        return method
+
+    return making
+
+
+def _made_of_numbers(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A constructor of sparse matrices, which keep plain numbers."""
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> None:
+        if any(isinstance(x, Face) and carries(x._tensor) for x in leaves_of([list(args), kwargs])):
+            raise refusal("its elements", f"scipy.sparse.{type(self).__name__}")
+        original(self, *args, **kwargs)
+
+    return method
+
+
+SPARSE: dict[str, Making] = {
+    "__matmul__": _of_sparse(sparse.times),
+    "__rmatmul__": _of_sparse(lambda a, x: sparse.times_from_left(x, a)),
+    "dot": _of_sparse(sparse.times),
+    "__init__": _made_of_numbers,
+}
+MATRIX: dict[str, Making] = {"__mul__": SPARSE["__matmul__"], "__rmul__": SPARSE["__rmatmul__"]}
+"""Methods of sparse matrices and arrays, and further ones that mean the same for a matrix."""
+
+
+def _of_sparse_matrices(module: Any) -> Iterator[tuple[type, str, Making]]:
+    """Wherever a class of sparse matrices defines a product or a constructor."""
+    kinds = {
+        kind for name in vars(module) if name.endswith(("_matrix", "_array", "spmatrix", "sparray"))
+        if isinstance(found := getattr(module, name), type) for kind in found.__mro__
+    }  # fmt: skip
+    for kind in kinds:
+        for name, making in (SPARSE | (MATRIX if issubclass(kind, module.spmatrix) else {})).items():
+            if name in vars(kind) and kind.__module__.startswith("scipy.sparse"):
+                yield kind, name, making
+
+
+METHODS: dict[str, Callable[[Any], Iterator[tuple[type, str, Making]]]] = {
+    "scipy.sparse": _of_sparse_matrices, "scipy.stats": of_stats,
+}  # fmt: skip
+"""By module of SciPy's: the methods of its classes that have doors."""

@@ -1,0 +1,169 @@
+"""`scipy.linalg` on recorded arrays: by the functions of NumPy's, and the ops, that mean the same.
+
+SciPy's functions read one triangle of a matrix that is said to be symmetric; so do these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from .arrays.face import faces
+from .arrays.unwrapping import bare
+from .constructors import CONSTRUCTORS
+
+
+def symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:
+    """The matrix of which one triangle is given: with the conjugate in the other, or the same."""
+    half, rest = (np.tril(a), np.tril(a, -1)) if lower else (np.triu(a), np.triu(a, 1))
+    other = np.swapaxes(rest, -1, -2)
+    if not is_conjugate or a.dtype.kind != "c":
+        return half + other
+    diagonal = np.imag(np.diagonal(a, axis1=-2, axis2=-1))
+    return half + np.conj(other) - 1j * np.eye(a.shape[-1], dtype=diagonal.dtype) * diagonal[..., None, :]
+
+
+STRUCTURES: dict[Any, Callable[[Any, bool], Any]] = {
+    **dict.fromkeys((None, "gen", "general"), lambda a, lower: a),
+    **dict.fromkeys(("sym", "symmetric"), lambda a, lower: symmetric(a, lower, is_conjugate=False)),
+    **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), symmetric),
+}
+"""What `scipy.linalg.solve` takes a matrix for."""
+
+
+def _solve(
+    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True, assume_a: Any = None, transposed: bool = False,
+) -> Any:  # fmt: skip
+    if assume_a not in STRUCTURES or np.ndim(a) != 2 or np.ndim(b) not in (1, 2):
+        return NotImplemented
+    a = STRUCTURES[assume_a](a, lower)
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+def _triangular(a: Any, b: Any, upper: bool, is_unit: bool = False) -> Any:
+    """The solution of a triangular system, whose right-hand side may be a vector."""
+    b = b if np.ndim(b) == 2 else np.expand_dims(b, 1)
+    return faces(ops.solve_triangular(bare(a), bare(b), upper=upper, unitriangular=is_unit))
+
+
+def _solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    if np.ndim(a) != 2 or np.ndim(b) not in (1, 2):
+        return NotImplemented
+    if trans in (1, "T", 2, "C"):
+        a, lower = np.swapaxes(a, -1, -2), not lower
+        a = np.conj(a) if trans in (2, "C") else a
+    z = _triangular(a, b, not lower, unit_diagonal)
+    return z if np.ndim(b) == 2 else z[:, 0]
+
+
+def _cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.cholesky(a, upper=not lower)
+
+
+def _cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return _cholesky(a, lower), lower
+
+
+def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    c, lower = c_and_lower
+    if np.ndim(c) != 2 or np.ndim(b) not in (1, 2):
+        return NotImplemented
+    half = _solve_triangular(c, b, 0 if lower else 2, lower)
+    return _solve_triangular(c, half, 2 if lower else 0, lower)
+
+
+def _pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+    if atol is not None or rtol is not None or return_rank:
+        return NotImplemented
+    return faces(ops.pinv(bare(a), rcond=max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)))
+
+
+def _lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
+) -> Any:
+    if p_indices:
+        return NotImplemented
+    p, lower, upper = faces(ops.lu(bare(a)))
+    return (p @ lower, upper) if permute_l else (p, lower, upper)
+
+
+def _qr(
+    a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    m, n = a.shape[-2:]
+    if pivoting or mode not in ("full", "r", "economic") or (mode != "economic" and m > n):
+        return NotImplemented
+    q, r = np.linalg.qr(a)
+    return (r,) if mode == "r" else (q, r)
+
+
+def _eigvalsh(
+    a: Any, b: Any = None, *, lower: bool = True, overwrite_a: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    return NotImplemented if b is not None else np.linalg.eigvalsh(a, "L" if lower else "U")
+
+
+def _svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.svd(a, compute_uv=False)
+
+
+def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.norm(a, ord, axis, keepdims)
+
+
+def _block_diag(*arrs: Any) -> Any:
+    blocks = [np.atleast_2d(a) for a in arrs]
+    if any(a.ndim != 2 for a in blocks):
+        return NotImplemented
+    shape = sum(a.shape[0] for a in blocks), sum(a.shape[1] for a in blocks)
+    out = CONSTRUCTORS["zeros"](shape, np.result_type(*[a.dtype for a in blocks]))
+    row = column = 0
+    for a in blocks:
+        m, n = a.shape
+        out[row : row + m, column : column + n] = a
+        row, column = row + m, column + n
+    return out
+
+
+def _toeplitz(c: Any, r: Any = None) -> Any:
+    r = np.conj(c) if r is None else r
+    if np.ndim(c) != 1 or np.ndim(r) != 1:
+        return NotImplemented
+    m, n = len(c), len(r)
+    below = np.subtract.outer(np.arange(m), np.arange(n))
+    return np.concatenate((c, r[1:]))[np.where(below >= 0, below, m - 1 - below)]
+
+
+def _hankel(c: Any, r: Any = None) -> Any:
+    r = np.zeros(np.shape(c)) if r is None else r
+    if np.ndim(c) != 1 or np.ndim(r) != 1:
+        return NotImplemented
+    return np.concatenate((c, r[1:]))[np.add.outer(np.arange(len(c)), np.arange(len(r)))]
+
+
+def _circulant(c: Any) -> Any:
+    if np.ndim(c) != 1:
+        return NotImplemented
+    n = len(c)
+    return c[np.subtract.outer(np.arange(n), np.arange(n)) % n]
+
+
+LINALG: dict[str, Callable[..., Any]] = {
+    "solve": _solve, "solve_triangular": _solve_triangular, "cholesky": _cholesky, "cho_factor": _cho_factor,
+    "cho_solve": _cho_solve, "pinv": _pinv, "lu": _lu, "qr": _qr, "eigvalsh": _eigvalsh, "svdvals": _svdvals,
+    "norm": _norm, "block_diag": _block_diag, "toeplitz": _toeplitz, "hankel": _hankel, "circulant": _circulant,
+    "inv": lambda a, overwrite_a=False, check_finite=True: np.linalg.inv(a),
+    "det": lambda a, overwrite_a=False, check_finite=True: np.linalg.det(a),
+    "expm": lambda A: faces(ops.matrix_exp(bare(A))),
+}  # fmt: skip
+"""What stands for the functions of `scipy.linalg`; NotImplemented for arguments that are not covered."""

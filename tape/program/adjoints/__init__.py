@@ -1,0 +1,1 @@
+"""Programs out of programs: adjoints and tangents, by the rules of the ops."""

@@ -1,0 +1,309 @@
+"""The adjoint of a list, appended to the list itself: reverse mode by the ops' own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY
+
+from ...base.errors import unused_error
+from ...base.tensor import Tensor
+from ...history.hooks import apply
+from ...recording.level import Layer, live
+from ..recorded.reach import check_not_released, have_history
+from ..recorded.trace import OPS, Trace, Untraceable
+from ..recorded.traced import Traced, output, traced
+from .boxes import Region, region_of, shape_of
+from .pieces import Pieces
+from .runs import Runs
+
+
+def gradients(
+    outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], retain: bool, create: bool, unused: bool
+) -> list[Any]:
+    """Σ ⟨weight, output⟩ differentiated with respect to the inputs, recorded on their list.
+
+    They can be differentiated again if `create`.
+
+    Raises:
+        RuntimeError: for an input that no output depends on, unless `unused`; it gets None then.
+    """
+    pairs = [(live(z), g) for z, g in zip(outputs, weights) if isinstance(live(z), Traced)]
+    trace = pairs[0][0]._trace
+    adjoints: dict[int, Any] = {}
+    for z, g in pairs:
+        _add(adjoints, z._row, _weight(z, g))
+    targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
+    runs = Runs(trace, set(targets))
+    _release(runs, [z._row for z, _ in pairs], retain)
+    found = propagate(runs, adjoints)
+    results = []
+    for i, (x, row) in enumerate(zip(inputs, targets)):
+        if row not in found and not unused:
+            raise unused_error(i, x._spec.shape)
+        bar = found.get(row)
+        results.append(bar if create or not isinstance(bar, Traced) else bar.detach())
+    return results
+
+
+def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
+    """Leave outputs and inputs without a history to the tensors that refuse them.
+
+    Raises:
+        Untraceable: if there is one.
+    """
+    if not have_history(tensor._trace, [x._row for x in tensors if isinstance(x, Traced)]):
+        raise Untraceable("a gradient of, or with respect to, something without history was asked for")
+
+
+def _release(runs: Runs, roots: list[int], retain: bool) -> None:
+    """Leave what an earlier backward has released to the tensors that refuse it, and note what this one releases.
+
+    Raises:
+        Untraceable: if it needs what was released.
+    """
+    trace = runs.trace
+    if retain and not trace.released:
+        return
+    used = runs.consumed(roots)
+    try:
+        check_not_released(trace, trace.sources(), used)
+    except RuntimeError as error:
+        raise Untraceable(str(error)) from None
+    if not retain:
+        trace.released.update(used)
+
+
+def lifted(trace: Trace, g: Any) -> Any:
+    """An adjoint as a tensor of the trace, or of a level within it: what depends on no input is a constant."""
+    if isinstance(g, (Traced, Layer)):
+        return g
+    value = np.array(g._data if isinstance(g, Tensor) else g)
+    value.flags.writeable = False
+    return traced(trace, trace.operand(value[()]))
+
+
+def _weight(z: Traced, g: Any) -> Any:
+    if g is not None:
+        g = lifted(z._trace, g)
+        return g if g.dtype == z.dtype else ops.cast(g, dtype=z.dtype)
+    if z._spec.size != 1:
+        raise RuntimeError(
+            f"a gradient can be created implicitly only for an output of one element; this one has shape {z.shape}.\n"
+            "Reduce it first (for example .sum()), or pass grad_outputs= of that shape."
+        )
+    return traced(z._trace, z._trace.operand(np.ones(z._spec.shape, z._spec.dtype)[()]))
+
+
+def propagate(runs: Runs, adjoints: dict[int, Any]) -> dict[int, Any]:
+    """Adjoints of the targets, out of those of the outputs."""
+    wengert = runs.trace.wengert
+    before = wengert.where
+    try:
+        return _Sweep(runs, adjoints).run(max(adjoints), min(runs.targets))
+    finally:
+        wengert.where = before
+
+
+class _Sweep:
+    """A reverse sweep that is recorded: long runs of simple records at once, the others by their rules.
+
+    Attributes:
+        adjoints: by record, what has arrived so far: an array, or `Pieces` of one.
+        found: the adjoints of the targets.
+        layered: whether an adjoint belongs to a level within the trace.
+    """
+
+    def __init__(self, runs: Runs, adjoints: dict[int, Any]):
+        self.runs, self.trace, self.targets, self.adjoints = runs, runs.trace, runs.targets, adjoints
+        self.found: dict[int, Any] = {}
+        self.leads = runs.leading
+        self.layered = any(isinstance(g, Layer) for g in adjoints.values())
+
+    def run(self, last: int, first: int) -> dict[int, Any]:
+        runs = {stop: start for start, stop in self.runs}
+        stops = sorted(runs, reverse=True)
+        row = last
+        while row >= first:
+            while stops and stops[0] > row + 1 and runs[stops[0]] > row:
+                stops.pop(0)
+            if stops and runs[stops[0]] <= row < stops[0] and not self.layered:
+                start = max(runs[stops.pop(0)], 0)
+                self.at_once(start, row + 1)
+                row = start - 1
+                continue
+            self.one(row)
+            row -= 1
+        return self.found
+
+    def at_once(self, start: int, stop: int) -> None:
+        """Go through the records in [start, stop), of which all that lead to a target are simple or read a block."""
+        trace, runs = self.trace, self.runs
+        bars = {}
+        for k in [k for k in self.adjoints if runs.first <= k < stop and trace.spec(k) is runs.spec]:
+            if k >= start or not isinstance(self.adjoints[k], Pieces):
+                bars[k] = lifted(trace, self.whole(k))._row
+        for k, bar in runs.append(start, stop, bars):
+            if k < start:
+                self.add(k, traced(trace, bar))
+            elif k in self.targets or not runs.is_simple(k):
+                self.adjoints[k] = traced(trace, bar)
+                self.one(k, ended=runs.is_simple(k))
+        for k in [k for k in self.adjoints if k >= start]:  # inputs and constants
+            self.one(k)
+
+    def one(self, row: int, ended: bool = False) -> None:
+        """Go through one record; only note what it gets, if its rules were run already."""
+        if row not in self.leads or row not in self.adjoints:
+            return
+        trace = self.trace
+        trace.wengert.where = trace.line(row)
+        if row in trace.hooks or row in self.targets:
+            g = self.whole(row)
+            if row in trace.hooks:
+                g = apply(trace.hooks[row], g, trace.spec(row))
+            if row in self.targets:
+                self.found[row] = g
+            self.adjoints[row] = g
+        if ended:
+            del self.adjoints[row]
+        elif not self.moved(row):
+            for operand, bar in _contributions(trace, row, self.whole(row), self.leads):
+                self.add(operand, bar)
+
+    def add(self, row: int, g: Any) -> None:
+        """Add to the adjoint of a record."""
+        known = self.adjoints.get(row)
+        self.layered = self.layered or isinstance(g, Layer)
+        if isinstance(known, Pieces):
+            known.add(known.full, g)
+        else:
+            self.adjoints[row] = g if known is None else known + g
+
+    def whole(self, row: int) -> Any:
+        """Take out the adjoint of a record, as one array."""
+        g = self.adjoints.pop(row)
+        return self.joined(g.total(), g.shape, g.dtype) if isinstance(g, Pieces) else g
+
+    def joined(self, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        """What pieces give: zeros where there are none."""
+        return lifted(self.trace, np.zeros(shape, dtype)) if g is None else g
+
+    def pieces(self, row: int) -> Pieces:
+        """The adjoint of a record, in pieces from now on."""
+        known = self.adjoints.get(row)
+        if not isinstance(known, Pieces):
+            spec = self.trace.spec(row)
+            assert spec is not None
+            known, g = Pieces(spec.shape, spec.dtype), known
+            if g is not None:
+                known.add(known.full, g)
+            self.adjoints[row] = known
+        return known
+
+    def moved(self, row: int) -> bool:
+        """Whether a record only moves parts of its adjoint, which then were added where they belong."""
+        trace = self.trace
+        code = trace.code(row)
+        if code < 0 or row in trace.stopped or OPS[code].part is None:
+            return False
+        operands, params = trace.arguments(row)
+        indices, spec = OPS[code].part_of(params), trace.spec(operands[0])
+        if indices is None or spec is None:
+            return False
+        region = region_of(indices, spec.shape)
+        if len(operands) == 1:
+            return self.read(row, operands[0], indices, region)
+        return region is not None and self.written(row, operands, region)
+
+    def read(self, row: int, operand: int, indices: tuple[Any, ...], region: Region | None) -> bool:
+        """Add the adjoint of a part to that of the array that it was read from."""
+        g = self.adjoints[row]
+        if operand not in self.leads:
+            del self.adjoints[row]
+            return True
+        if region is None:
+            if len(indices) == 1:
+                self.pieces(operand).add_at(indices[0], self.whole(row))
+            return len(indices) == 1
+        parts = g.within(region) if isinstance(g, Pieces) else None
+        target = self.pieces(operand)
+        if parts is None:
+            target.add(region, self.whole(row))
+            return True
+        del self.adjoints[row]
+        for part, piece in parts:
+            target.add(part, piece)
+        return True
+
+    def written(self, row: int, operands: Sequence[int], region: Region) -> bool:
+        """Part the adjoint of an array into that of what was put into a region of it and that of the rest."""
+        trace, (x, y) = self.trace, operands
+        spec, given = trace.spec(x), trace.spec(y)
+        g = self.pieces(row)
+        if spec is not trace.spec(row) or given is None or g.is_large(region):
+            return False
+        del self.adjoints[row]
+        bar = g.take(region, y in self.leads, x in self.leads)
+        if y in self.leads:
+            bar = self.joined(bar, shape_of(region), g.dtype)
+            bar = bar if bar.shape == given.shape else ops.sum_to(bar, shape=given.shape)
+            self.add(y, bar if bar.dtype == given.dtype else ops.cast(bar, dtype=given.dtype))
+        if x in self.leads:
+            self.merge(x, g)
+        return True
+
+    def merge(self, row: int, g: Pieces) -> None:
+        """Add pieces to the adjoint of a record; the fewer ones move."""
+        known = self.pieces(row)
+        few, many = sorted((known, g), key=len)
+        many.absorb(few)
+        self.adjoints[row] = many
+
+
+def _contributions(trace: Trace, row: int, g: Any, leads: set[int]) -> list[tuple[int, Any]]:
+    """What a record adds to the adjoints of its operands."""
+    operands, params = trace.arguments(row)
+    if not operands or row in trace.stopped:
+        return []
+    op = OPS[trace.code(row)]
+    values = tuple(value_of(trace, k) for k in operands)
+    z: Any = traced(trace, row)
+    if op.outputs != 1:
+        z = tuple(output(trace, row, i) for i in range(len(trace.values[row])))
+    if op.kind == "elementwise":
+        values = op.promoted(values, z.dtype)
+    env = op.environment(values, z, params)
+    positions = tuple(i for i, k in enumerate(operands) if k in leads and op.rule(i))
+    bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
+    given = []
+    for i in positions:
+        spec = trace.spec(operands[i])
+        if spec is None:
+            given.append((operands[i], op.vjp(i, g, env, ())))
+            continue
+        bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, spec.dtype)
+        if bar is not None:
+            given.append((operands[i], bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)))
+    return given
+
+
+def value_of(trace: Trace, row: int) -> Any:
+    """An operand as a rule gets it: a plain number as that, else a tensor of the record."""
+    if trace.is_number(row):
+        return trace.values[row]
+    return traced(trace, row)
+
+
+def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:
+    adjoints[row] = adjoints[row] + g if row in adjoints else g
+
+
+Traced.__differentiate__ = classmethod(  # type: ignore[attr-defined]
+    lambda cls, reverse, *how: gradients(*how)
+)
+Traced.__histories__ = _check_histories  # type: ignore[attr-defined]

@@ -1,0 +1,121 @@
+"""What a function changed while it was recorded: its arguments, and what is around it; and putting that back."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from operator import is_
+from types import CodeType, FunctionType
+from typing import Any
+
+from ...base.tensor import Face
+from ...base.tree import leaves_of
+from ..recorded.trace import Trace
+from ..recorded.traced import Traced
+from ..world.reading import ATTRIBUTE, BETWEEN, codes_in
+from ..world.surroundings import SETTLED, Surroundings
+from ..world.watched import alike, content_of, fill, parts_of
+
+HANDED = ("LOAD_CLOSURE", "LOAD_CONST")
+"""What loads a name without using what it stands for: functions inside are looked at themselves."""
+
+
+class Before:
+    """What a function may change, as it was before it was recorded: its arguments, and what is around it."""
+
+    def __init__(self, around: Surroundings, arguments: Any):
+        self.around = around
+        self.arguments = [(c, c.copy()) for c in containers_in(arguments)]
+
+    def changed_arguments(self) -> bool:
+        """Whether lists or dicts among the arguments hold other things."""
+        return any(differs(c, copy) for c, copy in self.arguments)
+
+    def changed_arrays(self) -> bool:
+        """Whether arrays hold other numbers."""
+        return not all(array.holds() for array in self.around.arrays.values())
+
+    def changes(self) -> Iterator[tuple[Any, Any]]:
+        """What was changed around the function, and what is there now that was not."""
+        around = self.around
+        for container in around.containers:
+            if not container.holds():
+                before = set(map(id, container.parts))
+                yield container.thing, [x for x in parts_of(container.thing) if id(x) not in before]
+        for one in (*around.cells, *around.slots, *around.facts):
+            if not one.holds():
+                yield one, one.now()
+        for space in around.spaces.values():
+            if not space.holds():
+                found = [now for _, now in space.changes()]
+                yield from ((space.mapping, now) for now in found or (None,))
+
+    def put_back(self) -> None:
+        """Undo what was changed, so that it may be changed again."""
+        for container, copy in self.arguments:
+            if differs(container, copy):
+                fill(container, parts_of(copy))
+        self.around.put_back()
+
+
+def containers_in(tree: Any) -> Iterator[Any]:
+    """What in a tree can be changed: lists, dicts, sets, bytearrays."""
+    if isinstance(tree, (list, dict, set, bytearray)):
+        yield tree
+    if isinstance(tree, (tuple, list, dict)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from containers_in(part)
+
+
+def differs(container: Any, copy: Any) -> bool:
+    """Whether a container holds other things than a copy of it."""
+    if isinstance(container, set):
+        return bool(container != copy)
+    now, before = parts_of(container), parts_of(copy)
+    return len(now) != len(before) or not (all(map(is_, now, before)) or all(map(alike, now, before)))
+
+
+def holds_traced(thing: Any, trace: Trace) -> bool:
+    """Whether something is, or has inside, a tensor that stands for a record."""
+    return any(
+        is_recorded(x, trace) or any(is_recorded(v, trace) for v in getattr(x, "__dict__", {}).values())
+        for x in leaves_of(thing)
+    )
+
+
+def is_recorded(x: Any, trace: Trace) -> bool:
+    """Whether something is a tensor, or an array, that stands for a record."""
+    x = x._tensor if isinstance(x, Face) else x
+    return isinstance(x, Traced) or id(x) in trace.own
+
+
+def is_log(thing: Any, added: Any, around: Surroundings) -> bool:
+    """Whether something is a list that the function, and those it names, do nothing with but append."""
+    if type(thing) is not list or not all(isinstance(x, SETTLED) for x in added):
+        return False
+    names = {name for f in around.functions for name, cell in enclosed(f) if content_of(cell) is thing}
+    inside = any(part is thing for container in around.containers for part in container.parts)
+    for space in around.spaces.values():
+        held = [name for name in space.relevant() if space.copy[name] is thing]
+        inside = inside or (space.whole and bool(held))
+        names.update(held)
+    codes = [code for f in around.functions for code in codes_in(f.__code__)]
+    return bool(names) and not inside and all(_appends_only(code, names) for code in codes)
+
+
+def _appends_only(code: CodeType, names: set[str]) -> bool:
+    steps = [step for step in dis.get_instructions(code) if step.opname not in BETWEEN]
+    return all(
+        steps[k + 1].opname in ATTRIBUTE and steps[k + 1].argval == "append"
+        for k, step in enumerate(steps)
+        if step.opname.startswith("LOAD_") and step.opname not in HANDED and _named(step.argval) & names
+    )
+
+
+def _named(argument: Any) -> set[str]:
+    return {x for x in (argument if isinstance(argument, tuple) else (argument,)) if isinstance(x, str)}
+
+
+def enclosed(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The names that a function finds in functions around it, and their cells."""
+    return zip(function.__code__.co_freevars, function.__closure__ or ())

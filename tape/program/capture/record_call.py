@@ -1,0 +1,238 @@
+"""Recording one call of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from threading import active_count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.tensor import Face, Tensor
+from ...base.tree import Structure, build, leaves_of, structure_of
+from ...numpy.arrays.face import array, face
+from ...numpy.arrays.leaving import told
+from ...numpy.arrays.unwrapping import bare
+from ...numpy.doors import opened
+from ...recording.level import live
+from ..adjoints import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
+from ..recorded.listing import Listing, listing_of
+from ..recorded.outside import stand_in, standing
+from ..recorded.trace import Trace, Untraceable, value_in
+from ..recorded.traced import Traced, traced
+from ..recorded.unreachable import settle_constants
+from ..world.looking import surroundings
+from ..world.surroundings import Surroundings
+from .chance import Chance
+from .effects import Before, holds_traced, is_log
+from .signature import rebuilt
+from .witness import Witness
+
+
+class Place:
+    """Stands for an output in what a function returned."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+
+ATTEMPTS = 3
+"""So often a function is recorded while other threads draw random numbers too."""
+
+
+class Drew(Untraceable):
+    """Random numbers were drawn while a function was recorded: by itself, or meanwhile by another thread."""
+
+
+class Recorded(NamedTuple):
+    """A function that was recorded.
+
+    Attributes:
+        listing, results: what it did, and what it returned.
+        before: what it may have changed.
+        logs: lists around it that it appended to and did not read.
+        ordered: whether it is for arguments in row-major order alone.
+    """
+
+    listing: Listing
+    results: Results
+    before: Before
+    logs: list[Any]
+    ordered: bool
+
+
+class Results:
+    """What a function returned.
+
+    Attributes:
+        structure: how it is built.
+        leaves: what is in it, a `Place` where an output goes.
+        count: the number of outputs.
+        flat: whether the outputs follow each other, with nothing else between them.
+    """
+
+    def __init__(self, structure: Structure, leaves: list[Any], count: int):
+        self.structure, self.leaves, self.count = structure, leaves, count
+        places = [x.number if isinstance(x, Place) else -1 for x in leaves]
+        self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
+
+    def build(self, outputs: Any) -> Any:
+        """The results of a call."""
+        kind = self.structure.container
+        if kind is None:
+            return outputs[0] if self.count else copied(self.leaves[0])
+        if self.flat and kind is tuple:
+            return tuple(outputs)
+        filled = [outputs[x.number] if isinstance(x, Place) else copied(x) for x in self.leaves]
+        return build(self.structure, filled)
+
+
+def copied(x: Any) -> Any:
+    """Something that is returned by every call, safe from what the caller does with it."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    return x.detach().clone() if isinstance(x, Tensor) else x
+
+
+def record_call(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    given: list[Any],
+    fixed_floats: bool,
+    around: Surroundings | None = None,
+) -> Recorded:
+    """Call a function on traced arguments: what it did as a list, and what it returned.
+
+    The tensors `around` it are constants of the list, and what else is there must stay what it is.
+
+    Raises:
+        Untraceable: if it did something that a list cannot repeat.
+    """
+    around = around or surroundings(function)
+    # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
+    for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
+        try:
+            return _record_once(function, args, kwargs, given, fixed_floats, around)
+        except Drew:
+            continue
+    return _record_once(function, args, kwargs, given, fixed_floats, around)
+
+
+def _record_once(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
+    around: Surroundings,
+) -> Recorded:  # fmt: skip
+    if around.reads("is_grad_enabled"):
+        raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
+    trace = Trace()
+    trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
+    new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
+    trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
+    kinds = differentiable(given)
+    trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
+    theirs = new if trace.tensors else [face(z) if type(x) is float else array(z) for x, z in zip(given, new)]
+    args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
+    witness, before, chance = Witness(around), Before(around, (args, kwargs)), Chance(around.generators)
+    try:
+        try:
+            with trace.recording(), standing(around.tensors, trace):
+                with ExitStack() as doors:
+                    doors.enter_context(told())
+                    if not trace.tensors:
+                        doors.enter_context(opened(function))
+                    doors.enter_context(witness.watching())
+                    tree = function(*args, **kwargs)
+                structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
+            if not trace.tensors:
+                leaves = list(map(constant_array, leaves))
+            rows = places(leaves)
+        finally:
+            trace.open = False
+            drawn = chance.rewind()
+        if trace.tensors and any(trace.hooks.values()):
+            raise Untraceable("it registered a hook, which a backward through its results would call")
+        if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
+            raise Untraceable("it changed an array among its arguments in place, which every call has to do")
+        if drawn:
+            raise Drew("it drew random numbers, which every replay would repeat")
+        if trace.ordered and not in_order(given):
+            raise Untraceable(
+                "what it changes in place depends on how its arguments lie in memory, which is not in order"
+            )
+        trace.check_captured()
+        logs = allowed(before, trace)
+        around.settle(logs)
+        settle_constants(trace)
+        return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
+    except BaseException:
+        before.put_back()
+        raise
+
+
+def constant_array(x: Any) -> Any:
+    """What a function of arrays returned, a constant of the list as a plain array."""
+    if isinstance(x, Tensor) and not isinstance(x, Traced) and x._node is None:
+        value = x.numpy(force=True)
+        return value if value.ndim else value[()]
+    return x
+
+
+def in_order(given: Iterable[Any]) -> bool:
+    """Whether all arrays, also those in tensors, are in row-major order."""
+    values = [value_in(x) for x in given]
+    return all(x.flags.c_contiguous for x in values if isinstance(x, np.ndarray))
+
+
+def places(leaves: list[Any]) -> dict[int, int]:
+    """Put a `Place` where what a function returned is a record: the records, with their numbers among the outputs."""
+    rows: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, Traced):
+            leaves[i] = Place(rows.setdefault(x._row, len(rows)))
+        elif computes_later(x):
+            raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
+        elif isinstance(x, Tensor) and x._node is not None:
+            raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
+    return rows
+
+
+def allowed(before: Before, trace: Trace) -> list[Any]:
+    """Refuse a function that changed what replays would have to change: the lists that it only appended to.
+
+    What else it changed makes what is around it another one, so that the next call is recorded again.
+    """
+    if before.changed_arguments():
+        raise Untraceable("it changed a list, dict or set among its arguments, which every call has to do")
+    if before.changed_arrays():
+        raise Untraceable("it changed an array from outside in place, which every replay would repeat")
+    changes = list(before.changes())
+    if any(holds_traced(now, trace) for _, now in changes):
+        raise Untraceable("it kept a result in something around it, which every call has to do")
+    for thing, _ in changes:
+        leave_plain(thing)
+    logs = [thing for thing, now in changes if is_log(thing, now, before.around)]
+    before.around.stale = len(logs) < len(changes)
+    return logs
+
+
+def leave_plain(thing: Any) -> None:
+    """Put plain arrays where a function has kept arrays of its own, which depend on nothing that is recorded."""
+    if type(thing) is dict or type(thing) is list:
+        for key, value in list(thing.items() if type(thing) is dict else enumerate(thing)):
+            if isinstance(value, Face):
+                thing[key] = constant_array(value._tensor)
+
+
+def differentiable(given: Iterable[Any]) -> tuple[type, ...]:
+    """The kinds of arguments that gradients flow to: plain floats only if there is nothing else."""
+    arrays = (Tensor, np.ndarray, np.generic)
+    return arrays if any(isinstance(x, arrays) for x in given) else (float, np.generic)
+
+
+def computes_later(x: Any) -> bool:
+    """Whether something is returned that a replay cannot make again: it computes later, or has tensors inside."""
+    return isinstance(x, Iterator) or any(isinstance(v, Traced) for v in getattr(x, "__dict__", {}).values())

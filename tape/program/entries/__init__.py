@@ -1,0 +1,1 @@
+"""Calls of programs as one call of machine code."""

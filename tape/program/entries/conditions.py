@@ -1,0 +1,120 @@
+"""What must be as it was for an entry to go on: fixed arguments, and what is around the function."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from ...base.spec import spec
+from ...jit.machine import object_layout as objects
+from ..plans.frames import address_of, fits
+from ..world.surroundings import Surroundings
+from ..world.watched import BUSY, MISSING, TAGS, Array, Container, Space
+
+Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+LOOKS = 16
+"""Containers of more things are left to Python."""
+SMALL = 1 << 12
+"""Bytes of an array up to which machine code compares them."""
+EQUAL = 2
+"""Python's number of the comparison ``==``."""
+
+
+class Unsuited(Exception):
+    """There is no entry to this program, or not for such arguments."""
+
+
+class Conditions:
+    """Writes conditions into an entry.
+
+    Attributes:
+        checks: what remains to be verified by Python.
+    """
+
+    def __init__(self, writer: Any):
+        self.write = writer
+        self.checks: list[Callable[[], bool]] = []
+
+    def same(self, thing: str, value: Any) -> None:
+        """An object must be this one, or be missing; a number or a text may be another one that is equal."""
+        w, kind = self.write, type(value)
+        if value is MISSING:
+            w.require_equal(thing, 0)
+            return
+        if kind not in (int, str, bytes, float):
+            w.require_same(thing, value)
+            return
+        w.require(w.test("ne", thing, 0))
+        w.require(w.is_a(thing, kind))
+        if kind is float:
+            w.require_equal(w.load(w.value(thing)), w.known(struct.unpack("q", struct.pack("d", value))[0]))
+        else:
+            found = w.python("PyObject_RichCompareBool", thing, w.thing(value), str(EQUAL), gives="i32")
+            w.require_equal(found, 1, "i32")
+
+    def around(self, surroundings: Surroundings) -> None:
+        """Everything around a function must be what it was."""
+        w = self.write
+        for space in surroundings.spaces.values():
+            self._space(space)
+        for cell in surroundings.cells:
+            self.same(w.content(cell.cell), cell.value)
+        for fact in (*surroundings.facts, *surroundings.slots):
+            self._pointer(fact)
+        for container in surroundings.containers:
+            self._container(container)
+        for array in surroundings.arrays.values():
+            self._content(array)
+
+    def _space(self, space: Space) -> None:
+        """A dict must not have changed since it was looked at, or have what counts under each name."""
+        w = self.write
+        if TAGS and space.busy < BUSY:
+            self.write.require_equal(w.load(w.known(space.address)), w.load(w.known(ctypes.addressof(space.tag))))
+        elif space.whole or space.attributes:
+            self.checks.append(space.holds)
+        else:
+            for name in space.names:
+                self.same(w.named(space.mapping, name), space.copy.get(name, MISSING))
+
+    def _pointer(self, one: Any) -> None:
+        """What an object keeps at a known place must be this."""
+        w, address = self.write, one.address()
+        if address is None:
+            self.checks.append(one.holds)
+        else:
+            self.same(w.load(w.known(address)), one.value if getattr(one, "pointer", 1) else MISSING)
+
+    def _container(self, container: Container) -> None:
+        thing, parts = container.thing, container.parts
+        if len(parts) > LOOKS or type(thing) is not list:
+            self.checks.append(container.holds)
+            return
+        for x, part in zip(self.write.items(self.write.thing(thing), list, len(parts)), parts):
+            self.same(x, part)
+
+    def _content(self, watched: Array) -> None:
+        """An array must hold what it held."""
+        w, array, copy = self.write, watched.array, watched.copy
+        small = array.nbytes <= SMALL and fits(array, spec(array.shape, array.dtype))
+        if copy is None or not small or array.strides != copy.strides:
+            self.checks.append(watched.holds)
+            return
+        address = w.array(w.thing(array), array.shape, array.dtype)
+        w.require_equal(w.load(w.thing(array), objects.ARRAY_FLAGS, "i32"), array.flags.num, "i32")
+        if array.nbytes:
+            w.thing(copy)
+            w.require_content(address, w.known(address_of(copy)), array.nbytes)
+
+    def guarded(self, entry: Entry) -> Entry:
+        """An entry behind the checks."""
+        if not self.checks:
+            return entry
+
+        def checked(args: tuple[Any, ...], kwargs: dict[str, Any], checks: Any = self.checks) -> Any:
+            return entry(args, kwargs) if all(check() for check in checks) else NotImplemented
+
+        return checked

@@ -1,0 +1,266 @@
+"""Entries to programs: one call of machine code from the arguments to the results, guards and surroundings included.
+
+A call from Python of a small program is mostly Python: taking arguments apart, finding the program, making
+results.  An entry does the same for one signature and one program, and leaves to the general way what it refuses:
+arguments of another type, shape or layout, anything around the function that is another object now, a guard that
+misses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.jit_door import jitted
+from ...base.rooms import opened
+from ...base.spec import Spec, spec
+from ...base.tensor import Tensor
+from ...base.tree import Structure, leaves_of, structure_of
+from ...jit.machine.regions import REFUSED
+from ...recording.recorder import wrap
+from ..capture.record_call import Place, Results
+from ..capture.signature import Fixed
+from ..plans.frames import WORD, address_of
+from ..plans.plan import Raw
+from ..plans.replay import KernelStep
+from ..plans.sweeping import Block
+from ..world.surroundings import SETTLED, Surroundings
+from .conditions import Conditions, Entry, Unsuited
+
+BRIEF = 10_000
+"""A kernel that evaluates fewer records, counted with their elements, is called without letting other threads run."""
+REAL = np.dtype(np.float64), np.dtype(np.float32)
+FLOAT = spec((), np.dtype(np.float64))
+
+
+def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry | None:
+    """The entry to a program, None if there is none for it."""
+    jit = jitted("emission.entry_code")
+    if jit is None or not jit.holds() or program.captures:
+        return None
+    try:
+        return _Way(jit.Writer(), program).entry(key, call, around)
+    except Unsuited:
+        return None
+
+
+def work_of(step: Any) -> int:
+    """About how many records a step evaluates, counted with their elements."""
+    if isinstance(step, KernelStep):
+        return step.group.size * len(step.group.rows)
+    sizes = [spec.size for k in (*step.needs, *step.makes) if (spec := step.listing.spec_of(k)) is not None]
+    if step.op.motion == "matrix":
+        return int(np.prod(sizes, dtype=float) ** 0.5) // 4
+    return sum(sizes) // 2
+
+
+class Value(NamedTuple):
+    """An input or constant: where its numbers are, of which spec, and the object that it is, if it is one."""
+
+    address: str | int
+    spec: Spec
+    thing: str | None = None
+
+
+class _Way:
+    """Writes an entry.
+
+    Attributes:
+        values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
+        block, given: the memory that the kernels run in, and that they write results to.
+    """
+
+    def __init__(self, writer: Any, program: Any):
+        self.write, self.program, self.replay = writer, program, program.replay
+        self.values: dict[int, Value] = {}
+        self.conditions = Conditions(writer)
+        self.alive: list[Any] = []
+        if sum(map(work_of, self.replay.steps)) >= BRIEF:
+            raise Unsuited
+        self.plan = self.replay.sweeper.plan
+        if self.plan.halts:
+            raise Unsuited
+        self.block = Block(self.plan)
+        self.given = [np.zeros(spec.shape, spec.dtype) for _, spec in self.plan.given]
+        for (region, _), array in zip(self.plan.given, self.given):
+            self.block.regions[region] = address_of(array)
+
+    def entry(self, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry:
+        w, counter = self.write, ctypes.addressof(self.program.counter)
+        count = w.load(w.known(counter))
+        w.require(w.test("slt", count, w.known(self.replay.until)))
+        for surroundings in around:
+            self.conditions.around(surroundings)
+        self._arguments(key, call)
+        self._constants()
+        self._run()
+        self._guards()
+        w.store(w.add(count, 1), w.known(counter))
+        w.give(self._results(self.program.results))
+        return self.conditions.guarded(w.function(*self.alive, self.program, *around))
+
+    def _arguments(self, key: Any, call: tuple[Any, Any]) -> None:
+        parts = key[1:] if key and isinstance(key[0], Structure) else key
+        structure, leaves = structure_of(call), leaves_of(call)
+        if len(parts) != len(leaves):
+            raise Unsuited
+        names = [*self._names(structure.inside[0], self.write.first)]
+        names += self._names(structure.inside[1], self.write.second)
+        given = []
+        for thing, part, leaf in zip(names, parts, leaves):
+            if isinstance(part, Fixed):
+                self._fixed(thing, part, leaf)
+            else:
+                given.append(self._varying(thing, part))
+        self.values = dict(enumerate(given))
+
+    def _names(self, structure: Structure, name: str) -> Iterator[str]:
+        """The names of the leaves of an argument."""
+        kind = structure.container
+        if kind is None:
+            yield name
+            return
+        if kind is dict:
+            inside = self.write.values(name, structure.keys)
+        elif kind in (tuple, list):
+            inside = self.write.items(name, kind, len(structure.inside))
+        else:
+            raise Unsuited
+        for part, x in zip(structure.inside, inside):
+            yield from self._names(part, x)
+
+    def _fixed(self, thing: str, part: Fixed, leaf: Any) -> None:
+        """An argument that must be the same."""
+        if part.value is not leaf:
+            raise Unsuited
+        self.conditions.same(thing, leaf)
+
+    def _varying(self, thing: str, part: Any) -> Value:
+        """An argument that varies."""
+        if part is float:
+            self.write.require(self.write.is_a(thing, float))
+            return Value(self.write.value(thing), FLOAT, thing)
+        if isinstance(part, Spec):
+            return self._numeric(thing, part)
+        return self._tensor(thing, part[0])
+
+    def _numeric(self, thing: str, spec: Spec) -> Value:
+        """A number or array of NumPy's."""
+        if not spec.dtype.isnative:
+            raise Unsuited
+        number = spec.shape == () and spec.dtype in REAL
+        address = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
+        return Value(address, spec)
+
+    def _tensor(self, thing: str, spec: Spec) -> Value:
+        """A tensor without history."""
+        if spec.tensor is not Tensor:
+            raise Unsuited
+        self.write.require(self.write.is_a(thing, Tensor))
+        self.write.require_same(self.write.slot(thing, "_node"), None)
+        return self._numeric(self.write.slot(thing, "_data"), spec)
+
+    def _constants(self) -> None:
+        """What the list captured, or knows."""
+        used = {source for source, _, _ in self.plan.brought}
+        used |= {x.source for x in self.plan.results if isinstance(x, Raw)}
+        for k, constant in self.replay.constants:
+            if -1 - k not in used:
+                continue
+            spec, thing = self.replay.listing.spec_of(k), self.write.thing(constant)
+            if type(constant) is np.ndarray:
+                self.values[-1 - k] = self._numeric(thing, spec)
+            elif isinstance(constant, Tensor):
+                self.values[-1 - k] = self._tensor(thing, spec)
+            elif isinstance(constant, SETTLED):
+                self.values[-1 - k] = Value(0, spec, thing)
+            else:
+                raise Unsuited
+
+    def _run(self) -> None:
+        """Put numbers, and addresses of arrays, where the steps find them, and sweep over these."""
+        w, plan, block = self.write, self.plan, self.block
+        for source, region, wanted in plan.brought:
+            w.store(self._brought(source, wanted), w.known(block.address), WORD * region)
+        for source, place, wanted in plan.numbers:
+            kind = f"i{8 * wanted.dtype.itemsize}"
+            value = w.load(self._brought(source, wanted), 0, kind)
+            w.store(value, w.known(block.address + plan.data + place.offset), 0, kind)
+        w.store("0", w.known(block.address), WORD * REFUSED)
+        self.alive += [block, plan, *self.given]
+        _, address = opened("tape.jit.sweeps.sweep_steps").sweep()
+        steps = w.known(address_of(plan.steps))
+        done = w.call(address, w.known(block.address), steps, "0", str(plan.count))
+        w.require_equal(done, plan.count)
+
+    def _brought(self, source: int, spec: Spec) -> str:
+        """Where the numbers of an input or constant are, which must be of this spec as it is."""
+        value = self.values.get(source)
+        if value is None or value.spec is not spec or value.address == 0:
+            raise Unsuited
+        return str(value.address)
+
+    def _address(self, found: Any) -> str:
+        """Where the numbers of a result are."""
+        if isinstance(found, Raw):
+            return self._brought(found.source, self.values[found.source].spec)
+        array = self.given[found.array]
+        return str(self.write.known(address_of(array) + found.start * array.itemsize))
+
+    def _guards(self) -> None:
+        """Refuse where a guard does not hold bit by bit."""
+        for guard, found in zip(self.program.guards, self.plan.results[self.program.count :]):
+            seen, spec = np.array(guard.seen, order="C"), self._spec(found)
+            if (seen.shape, seen.dtype) != (spec.shape, spec.dtype):
+                raise Unsuited
+            if seen.nbytes:
+                self.alive.append(seen)
+                self.write.require_content(self._address(found), self.write.known(address_of(seen)), seen.nbytes)
+
+    def _results(self, results: Results) -> str:
+        """Make what the function returns: first all numbers and arrays, then what holds them."""
+        w, numbers = self.write, sorted({x.number for x in results.leaves if isinstance(x, Place)})
+        made = {number: self._result(self.plan.results[number]) for number in numbers}
+        if self.program.tensors:
+            made = {number: w.applied(wrap, thing) for number, thing in made.items()}
+        unused = set(made)
+        leaves = []
+        for x in results.leaves:
+            if isinstance(x, Place):
+                leaves.append(made[x.number] if x.number in unused else w.again(made[x.number]))
+                unused.discard(x.number)
+            elif isinstance(x, SETTLED):
+                leaves.append(w.again(w.thing(x)))
+            else:
+                raise Unsuited
+        return self._built(results.structure, iter(leaves))
+
+    def _spec(self, found: Any) -> Spec:
+        return self.values[found.source].spec if isinstance(found, Raw) else found.spec
+
+    def _result(self, found: Any) -> str:
+        w = self.write
+        if isinstance(found, Raw) and self.values[found.source].thing is not None:
+            return str(w.again(self.values[found.source].thing))
+        spec, address = self._spec(found), self._address(found)
+        if spec.shape:
+            return str(w.new_array(address, spec.shape, spec.dtype, spec.nbytes))
+        if spec.dtype == np.bool_:
+            return str(w.new_truth(address))
+        if spec.dtype not in REAL:
+            raise Unsuited
+        return str(w.new_number(address, spec.dtype))
+
+    def _built(self, structure: Structure, leaves: Iterator[str]) -> str:
+        kind = structure.container
+        if kind is None:
+            return next(leaves)
+        inside = [self._built(part, leaves) for part in structure.inside]
+        if kind is dict:
+            return str(self.write.new_dict(structure.keys, inside))
+        if kind in (tuple, list):
+            return str(self.write.new_items(kind, inside))
+        raise Unsuited

@@ -1,0 +1,1 @@
+"""Programs in files, and checked when they come from there."""

@@ -1,0 +1,1 @@
+"""How a list is run: its memory, its kernels, its steps."""

@@ -1,0 +1,177 @@
+"""Index maps: which element of its operand an op reads for each of its result, as offsets and strides.
+
+An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  An op whose transposes are
+views of the adjoint puts its operands into places of its result, or adds them up there.  What is found is tried out on
+numbers before it is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ops import Op
+
+from ...base.spec import Spec
+from .plan_places import row_major
+
+
+class View(NamedTuple):
+    """A look at memory: bytes to its beginning, and strides in bytes."""
+
+    offset: int
+    strides: tuple[int, ...]
+
+
+class Axis(NamedTuple):
+    """Of a copy: how many places, and the bytes from one to the next in z and in x."""
+
+    n: int
+    z: int
+    x: int
+
+
+class Puts(NamedTuple):
+    """z[views[i]] += xᵢ, where z begins as zeros; each place gets one number if it is not `adds`."""
+
+    views: list[View]
+    adds: bool
+    complete: bool
+
+
+def outline(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """An array that lies so, in memory that nobody touches, and that memory, which begins where the array does.
+
+    It begins in the middle where strides are negative; then the memory is as large again on that side.
+    """
+    ends = [(n - 1) * s for n, s in zip(shape, strides) if n]
+    low, high = sum(e for e in ends if e < 0), sum(e for e in ends if e > 0) + dtype.itemsize
+    memory = np.empty(high - low, np.uint8)
+    return np.ndarray(shape, dtype, memory, -low, strides), memory
+
+
+def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
+    """How something looks at an array's memory, None if it does not."""
+    if type(found) is not np.ndarray or found.dtype != array.dtype:
+        return None
+    start, begin = found.ctypes.data, memory.ctypes.data
+    if not begin <= start < begin + max(memory.nbytes, 1) or not found.size:
+        return None
+    if found is not array and not np.may_share_memory(found, memory):
+        return None
+    return View(start - array.ctypes.data, found.strides)
+
+
+def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, ...], result: Spec) -> View | None:
+    """How the result of a view looks at its operand; None if for such an operand it is none."""
+    if not operand.size or operand.dtype != result.dtype:
+        return None
+    array, memory = outline(operand.shape, strides, operand.dtype)
+    if not operand.ndim:
+        array = array.reshape(())
+    found = _forward(op, (array,), params)
+    if not result.ndim and np.ndim(found) == 0:  # NumPy gives a number for an element
+        return _element(op, params, operand, strides)
+    if np.shape(found) != result.shape:
+        return None
+    return seen(found, array, memory)
+
+
+def _forward(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    with np.errstate(all="ignore"):
+        return op.forward(*operands, **params)
+
+
+def _element(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, ...]) -> View | None:
+    """Which element of its operand an op gives: by its number."""
+    numbers = np.arange(operand.size).reshape(operand.shape)
+    found = np.asarray(_forward(op, (numbers[()] if operand.ndim else numbers,), params))
+    if found.dtype != numbers.dtype:
+        return None
+    index = np.unravel_index(int(found), operand.shape)
+    return View(int(sum(int(i) * s for i, s in zip(index, strides))), ())
+
+
+def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec) -> Puts | None:
+    """How a linear op puts its operands into its result, None unless that is all it does."""
+    if not result.size or any(spec.dtype != result.dtype for spec in operands) or not is_linear(op):
+        return None
+    g, memory = outline(result.shape, row_major(result.shape, result.dtype.itemsize), result.dtype)
+    given = [np.empty(spec.shape, spec.dtype) for spec in operands]
+    views = []
+    for i, spec in enumerate(operands):
+        try:
+            with np.errstate(all="ignore"):
+                bar = op.vjp(i, g, op.environment(given, None, params), spec.shape, spec.dtype)
+        except Exception:  # it may read the values of its operands
+            return None
+        view = seen(np.asarray(bar), g, memory) if np.shape(bar) == spec.shape and spec.size else None
+        if view is None:
+            return None
+        views.append(view)
+    return _tried(op, params, operands, result, views)
+
+
+def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec, views: list[View]) -> Puts | None:
+    """The puts of an op, if they give what the op gives for some whole numbers."""
+    rng = np.random.default_rng(0)
+    given = [rng.integers(1, 1 << 20, spec.shape).astype(np.float64) for spec in operands]
+    if result.dtype.kind == "c":
+        given = [x + 1j * rng.integers(1, 1 << 20, x.shape) for x in given]
+    z, item = np.zeros(result.size, np.result_type(np.float64, *given)), result.dtype.itemsize
+    count = np.zeros(result.size, np.int64)
+    for x, view in zip(given, views):
+        places = np.full(x.shape, view.offset // item)
+        for axis, stride in enumerate(view.strides):
+            places += (np.arange(x.shape[axis]) * (stride // item)).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        np.add.at(z, places.ravel(), x.ravel())
+        np.add.at(count, places.ravel(), 1)
+    try:
+        found = _forward(op, [x if x.ndim else x[()] for x in given], params)
+    except Exception:  # an op may take no such numbers
+        return None
+    if np.shape(found) != result.shape or not np.array_equal(np.ravel(found), z):
+        return None
+    return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
+
+
+def is_linear(op: Op) -> bool:
+    """Whether an op with one result is linear in each operand, and in all of them together."""
+    return op.kind == "linear" and op.outputs == 1 and bool(op.rules) and all(op.rules)
+
+
+def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source: bool = False) -> list[Axis]:
+    """A copy of such strides as few axes, the innermost first: axes of length 1 go, neighbours become one.
+
+    Innermost is what lies closest in z, or in x (`by_source`).
+    """
+    axes = [Axis(*axis) for axis in zip(shape, z, x) if axis[0] != 1]
+    axes.sort(key=lambda a: (abs(a.x), abs(a.z)) if by_source else (abs(a.z), abs(a.x)))
+    made: list[Axis] = []
+    for axis in axes:
+        last = made[-1] if made else None
+        if last is not None and axis.z == last.n * last.z and axis.x == last.n * last.x:
+            made[-1] = Axis(last.n * axis.n, last.z, last.x)
+        else:
+            made.append(axis)
+    return made or [Axis(1, 0, 0)]
+
+
+def axes_of_pairs(to: np.ndarray, source: np.ndarray, item: int) -> list[Axis] | None:
+    """The axes of a copy of single elements, None if these lie in no regular way."""
+    axes: list[Axis] = []
+    while len(to) > 1:
+        dz, dx = int(to[1] - to[0]), int(source[1] - source[0])
+        breaks = np.flatnonzero((np.diff(to) != dz) | (np.diff(source) != dx))
+        n = int(breaks[0]) + 1 if len(breaks) else len(to)
+        if len(to) % n or len(axes) > 6:
+            return None
+        steps = np.arange(n)
+        rows, columns = to.reshape(-1, n), source.reshape(-1, n)
+        if (rows - rows[:, :1] != dz * steps).any() or (columns - columns[:, :1] != dx * steps).any():
+            return None
+        axes.append(Axis(n, dz * item, dx * item))
+        to, source = rows[:, 0], columns[:, 0]
+    return axes or [Axis(1, 0, 0)]

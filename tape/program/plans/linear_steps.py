@@ -1,0 +1,245 @@
+"""Linear algebra as steps: products of matrices by a loop where they are small, by BLAS where they are not, the rest
+by LAPACK.
+
+Each goes on where NumPy would raise an error: a step then refuses, and NumPy does.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from ...base.rooms import opened
+from ...base.spec import spec
+from ...jit.machine.regions import REFUSED
+from ...jit.machine.state import STORE
+from .plan_places import Place, Value, moved
+
+FEW = 1 << 8
+"""A product of fewer multiplications is a loop of our own: a call of BLAS costs more."""
+MOST_ROWS = 64
+"""Larger matrices are left to NumPy."""
+MOST = 64
+"""Of a longer stack of matrices NumPy makes the products."""
+
+
+def step(plan: Any, record: Any) -> bool:
+    """Let a record be steps of linear algebra; whether it can be."""
+    way = _product if record.op.motion == "matrix" else WAYS.get(record.op)
+    return way is not None and not record.params and way(plan, record)
+
+
+def _product(plan: Any, record: Any) -> bool:
+    x, y = (plan.value(k) for k in record.needs)
+    result = record.result
+    if not x.spec.dtype == y.spec.dtype == result.dtype or result.dtype not in (np.float64, np.float32):
+        return False
+    x_shape, x_strides = (x.spec.shape, x.strides) if x.spec.ndim > 1 else ((1, *x.spec.shape), (0, *x.strides))
+    y_shape, y_strides = (y.spec.shape, y.strides) if y.spec.ndim > 1 else ((*y.spec.shape, 1), (*y.strides, 0))
+    (rows, inner), columns = x_shape[-2:], y_shape[-1]
+    stack = np.broadcast_shapes(x_shape[:-2], y_shape[:-2])
+    if math.prod(stack) > MOST or not result.size:
+        return False
+    z, item = plan.make(record.row), result.dtype.itemsize
+    if not inner:
+        plan.fill(z)
+        return True
+    x_firsts, y_firsts = (firsts(s[:-2], t[:-2], stack) for s, t in ((x_shape, x_strides), (y_shape, y_strides)))
+    sizes = rows, inner, columns
+    for n, (i, j) in enumerate(zip(x_firsts, y_firsts)):
+        to = moved(z.place, n * rows * columns * item)
+        multiply(plan, item, sizes, to, (moved(x.place, i), x_strides[-2:]), (moved(y.place, j), y_strides[-2:]))
+    return True
+
+
+def firsts(shape: tuple[int, ...], strides: tuple[int, ...], stack: tuple[int, ...]) -> list[int]:
+    """Bytes to each matrix of a stack, broadcast to a longer one."""
+    at = np.zeros(shape, np.int64)
+    for axis, stride in enumerate(strides):
+        at += (np.arange(shape[axis]) * stride).reshape(-1, *(1,) * (len(shape) - 1 - axis))
+    return [int(k) for k in np.broadcast_to(at, stack).ravel()]
+
+
+Matrix = tuple[Any, tuple[int, ...]]
+"""Where a matrix is, and the bytes from row to row and from column to column."""
+
+
+def multiply(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix) -> None:
+    """One product, of matrices of rows × inner and inner × columns."""
+    rows, inner, columns = sizes
+    if rows * inner * columns >= FEW:
+        left, right = leading(x, (rows, inner), item), leading(y, (inner, columns), item)
+        if left is not None and right is not None:
+            _by_blas(plan, item, sizes, z, (x[0], *left), (y[0], *right))
+            return
+    (x_at, (x_row, x_column)), (y_at, (y_row, y_column)) = x, y
+    plan.call(
+        plan.jit("sweeps.small_products", "product_f64" if item == 8 else "product_f32"),
+        [0, rows, z, STORE, x_at, x_row, x_column, y_at, y_row, y_column, inner, columns],
+    )
+
+
+def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, int] | None:
+    """Whether BLAS, which goes by columns, sees the matrix as it is, and how far its columns are apart; None if not."""
+    (row, column), (rows, columns) = matrix[1], shape
+    if (column == item or columns == 1) and row % item == 0 and (row >= columns * item or rows == 1):
+        return False, max(row // item if rows > 1 else columns, columns, 1)
+    if (row == item or rows == 1) and column % item == 0 and (column >= rows * item or columns == 1):
+        return True, max(column // item if columns > 1 else rows, rows, 1)
+    return None
+
+
+def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any) -> None:
+    """BLAS goes by columns: it sees zᵀ = yᵀ xᵀ."""
+    rows, inner, columns = sizes
+    (x_at, x_turned, x_lead), (y_at, y_turned, y_lead) = x, y
+    one, zero = (struct.unpack("q", struct.pack("d" if item == 8 else "fxxxx", v))[0] for v in (1.0, 0.0))
+    kind = "d" if item == 8 else "s"
+    flag = (ord("N"), ord("T"))
+    if columns == 1 or rows == 1:
+        (m_at, turned, lead), (v_at, v_turned, v_lead) = (x, y) if columns == 1 else (y, x)
+        m, n = (rows, inner) if columns == 1 else (columns, inner)
+        by_columns = turned if columns == 1 else not turned
+        shape = (m, n) if by_columns else (n, m)
+        step = v_lead if (v_turned if columns > 1 else not v_turned) else 1
+        numbers = [flag[not by_columns], *shape, one, lead, step if n > 1 else 1, zero, 1]
+        at = pointers(plan, numbers)
+        words = [*at[:4], m_at, at[4], v_at, at[5], at[6], z, at[7]]
+        _call(plan, kind + "gemv", words)
+        return
+    numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, columns]
+    at = pointers(plan, numbers)
+    _call(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
+
+
+def pointers(plan: Any, numbers: list[int]) -> list[Place]:
+    """Numbers where a function finds them that takes pointers."""
+    first = plan.say(numbers)
+    return [plan.word(first + k) for k in range(len(numbers))]
+
+
+def _call(plan: Any, name: str, words: list[Any]) -> None:
+    """A step that calls a function of BLAS or LAPACK."""
+    room = opened("tape.jit.sweeps.sweep_steps")
+    plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
+
+
+def _square(plan: Any, record: Any) -> int | None:
+    """How large a float64 matrix is that LAPACK takes, None if it is left to NumPy."""
+    x = plan.value(record.needs[0]).spec
+    if any(plan.value(k).spec.dtype != np.float64 for k in record.needs) or x.ndim != 2:
+        return None
+    n = int(x.shape[0])
+    return n if n == x.shape[1] and 0 < n <= MOST_ROWS and record.result.dtype == np.float64 else None
+
+
+def _solved(plan: Any, record: Any) -> bool:
+    """z = x⁻¹ y, by `gesv` on copies that lie by columns."""
+    n = _square(plan, record)
+    y = plan.value(record.needs[1]) if n is not None else None
+    if n is None or y is None or y.spec.ndim not in (1, 2) or not y.spec.size:
+        return False
+    columns = 1 if y.spec.ndim == 1 else y.spec.shape[1]
+    right = plan.scratch(8 * n * columns)
+    at = right._replace(spec=y.spec, strides=(8,) if y.spec.ndim == 1 else (8, 8 * n))
+    plan.place(at, y)
+    at_refusal = _gesv(plan, record, n, columns, right)
+    plan.place(plan.make(record.row), at)
+    plan.refusal(at_refusal, record)
+    plan.memory.give(right.chunk)
+    return True
+
+
+def _inverted(plan: Any, record: Any) -> bool:
+    """z = x⁻¹: what solves for the columns of the unit matrix."""
+    n = _square(plan, record)
+    if n is None:
+        return False
+    right = plan.scratch(8 * n * n)
+    unit = plan.found.setdefault(("unit", n), np.eye(n))
+    plan.copy(right.place, plan.pin(unit), 8 * n * n)
+    at_refusal = _gesv(plan, record, n, n, right)
+    plan.place(plan.make(record.row), right._replace(spec=record.result, strides=(8, 8 * n)))
+    plan.refusal(at_refusal, record)
+    plan.memory.give(right.chunk)
+    return True
+
+
+def _gesv(plan: Any, record: Any, n: int, columns: int, right: Value) -> int:
+    """Solve in place; a singular matrix is refused by a step, whose number this gives."""
+    left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
+    sizes = pointers(plan, [n, columns, n, n, 0])
+    info = sizes[4]
+    _call(plan, "dgesv", [sizes[0], sizes[1], left.place, sizes[2], pivots.place, right.place, sizes[3], info])
+    at: int = plan.call(plan.jit("sweeps.strided", "refuse"), [Place(REFUSED, 0), info])
+    plan.memory.give(left.chunk)
+    plan.memory.give(pivots.chunk)
+    return at
+
+
+def _by_columns(plan: Any, record: Any, n: int) -> Value:
+    """A copy of the matrix that LAPACK may overwrite."""
+    x = plan.value(record.needs[0])
+    left: Value = plan.scratch(8 * n * n)
+    plan.place(left._replace(spec=x.spec, strides=(8, 8 * n)), x)
+    return left
+
+
+def _determinant(plan: Any, record: Any) -> bool:
+    n = _square(plan, record)
+    if n is None:
+        return False
+    left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
+    sizes = pointers(plan, [n, n, n, 0])
+    _call(plan, "dgetrf", [sizes[0], sizes[1], left.place, sizes[2], pivots.place, sizes[3]])
+    z = plan.make(record.row)
+    plan.call(plan.jit("sweeps.strided", "determinant_f64"), [n, z.place, left.place, pivots.place, sizes[3]])
+    plan.memory.give(left.chunk)
+    plan.memory.give(pivots.chunk)
+    return True
+
+
+def _factored(plan: Any, record: Any) -> bool:
+    """The lower triangle that `potrf` leaves; a matrix that is not positive definite is refused."""
+    n = _square(plan, record)
+    if n is None:
+        return False
+    x = plan.value(record.needs[0])
+    left = plan.scratch(8 * n * n, x.spec)
+    plan.fill(left)
+    for k in range(n):  # column by column, without the upper triangle
+        column = left._replace(
+            spec=spec((n - k,), x.spec.dtype), place=moved(left.place, 8 * (n + 1) * k), strides=(8,)
+        )
+        source = x._replace(spec=column.spec, place=x.moved(k * sum(x.strides)), strides=x.strides[:1])
+        plan.place(column, source)
+    sizes = pointers(plan, [ord("L"), n, n, 0])
+    _call(plan, "dpotrf", [sizes[0], sizes[1], left.place, sizes[2], sizes[3]])
+    at = plan.call(plan.jit("sweeps.strided", "refuse"), [Place(REFUSED, 0), sizes[3]])
+    plan.place(plan.make(record.row), left._replace(strides=(8, 8 * n)))
+    plan.refusal(at, record)
+    plan.memory.give(left.chunk)
+    return True
+
+
+def _anywhere(plan: Any, record: Any) -> bool:
+    x = plan.flat(record.needs[0])
+    if x.spec.dtype != np.bool_ or record.result.dtype != np.bool_:
+        return False
+    z = plan.make(record.row)
+    plan.call(plan.jit("sweeps.strided", "somewhere"), [x.spec.size, z.place, x.place])
+    return True
+
+
+WAYS = {
+    REGISTRY[name]: way
+    for name, way in (
+        ("solve", _solved), ("inv", _inverted), ("det", _determinant), ("cholesky", _factored), ("anywhere", _anywhere),
+    )
+}  # fmt: skip
+"""By op, how it becomes steps."""

@@ -1,0 +1,210 @@
+"""Which ops move numbers or add them up, and from where to where: found by applying them to random numbers.
+
+A linear op does the same to all numbers.  So where each number of its result is one of those that it was applied to,
+out of a great many, it is the number that was there; and where its transpose gives each number of the adjoint to
+some places, the op adds up what is in these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ops import Op
+
+from ...base.spec import Spec
+from .indexmaps import Axis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
+from .plan_places import moved
+from .reducing import pattern
+
+
+class Moves(NamedTuple):
+    """For each operand: ``z[to] = x[source]``, in flat arrays; what is not named is 0."""
+
+    pairs: list[tuple[np.ndarray, np.ndarray]]
+    complete: bool
+
+
+class Sums(NamedTuple):
+    """``z[i] = sum(x[places[first[i]:first[i + 1]]]) / n``, in flat arrays."""
+
+    first: np.ndarray
+    places: np.ndarray
+    n: int
+
+
+def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec) -> Moves | None:
+    """How an op moves numbers, None unless it does that alone; complex ones might be conjugated."""
+    if not is_linear(op) or result.dtype.kind == "c" or any(spec.dtype != result.dtype for spec in operands):
+        return None
+    ends = np.cumsum([spec.size for spec in operands])
+    pool = np.random.default_rng(0).integers(1, 1 << 62, ends[-1])
+    given = [r.reshape(spec.shape)[()] for r, spec in zip(np.split(pool, ends[:-1]), operands)]
+    try:
+        z = np.asarray(op.forward(*given, **params))
+    except Exception:  # an op may well take no integers
+        return None
+    if z.dtype != pool.dtype or z.shape != result.shape:
+        return None
+    z = z.ravel()
+    source = _where(z, pool)
+    if ((source < 0) & (z != 0)).any():
+        return None
+    owner = np.searchsorted(ends, source, side="right")
+    pairs = []
+    for i, begin in enumerate([0, *ends[:-1]]):
+        to = np.flatnonzero((owner == i) & (source >= 0))
+        pairs.append((to, source[to] - begin))
+    return Moves(pairs, bool((source >= 0).all()))
+
+
+def sums_of(op: Op, params: dict[str, Any], operand: Spec, result: Spec) -> Sums | None:
+    """What an op of one operand adds up, None unless it does that alone."""
+    if not is_linear(op) or operand.dtype != result.dtype or operand.dtype.kind != "f":
+        return None
+    rng = np.random.default_rng(0)
+    pool = 1 + (rng.permutation(result.size) + 0.5 * rng.random(result.size)) / max(result.size, 1)
+    try:
+        ones, g = (
+            _transposed(op, params, operand, given.reshape(result.shape)) for given in (np.ones_like(pool), pool)
+        )
+    except Exception:  # it may read the values of its operand
+        return None
+    most = ones.max(initial=0.0)
+    if g.shape != operand.shape or not 0 < most <= 1:
+        return None
+    n = round(1 / most)
+    owner = _where(g.ravel() * n, pool, 0.0 if n == 1 else 1e-14)
+    if abs(most * n - 1) > 1e-14 or not np.isin(ones, (0, most)).all() or ((owner < 0) != (ones.ravel() == 0)).any():
+        return None
+    order = np.argsort(owner, kind="stable")
+    counts = np.bincount(owner + 1, minlength=result.size + 1)
+    return Sums(np.concatenate([[0], np.cumsum(counts[1:])]), order[counts[0] :], n)
+
+
+def _transposed(op: Op, params: dict[str, Any], operand: Spec, g: np.ndarray) -> np.ndarray:
+    env = op.environment([None], None, params)
+    return np.asarray(op.vjp(0, g, env, operand.shape, g.dtype))
+
+
+def _where(found: np.ndarray, pool: np.ndarray, tolerance: float = 0) -> np.ndarray:
+    """The place in the pool of each number, −1 of those that are not there."""
+    if not len(pool):
+        return np.full(found.shape, -1)
+    order = np.argsort(pool)
+    sorted_pool = pool[order]
+    at = np.minimum(np.searchsorted(sorted_pool, found - tolerance if tolerance else found), len(pool) - 1)
+    there = abs(sorted_pool[at] - found) <= tolerance
+    return np.where(there, order[at], -1)
+
+
+# Steps.
+
+MOST = 1 << 20
+"""Index maps of more elements are not looked for: NumPy does the work."""
+MOST_PLACES = 1 << 16
+"""So many elements may have their places in a table, one by one."""
+
+
+def step(plan: Any, record: Any) -> bool:
+    """Let a record be steps that move numbers, or no step at all if it is a view; whether it can be."""
+    op, params, result = record.op, record.params, record.result
+    specs = [plan.spec(k) for k in record.needs]
+    if result.dtype.hasobject or not result.dtype.isnative or any(s.dtype.hasobject for s in specs):
+        return False
+    if len(specs) == 1 and op.is_view(params) and _looked(plan, record, specs[0]):
+        return True
+    if not is_linear(op) or sum(s.size for s in specs) + result.size > MOST or not result.size:
+        return False
+    key = (op, id(params), tuple(specs), result)
+    found = plan.found.get(key)
+    if found is None:
+        plan.pinned.append(params)
+        found = plan.found[key] = _way(op, params, specs, result)
+    return bool(found(plan, record))
+
+
+def _looked(plan: Any, record: Any, spec: Spec) -> bool:
+    """A view of its operand as that lies, or of a copy in row-major order."""
+    for value in (plan.value, plan.flat):
+        x = value(record.needs[0])
+        key = (record.op, id(record.params), x.spec, x.strides, "view")
+        if key not in plan.found:
+            plan.pinned.append(record.params)
+            plan.found[key] = view_of(record.op, record.params, spec, x.strides, record.result)
+        view = plan.found[key]
+        if view is not None:
+            moved_x = x._replace(place=moved(x.place, view.offset), strides=view.strides, spec=record.result)
+            plan.make(record.row, moved_x)
+            return True
+        if x.contiguous:
+            return False
+    return False
+
+
+def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) -> Any:
+    """How a linear op becomes steps."""
+    puts = puts_of(op, params, specs, result)
+    if puts is not None and (not puts.adds or (result.dtype.kind == "f" and result.dtype.itemsize in (4, 8))):
+        return lambda plan, record: _put(plan, record, puts)
+    moves = moves_of(op, params, specs, result)
+    if moves is not None:
+        ways = [axes_of_pairs(to, source, result.dtype.itemsize) for to, source in moves.pairs]
+        if all(w is not None for w in ways) or result.size <= MOST_PLACES:
+            return lambda plan, record: _move(plan, record, moves, ways)
+        return _never
+    sums = sums_of(op, params, specs[0], result) if len(specs) == 1 else None
+    if sums is not None and result.dtype.itemsize in (4, 8) and specs[0].size <= MOST_PLACES:
+        return lambda plan, record: _sum(plan, record, sums)
+    return _never
+
+
+def _never(plan: Any, record: Any) -> bool:
+    return False
+
+
+def _put(plan: Any, record: Any, puts: Any) -> bool:
+    """Operands put into places of the result, or added up there."""
+    operands = [plan.value(k) for k in record.needs]
+    z = plan.make(record.row)
+    item = record.result.dtype.itemsize
+    if puts.adds or not puts.complete:
+        plan.fill(z, pattern(-0.0, item) if puts.adds and puts.complete else 0)
+    for x, view in zip(operands, puts.views):
+        to = moved(z.place, view.offset)
+        if not puts.adds:
+            plan.place(z._replace(place=to, strides=view.strides, spec=x.spec), x)
+            continue
+        axes = axes_of(x.spec.shape, view.strides, x.strides, by_source=True)
+        plan.strided("accumulate_f64" if item == 8 else "accumulate_f32", item, to, x.place, axes)
+    return True
+
+
+def _move(plan: Any, record: Any, moves: Moves, ways: Sequence[list[Axis] | None]) -> bool:
+    """Numbers moved one by one, where they lie in no regular way."""
+    operands = [plan.flat(k) for k in record.needs]
+    z, item = plan.make(record.row), record.result.dtype.itemsize
+    if not moves.complete:
+        plan.fill(z)
+    for x, axes, (to, source) in zip(operands, ways, moves.pairs):
+        if not len(to):
+            continue
+        if axes is not None:
+            at, start = (moved(v.place, int(k[0]) * item) for v, k in ((z, to), (x, source)))
+            plan.strided("place", item, at, start, axes)
+            continue
+        tables = [plan.pin(k) for k in (to, source)]
+        plan.call(plan.jit("sweeps.linked", "move"), [len(to), item, z.place, x.place, *tables])
+    return True
+
+
+def _sum(plan: Any, record: Any, sums: Sums) -> bool:
+    """Numbers added up from places in a table."""
+    x = plan.flat(record.needs[0])
+    z, item = plan.make(record.row), record.result.dtype.itemsize
+    kernel = plan.jit("sweeps.linked", "sum_f64" if item == 8 else "sum_f32")
+    tables = [plan.pin(a) for a in (sums.first, sums.places)]
+    plan.call(kernel, [record.result.size, z.place, x.place, *tables, sums.n])
+    return True

@@ -1,0 +1,153 @@
+"""Where the values of a group of records come from and go to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.spec import Spec, spec
+from ..recorded.listing import Listing
+from .groups import Group, Source, sources_of
+
+SMALL = 1 << 10
+"""Results of at most so many bytes share a block of memory."""
+
+
+class Small(NamedTuple):
+    """A result in the block of the small ones: which target, where, how many numbers."""
+
+    target: int
+    start: int
+    size: int
+    shape: tuple[int, ...]
+
+
+class Layout:
+    """Where a group's values come from and go to.
+
+    The kernel finds them through a table of addresses: of the numbers it reads, which are gathered in one
+    block; of each array it reads; of the block that its small results go to; of each other result.
+
+    Attributes:
+        numbers: positions of the records whose one number is read.
+        arrays: positions of the records whose arrays are read, and what these have to be.
+        inputs: the values that are read: which address, and the offset there (−1: each element).
+        lies: how each input lies in the blocks that the kernel goes through; `blocks` is their number.
+        constants: the values that are plain numbers.
+        place: by the group's number of a value, the number here: inputs, then constants, then rows.
+        small, large: the targets in the block, and the others with their specs.
+        outputs: by target, which address and where there.
+    """
+
+    def __init__(self, listing: Listing, group: Group):
+        self.group, self.listing = group, listing
+        self.dtype = np.dtype(np.float64 if group.bits == 64 else np.float32)
+        self.constants: list[Any] = []
+        read: list[tuple[int, Source]] = []
+        constants = []
+        for number, source in sources_of(listing, group):
+            if isinstance(source, Source):
+                read.append((number, source))
+            else:
+                self.constants.append(source)
+                constants.append(number)
+        given = len(group.outside)
+        self.place = np.arange(given + len(group.rows), dtype=np.int64)
+        self.place[[number for number, _ in read] + constants] = np.arange(given)
+        self._place_inputs([source for _, source in read])
+        self._place_outputs()
+
+    def _place_inputs(self, sources: list[Source]) -> None:
+        self.numbers: list[int] = []
+        self.arrays: list[tuple[int, Spec]] = []
+        known: dict[int, tuple[int, int]] = {}
+        self.inputs = []
+        for source in sources:
+            if source.row not in known:
+                found = self.spec(source.row)
+                if found.shape == () and found.dtype == self.dtype:
+                    known[source.row] = 0, len(self.numbers)
+                    self.numbers.append(source.row)
+                else:
+                    known[source.row] = 1 + len(self.arrays), 0
+                    self.arrays.append((source.row, found))
+            address, offset = known[source.row]
+            self.inputs.append((address, offset if address == 0 else source.offset))
+        self.truths = [a > 0 and self.arrays[a - 1][1].dtype.kind == "b" for a, _ in self.inputs]
+        self.blocks, self.lies = self._lie()
+
+    def _place_outputs(self) -> None:
+        self.small: list[Small] = []
+        self.large: list[tuple[int, Spec]] = []
+        self.outputs: list[tuple[int, int]] = []
+        self.small_size = 0
+        block = 1 + len(self.arrays)
+        for t, target in enumerate(self.group.targets):
+            found = self.spec(target.row)
+            if found.dtype == self.dtype and found.nbytes <= SMALL:
+                self.small.append(Small(t, self.small_size, found.size, found.shape))
+                self.outputs.append((block, self.small_size))
+                self.small_size += found.size
+            else:
+                self.large.append((t, found))
+                self.outputs.append((block + len(self.large), 0))
+
+    def spec(self, row: int) -> Spec:
+        """The spec of a record of one result."""
+        found = self.listing.spec_of(row)
+        assert found is not None
+        return found
+
+    def _lie(self) -> tuple[int, list[str]]:
+        """How many blocks the group goes through, and how each input lies in them.
+
+        An array that cannot be told by blocks is broadcast before the kernel runs: its spec becomes the group's.
+        """
+        whole = self.group.shape
+        each = {a - 1 for a, offset in self.inputs if offset < 0}
+        masks = {a: axes_of(self.arrays[a][1].shape, whole) for a in each if self.arrays[a][1].shape != whole}
+        blocks = blocks_of(set(masks.values()), whole)
+        patterns = {}
+        for a, mask in masks.items():
+            patterns[a] = pattern(mask, blocks, whole)
+            if patterns[a] == "every":
+                row, found = self.arrays[a]
+                self.arrays[a] = row, spec(whole, found.dtype)
+        lies = ["one" if offset >= 0 else patterns.get(a - 1, "every") for a, offset in self.inputs]
+        return math.prod(whole[:blocks]) if "tile" in lies or "repeat" in lies else 1, lies
+
+    @property
+    def addresses(self) -> int:
+        return 2 + len(self.arrays) + len(self.large)
+
+    def operands(self) -> np.ndarray:
+        """Operands of the rows as numbers of this layout."""
+        operands = self.group.operands
+        return np.where(operands >= 0, self.place[operands], -1)
+
+
+def axes_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[bool, ...]:
+    """Which axes of the whole an array has, rather than being repeated along them."""
+    padded = (1,) * (len(whole) - len(shape)) + shape
+    return tuple(n == m and m != 1 for n, m in zip(padded, whole))
+
+
+def blocks_of(masks: set[tuple[bool, ...]], whole: tuple[int, ...]) -> int:
+    """How many leading axes count the blocks: as many as let the most arrays be told by blocks."""
+    if not masks:
+        return 0
+    return max(range(len(whole) + 1), key=lambda k: sum(pattern(m, k, whole) != "every" for m in masks))
+
+
+def pattern(mask: tuple[bool, ...], blocks: int, whole: tuple[int, ...]) -> str:
+    """How an array that has those axes lies in blocks; ``every`` if it has to be broadcast first."""
+    axes = [(has, n) for has, n in zip(mask, whole) if n != 1]
+    skipped = sum(n == 1 for n in whole[:blocks])
+    outer, inner = axes[: blocks - skipped], axes[blocks - skipped :]
+    if all(has for has, _ in inner) and not any(has for has, _ in outer):
+        return "tile"
+    if all(has for has, _ in outer) and not any(has for has, _ in inner):
+        return "repeat"
+    return "every"

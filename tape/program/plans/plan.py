@@ -1,0 +1,346 @@
+"""A program as a plan: its memory laid out beforehand, and its steps as kernels that find their operands there.
+
+`tape.program.plans.sweeping` runs plans; `tape.program.plans.moving` and `tape.program.plans.linear_steps` say which
+records are steps.
+What has no step is a stop: Python runs the record by NumPy, into memory of its own, and the sweep goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.rooms import opened
+from ...base.spec import Spec
+from ...base.tensor import Tensor
+from ...jit.machine.regions import WORK
+from ..recorded.listing import is_fixed
+from . import linear_steps, moving, reducing
+from .plan_places import Chunk, Place, Value, moved, place_in, row_major
+from .prepared import Compiled, Interpreted
+from .replay import KernelStep, NumPyStep, OneByOne, Replay
+from .wording import Words
+
+SMALL = 1 << 10
+"""Results of at most so many bytes are put together in one array."""
+CHECKED = os.environ.get("TAPE_CANARIES") == "1"
+"""Whether each piece of memory is followed by bytes that are looked at after every replay."""
+
+
+class Result(NamedTuple):
+    """Where a result is for the caller: in which of the arrays that are brought, from where, how many, which shape."""
+
+    array: int
+    start: int
+    spec: Spec
+
+
+class Raw(NamedTuple):
+    """A value as it came: an input by its number, a constant by −1 minus its record."""
+
+    source: int
+
+
+class Stop(NamedTuple):
+    """A step that Python does.
+
+    Attributes:
+        run: what does it: gets the values of the operands by record, gives those of the results.
+        operands: by record, where its value is; None for one that is no array.
+        makes: the records that it gives.
+        wanted: the specs of what it gives, and the regions of that; None and −1 for what is no array.
+        following: the step that comes after it.
+        into: for a step that refuses its operands, where its one result belongs.
+    """
+
+    run: Any
+    operands: dict[int, Value | Raw | None]
+    makes: list[int]
+    wanted: list[tuple[Spec | None, int]]
+    following: int
+    into: Value | None = None
+
+
+class Plan(Words):
+    """The plan of a replay, and what must live as long as it.
+
+    Attributes:
+        stops: by step, what Python does there: it has no kernel, or its kernel refuses its operands.
+        brought: the inputs and captured constants that lie in regions, as (source, region, spec).
+        numbers: the inputs that are plain numbers, as (source, place, spec).
+        given: arrays that are made for each call: what the caller gets.
+    """
+
+    def __init__(self, replay: Replay, checked: bool = CHECKED):
+        self.replay, self.listing = replay, replay.listing
+        super().__init__(checked)
+        self.values: dict[int, Value] = {}
+        self.initial: list[tuple[int, np.ndarray]] = []
+        self.stops: dict[int, Stop] = {}
+        self.stopped: set[int] = set()
+        self.found: dict[Any, Any] = {}
+        self.brought: list[tuple[int, int, Spec]] = []
+        self.numbers: list[tuple[int, Place, Spec]] = []
+        self.given: list[tuple[int, Spec]] = []
+        self._flat: dict[int, Value] = {}
+        self._inputs = dict(replay.inputs)
+        self._constants = dict(replay.constants)
+        self._begin()
+        for step in replay.steps:
+            if isinstance(step, NumPyStep):
+                self._alone(step)
+            else:
+                self._group(step)
+            for k in step.drops:
+                self._drop(k)
+        self.results = self._finish()
+        self.close()
+        self._flat.clear()
+
+    # Values.
+
+    def spec(self, k: int) -> Spec:
+        """The spec of a record of one result."""
+        found = self.listing.spec_of(k)
+        assert found is not None
+        return found
+
+    def constant(self, source: int) -> Any:
+        """A constant by −1 minus its record."""
+        return self._constants[-1 - source]
+
+    def _begin(self) -> None:
+        """Regions for arrays among the inputs and captured constants, and for what the caller gets."""
+        used = {k for step in self.replay.steps for k in step.needs} | set(self.replay.outputs)
+        for k, number in self._inputs.items():
+            spec = self.spec(k)
+            if k not in used:
+                continue
+            if spec.ndim or spec.dtype not in (np.float64, np.float32):
+                self._bring(k, number)
+            else:
+                place = place_in(self.chunk(spec.nbytes))
+                self.numbers.append((number, place, spec))
+                self.values[k] = Value(place, (), spec)
+        for k, constant in self._constants.items():
+            if k in used and is_memory(constant):
+                self._bring(k, -1 - k)
+        self._targets: dict[int, Value] = {}
+        kernels = {k for step in self.replay.steps if isinstance(step, KernelStep) for k in step.makes}
+        for k in dict.fromkeys(self.replay.outputs):
+            if k in kernels and self.spec(k).nbytes > SMALL:
+                self._give(k)
+
+    def _bring(self, k: int, source: int) -> None:
+        spec, region = self.spec(k), self.region()
+        self.brought.append((source, region, spec))
+        self.values[k] = whole(Place(region, 0), spec)
+
+    def _give(self, k: int) -> Value:
+        spec, region = self.spec(k), self.region()
+        self.given.append((region, spec))
+        self._targets[k] = whole(Place(region, 0), spec)
+        return self._targets[k]
+
+    def value(self, k: int) -> Value:
+        """Where a record's value is."""
+        found = self.values.get(k)
+        if found is None:
+            spec = self.spec(k)
+            address = self.pin(np.asarray(self._constants[k], dtype=spec.dtype))
+            found = self.values[k] = whole(address, spec)
+        return found
+
+    def flat(self, k: int) -> Value:
+        """Where a record's value is in row-major order: copied if it lies otherwise."""
+        found = self.value(k)
+        if found.contiguous:
+            return found
+        made = self._flat.get(k)
+        if made is None:
+            made = self._flat[k] = self._copied(found, found.spec)
+        return made
+
+    def _copied(self, value: Value, wanted: Spec) -> Value:
+        """A copy in row-major order, broadcast to a spec."""
+        chunk = self.chunk(wanted.nbytes)
+        made = whole(place_in(chunk), wanted)._replace(chunk=chunk)
+        strides = np.lib.stride_tricks.as_strided
+        if value.spec.shape != wanted.shape:
+            axes = np.broadcast_to(strides(np.empty(1, np.int8), value.spec.shape, value.strides), wanted.shape)
+            value = value._replace(strides=axes.strides)
+        self.place(made, value)
+        return made
+
+    def make(self, k: int, view: Value | None = None) -> Value:
+        """Memory for a value that a step makes, or where the view is that it is."""
+        if view is not None:
+            if view.chunk is not None:
+                view.chunk.users += 1
+            made = view
+        elif k in self._targets:
+            made = self._targets[k]
+        else:
+            spec = self.spec(k)
+            chunk = self.chunk(spec.nbytes)
+            made = whole(place_in(chunk), spec)._replace(chunk=chunk)
+        self.values[k] = made
+        return made
+
+    def _drop(self, k: int) -> None:
+        """Nobody needs a value any more."""
+        for values in (self.values, self._flat):
+            found = values.get(k)
+            if found is not None and found.chunk is not None:
+                self.memory.give(found.chunk)
+                del values[k]
+
+    # Records.
+
+    def _alone(self, step: NumPyStep) -> None:
+        """A record that is no part of a kernel."""
+        plain = step.result is not None and not step.unknown
+        if not plain or not any(room.step(self, step) for room in (moving, linear_steps, reducing)):
+            self.stop(step.evaluate, step.needs, step.makes)
+
+    def stop(self, run: Any, needs: list[int], makes: list[int]) -> None:
+        """Python runs something, and brings the results."""
+        at, wanted = self._step(0, 0), []
+        operands = {k: self._operand(k) for k in needs}
+        for k in makes:
+            spec = self.listing.spec_of(k)
+            wanted.append((spec, -1 if spec is None else self.region()))
+            if spec is not None:
+                self.values[k] = whole(Place(wanted[-1][1], 0), spec)
+        self.stopped.update(makes)
+        self.stops[at] = Stop(run, operands, makes, wanted, at + 1)
+
+    def _operand(self, k: int) -> Value | Raw | None:
+        """Where a stop finds a value."""
+        if k in self._inputs:
+            return Raw(self._inputs[k])
+        if k in self._constants:
+            return Raw(-1 - k)
+        return None if self.listing.spec_of(k) is None else self.value(k)
+
+    def refusal(self, at: int, record: Any) -> None:
+        """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
+        operands = {k: self._operand(k) for k in record.needs}
+        self.stops[at] = Stop(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
+
+    def _group(self, step: KernelStep) -> None:
+        if step.kernel is None:
+            self.stop(OneByOne(step.layout), step.needs, step.makes)
+            return
+        layout, kernel = step.layout, step.kernel
+        item = layout.dtype.itemsize
+        self.pinned.append(kernel)
+        scratch: list[Chunk] = []
+        numbers: Place | int = 0
+        if layout.numbers:
+            scratch.append(self.chunk(item * len(layout.numbers)))
+            numbers = place_in(scratch[0])
+            words: list[int | Place] = [len(layout.numbers)]
+            for i, k in enumerate(layout.numbers):
+                words += [moved(numbers, i * item), self.value(k).place, item]
+            self.call(self.jit("sweeps.linked", "copy"), words)
+        arrays = []
+        for k, wanted in layout.arrays:
+            found = self.flat(k) if self.spec(k).size == wanted.size else None
+            if found is None:
+                found = self._copied(self.value(k), wanted)
+                assert found.chunk is not None
+                scratch.append(found.chunk)
+            arrays.append(found.place)
+        small: Place | int = 0
+        if layout.small:
+            chunk = self.memory.take(item * layout.small_size)
+            small = place_in(chunk)
+            for t, start, _, _ in layout.small:
+                chunk.users += 1
+                k = step.makes[t]
+                self.values[k] = whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk)
+        large = [self.make(step.makes[t]).place for t, _ in layout.large]
+        table = self.say([*self._head(kernel), numbers, *arrays, small, *large])
+        at = self.call((None, kernel.address), [0, self.word(table)])
+        if step.shares is not None:
+            self._kernels[at] = 0
+            self.stops[at] = Stop(SharedKernel(step, table, small), {}, [], [], at + 1)
+        for chunk in scratch:
+            self.memory.give(chunk)
+
+    def _head(self, kernel: Compiled | Interpreted) -> list[int | Place]:
+        """The first words of a kernel's table."""
+        if isinstance(kernel, Interpreted):
+            values = self.memory.own(kernel.values.nbytes)
+            self.initial.append((values.offset, kernel.values))
+            return [kernel.code.ctypes.data, place_in(values)]
+        self.workspace = max(self.workspace, kernel.workspace_bytes)
+        head: list[int | Place] = list(kernel.head()[0])
+        head[3] = Place(WORK, 0)
+        return head
+
+    # Results.
+
+    def _finish(self) -> list[Result | Raw | int]:
+        """Results go where the caller finds them; those that stops make are in regions of their own (their number)."""
+        results: list[Result | Raw | int] = []
+        small: dict[Any, list[tuple[int, int]]] = {}
+        sizes: dict[Any, int] = {}
+        for k in self.replay.outputs:
+            spec = self.spec(k)
+            if k in self.stopped:
+                results.append(self.values[k].place.region)  # type: ignore[union-attr]
+            elif k in self._inputs:
+                results.append(Raw(self._inputs[k]))
+            elif k in self._constants:
+                results.append(Raw(-1 - k))
+            elif spec.nbytes > SMALL:
+                if k not in self._targets:
+                    self._give(k)
+                target = self._targets[k]
+                self.place(target, self.value(k))
+                region = target.place.region  # type: ignore[union-attr]
+                results.append(Result([r for r, _ in self.given].index(region), 0, spec))
+            else:
+                start = sizes.get(spec.dtype, 0)
+                sizes[spec.dtype] = start + spec.size
+                small.setdefault(spec.dtype, []).append((k, start))
+                results.append(Result(-1, start, spec))
+        for dtype, members in small.items():
+            self._together(dtype, members, sizes[dtype], results)
+        return results
+
+    def _together(self, dtype: np.dtype[Any], members: list[tuple[int, int]], size: int, results: list[Any]) -> None:
+        """Small results of one dtype lie in one array."""
+        spec = opened("tape.base.spec").spec((size,), dtype)
+        region, number = self.region(), len(self.given)
+        self.given.append((region, spec))
+        words: list[int | Place] = []
+        for k, start in members:
+            source = self.flat(k)
+            words += [Place(region, start * dtype.itemsize), source.place, source.spec.nbytes]
+        self.call(self.jit("sweeps.linked", "copy"), [len(members), *words])
+        for i, found in enumerate(results):
+            if isinstance(found, Result) and found.array < 0 and found.spec.dtype == dtype:
+                results[i] = found._replace(array=number)
+
+
+class SharedKernel(NamedTuple):
+    """A kernel that several threads go through: a stop, whose table is in the block."""
+
+    step: KernelStep
+    table: int
+    small: Place | int
+
+
+def whole(place: Place | int, spec: Spec) -> Value:
+    """A value in row-major order."""
+    return Value(place, row_major(spec.shape, spec.dtype.itemsize), spec)
+
+
+def is_memory(constant: Any) -> bool:
+    """Whether a constant is somebody's memory, which may change."""
+    return isinstance(constant, Tensor) or (isinstance(constant, np.ndarray) and not is_fixed(constant))

@@ -1,0 +1,126 @@
+"""Where the values of a plan lie: regions and offsets, strides, and memory that is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.spec import Spec
+from ...jit.machine.regions import DATA
+
+UNIT = 16
+"""Memory begins at multiples of so many bytes."""
+CANARY = 64
+"""Bytes that nobody may write to, behind each piece of memory, where that is checked."""
+
+
+class Place(NamedTuple):
+    """Memory: in which region (see `tape.jit.machine.regions`), and how many bytes after its beginning."""
+
+    region: int
+    offset: int
+
+
+class Chunk:
+    """A piece of the data region; `users` are the values in it."""
+
+    __slots__ = ("nbytes", "offset", "users")
+
+    def __init__(self, offset: int, nbytes: int):
+        self.offset, self.nbytes, self.users = offset, nbytes, 0
+
+
+class Value(NamedTuple):
+    """Where a record's value is, an address if it is a constant, and how it lies there."""
+
+    place: Place | int
+    strides: tuple[int, ...]
+    spec: Spec
+    chunk: Chunk | None = None
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether its elements lie one behind the other in row-major order."""
+        return self.spec.size <= 1 or contiguous(self.spec.shape, self.strides, self.spec.dtype.itemsize)
+
+    def moved(self, nbytes: int) -> Place | int:
+        """So many bytes after its beginning."""
+        return moved(self.place, nbytes)
+
+
+def moved(place: Place | int, nbytes: int) -> Place | int:
+    """The place so many bytes on."""
+    return place + nbytes if isinstance(place, int) else Place(place.region, place.offset + nbytes)
+
+
+def row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The strides of an array that lies in row-major order."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether so many elements at such strides lie in row-major order."""
+    step = itemsize
+    for n, stride in zip(reversed(shape), reversed(strides)):
+        if n != 1 and stride != step:
+            return False
+        step *= n
+    return True
+
+
+class Memory:
+    """The data region while a plan is made: what a value no longer needs is given to another of its size.
+
+    Attributes:
+        nbytes: how much there is so far.
+        canaries: with `checked`, where bytes are that nobody may write to.
+    """
+
+    def __init__(self, checked: bool = False) -> None:
+        self.nbytes = 0
+        self.checked = checked
+        self.canaries: list[int] = []
+        self._free: dict[int, list[int]] = {}
+
+    def take(self, nbytes: int) -> Chunk:
+        """A piece of memory with anything in it."""
+        free = self._free.get(rounded(nbytes))
+        return Chunk(free.pop(), rounded(nbytes)) if free else self.own(nbytes)
+
+    def own(self, nbytes: int) -> Chunk:
+        """A piece of memory that nobody else uses, before or after."""
+        size = rounded(nbytes)
+        chunk = Chunk(self.nbytes, size)
+        self.nbytes += size
+        if self.checked:
+            self.canaries.append(self.nbytes)
+            self.nbytes += CANARY
+        return chunk
+
+    def give(self, chunk: Chunk) -> None:
+        """One value fewer is in a piece; the last gives it back."""
+        chunk.users -= 1
+        if not chunk.users:
+            self._free.setdefault(chunk.nbytes, []).append(chunk.offset)
+
+
+def rounded(nbytes: int) -> int:
+    """A size of memory: an eighth more at most, so that few sizes are in use."""
+    unit = max(UNIT, 1 << max(int(nbytes).bit_length() - 4, 0))
+    return max(-(-nbytes // unit) * unit, UNIT)
+
+
+def place_in(chunk: Chunk, offset: int = 0) -> Place:
+    """A place in a piece of the data region."""
+    return Place(DATA, chunk.offset + offset)
+
+
+def array_at(memory: Any, offset: int, spec: Spec, strides: tuple[int, ...]) -> np.ndarray:
+    """An array that looks at memory."""
+    return np.ndarray(spec.shape, spec.dtype, memory, offset, strides)

@@ -1,0 +1,159 @@
+"""A group of records made ready to run: interpreted, or compiled to one kernel."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from ...base.rooms import opened
+from ...jit.machine.regions import ALIGN
+from .groups import Group
+from .operand_layout import Layout
+
+
+def _jit(room: str) -> Any:
+    return opened(f"tape.jit.{room}")
+
+
+def task_of(layout: Layout) -> Any:
+    """What the compiler is told of a group."""
+    task, lines, group = _jit("emission.task"), _jit("emission.lines"), layout.group
+    inputs = [
+        task.Input(lines.B if truth else lines.F, lies if group.size != 1 else "one", max(offset, 0), address)
+        for (address, offset), lies, truth in zip(layout.inputs, layout.lies, layout.truths)
+    ]
+    outputs = []
+    for target, (address, start) in zip(group.targets, layout.outputs):
+        many = target.how == "each" and group.size != 1
+        for i, value in enumerate(target.values):
+            how = "each" if many else "one" if target.how in ("each", "pack") else target.how
+            outputs.append(task.Output(int(layout.place[value]), how, start + i, address))
+    constants = [bool(c) if isinstance(c, (bool, np.bool_)) else float(c) for c in layout.constants]
+    operands = layout.operands()
+    codes = plain_products(group, operands.reshape(-1, 3), layout.listing.code[group.rows], len(inputs), constants)
+    return task.Task(group.bits, group.size, inputs, constants, codes, operands, group.loops, outputs)
+
+
+def plain_products(group: Group, operands: np.ndarray, codes: np.ndarray, given: int, constants: list[Any]) -> Any:
+    """Opcodes, with the chain rule's products as plain ones where a factor is finite: no 0 meets anything infinite."""
+    known = given + len(constants)
+    finite, nonzero = np.zeros(known + 1, dtype=np.bool_), np.zeros(known + 1, dtype=np.bool_)
+    finite[given:known] = [math.isfinite(c) for c in constants]
+    nonzero[given:known] = [c != 0 for c in constants]
+    adjoint, partial = np.minimum(operands[:, :2], known).T
+    plain = (codes == REGISTRY["chain_mul"].code) & (finite[partial] | (finite & nonzero)[adjoint])
+    for loop in group.loops:
+        rows = plain[loop.start : loop.end].reshape(loop.times, loop.period)
+        rows &= rows.all(axis=0)
+    return np.where(plain, REGISTRY["mul"].code, codes)
+
+
+class Compiled:
+    """A group as one kernel of machine code.
+
+    Attributes:
+        address: where the kernel is.
+        header: how many words of its table come before the addresses.
+        vectors, blocks: how far it goes, in vectors of each block and in blocks.
+        workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
+    """
+
+    def __init__(self, task: Any, layout: Layout, tier: str):
+        fused, kernels = _jit("emission.fused"), _jit("emission.kernels")
+        self.blocks = layout.blocks
+        self._length = layout.group.size // max(self.blocks, 1)
+        many = task.size != 1
+        writer = fused.Writer(task, width_of(task.bits, self._length, tier) if many else 1)
+        level = 0 if tier == "quick" and not many else 2
+        self.engine, self.address = kernels.compile_kernel(writer.text(), level, lines=many)
+        self.header = fused.HEADER
+        self.vectors = -(-self._length // writer.width)
+        self.workspace_bytes = writer.workspace_bytes
+
+    def head(self) -> tuple[list[int], Any]:
+        """The first words of a table, and what must live as long as it."""
+        workspace, start = aligned(self.workspace_bytes)
+        return [0, self.vectors, self._length, start, 0, self.blocks], workspace
+
+
+def width_of(bits: int, length: int, tier: str) -> int:
+    """How many of so many numbers are taken at a time: two registers if they are many, so that one need not wait."""
+    lanes = _jit("machine.platform").target().lanes(bits)
+    return lanes if tier == "quick" or length < 4 * lanes else 2 * lanes
+
+
+class Interpreted:
+    """A group of numbers as instructions; with the attributes of `Compiled`."""
+
+    vectors = blocks = 1
+
+    def __init__(self, layout: Layout):
+        interpreter, grouping = _jit("emission.interpreter"), _jit("emission.grouping")
+        group, count = layout.group, len(REGISTRY)
+        self.engine, self.address = interpreter.interpreter(group.bits, count)
+        self.header = interpreter.HEADER
+        numbers = interpreter.numbering(count)[layout.listing.code[group.rows]]
+        given, n, width = len(group.outside), len(group.rows), interpreter.INSTRUCTION
+        keep = np.zeros(given + n, dtype=np.bool_)
+        for target in group.targets:
+            keep[layout.place[list(target.values)]] = True
+        place = np.arange(given + n, dtype=np.int64)
+        body = np.zeros((n, width), dtype=np.int32)
+        places = grouping.instructions(numbers, layout.operands(), given, keep, place, body.reshape(-1))
+        loads = [(interpreter.LOAD, k, self.header + a, max(at, 0), 0) for k, (a, at) in enumerate(layout.inputs)]
+        stores = [
+            (interpreter.STORE, place[layout.place[v]], self.header + address, start + i, 0)
+            for target, (address, start) in zip(group.targets, layout.outputs)
+            for i, v in enumerate(target.values)
+        ]
+        parts = (loads, body, stores, [(interpreter.END, 0, 0, 0, 0)])
+        self.code = np.concatenate([np.array(p, dtype=np.int32).reshape(-1, width) for p in parts])
+        self.values = np.zeros(places, dtype=layout.dtype)
+        self.values[len(layout.inputs) : given] = [float(c) for c in layout.constants]
+
+    def head(self) -> tuple[list[int], Any]:
+        values = self.values.copy()
+        return [self.code.ctypes.data, values.ctypes.data], values
+
+
+def aligned(nbytes: int) -> tuple[np.ndarray, int]:
+    """Memory for so many bytes and an address in it that is a multiple of 64."""
+    block = np.empty(nbytes + ALIGN, dtype=np.uint8)
+    return block, -(-block.ctypes.data // ALIGN) * ALIGN
+
+
+def interpretable(layout: Layout) -> bool:
+    """Whether the interpreter can run a group: numbers, and nothing else, in memory of their own kind."""
+    codes = layout.listing.code[layout.group.rows]
+    if (_jit("emission.interpreter").numbering(len(REGISTRY))[codes] < 0).any():
+        return False
+    return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
+
+
+_compiled: weakref.WeakValueDictionary[Any, Compiled] = weakref.WeakValueDictionary()
+"""The kernels in use, by what they compute: equal groups share one before any code is written for the second."""
+
+
+def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
+    """A group made ready in the wanted tier."""
+    if tier == "interpret" and interpretable(layout):
+        return Interpreted(layout)
+    task = task_of(layout)
+    key = facts_of(task, layout, tier)
+    found = _compiled.get(key)
+    if found is None:
+        found = _compiled[key] = Compiled(task, layout, tier)
+    return found
+
+
+def facts_of(task: Any, layout: Layout, tier: str) -> Any:
+    """All that a kernel depends on, in something hashable."""
+    columns = tuple([(a.dtype.str, a.tobytes()) for a in (np.asarray(task.codes), np.asarray(task.operands))])
+    loops = tuple([repr(loop) for loop in task.loops])
+    constants = tuple([(type(c), repr(c)) for c in task.constants])
+    return task.bits, task.size, layout.blocks, tier, tuple(task.inputs), tuple(task.outputs), columns, loops, constants

@@ -1,0 +1,252 @@
+"""Running a program: its steps one after another, on new inputs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.jit_door import PLANS, plans_wait
+from ...base.rooms import opened
+from ...base.spec import Spec, spec_of
+from ...base.tensor import Tensor
+from ...recording.evaluate import forward_of
+from ..recorded.listing import Listing, op_number
+from ..recorded.trace import CONSTANT, INPUT
+from .groups import Alone, Group, Source, Target, sources_of, steps_of
+from .operand_layout import Layout
+from .ownership import separate, suspects
+from .prepared import interpretable, kernel_for
+from .threads import Shares, shares
+from .tiers import FEW, INTERPRET, QUICK, first_tier, next_tier
+
+NEVER = 1 << 62
+PER_RECORD = 2e-6
+"""Seconds that a record takes in Python."""
+
+
+class Replay:
+    """A listing made ready to run: steps, and a plan made of them when it is first run.
+
+    It changes only when something is compiled again, and then as a whole; so several threads may call it at once.
+
+    Attributes:
+        steps: what is done, in order.
+        until: the number of the replay before which something is compiled again.
+    """
+
+    def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None):
+        self.listing = listing
+        self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
+        self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
+        self.outputs = listing.outputs.tolist()
+        self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
+        self.steps: list[KernelStep | NumPyStep] = [
+            KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None)
+            if isinstance(s, Group)
+            else NumPyStep(listing, s)
+            for s in steps_of(listing)
+        ]
+        self._lives()
+        self._lock = threading.Lock()
+        self._sweeper: Any = None
+        self._look()
+
+    def _lives(self) -> None:
+        """Let each step forget the values that no later one needs."""
+        wanted = set(self.outputs)
+        for step in reversed(self.steps):
+            step.drops = [k for k in {*step.needs, *step.makes} if k not in wanted]
+            wanted.update(step.needs)
+            wanted.update(step.makes)
+
+    def _look(self) -> None:
+        """Find out when to look for a better tier."""
+        self.until = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
+
+    def _upgrade(self, replays: int) -> None:
+        """Compile what has run often enough."""
+        if not self._lock.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            for k, step in enumerate(self.steps):
+                if isinstance(step, KernelStep) and step.upgrade_at <= replays:
+                    self.steps[k] = step.upgraded(replays)
+            self._sweeper = None
+            self._look()
+        finally:
+            self._lock.release()
+
+    @property
+    def sweeper(self) -> Any:
+        """What runs the steps as they are now."""
+        found = self._sweeper
+        if found is None:
+            with self._lock:
+                found = self._sweeper = self._sweeper or opened("tape.program.plans.sweeping").Sweeper(self)
+        return found
+
+    def __call__(self, inputs: Sequence[Any], replays: int = 0) -> list[Any]:
+        """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs.
+
+        `replays` says how often they were asked for, now included.
+        """
+        if replays >= self.until:
+            self._upgrade(replays)
+        if self.captured:
+            self.check_captured()
+        if self._sweeper is None and plans_wait(PER_RECORD * len(self.listing)):
+            return self.in_python(inputs)
+        results = list(self.sweeper(inputs))
+        if not PLANS.settled:
+            PLANS.settle()
+        return results
+
+    def in_python(self, inputs: Sequence[Any]) -> list[Any]:
+        """The same, by NumPy alone."""
+        values: dict[int, Any] = {k: inputs[number] for k, number in self.inputs}
+        values |= {k: c._data if isinstance(c, Tensor) else c for k, c in self.constants}
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                values |= zip(step.makes, step.evaluate(values))
+        results = [values[k] for k in self.outputs]
+        captured = [c._data if isinstance(c, Tensor) else c for c, _ in self.captured]
+        separate(results, suspects(self.listing, range(len(self.listing))), [*inputs, *captured])
+        return results
+
+    def check_captured(self) -> None:
+        """Raise unless the captured tensors and arrays have the shapes and dtypes that they were recorded with.
+
+        Raises:
+            Refitted: naming the first that has not.
+        """
+        for thing, spec in self.captured:
+            now = thing._spec if isinstance(thing, Tensor) else spec_of(thing)
+            if now is not spec:
+                raise Refitted(f"a captured tensor or array was {spec} when it was recorded, and is {now} now")
+
+
+class Refitted(RuntimeError):
+    """Something that a list captured has another shape or dtype now; the list has to be recorded again."""
+
+
+class NumPyStep:
+    """A record that is no part of a kernel.
+
+    Attributes:
+        result: what it gives, None if that is no array.
+        unknown: whether it takes something that is no array.
+    """
+
+    drops: list[int]
+
+    def __init__(self, listing: Listing, step: Alone):
+        k = step.row
+        op = listing.op(k)
+        assert op is not None
+        self.op, self.row, self.needs, self.makes, self.listing = op, k, listing.operands(k), [k], listing
+        self.forward, self.params, self.result = forward_of(op), listing.parameters(k), listing.spec_of(k)
+        self.unknown = any(listing.spec_of(x) is None for x in self.needs)
+
+    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
+        """What NumPy gives for it."""
+        try:
+            return [self.forward(*[values[k] for k in self.needs], **self.params)]
+        except Exception as error:  # NumPy does not know of the user's line
+            error.add_note(f"in {self.op.name}, recorded at {self.listing.location(self.row)}")
+            raise
+
+
+class KernelStep:
+    """A group of records that run together, in one kernel or, until that pays, one by one.
+
+    Attributes:
+        kernel: what runs it, None if NumPy does.
+        shares: how several threads share it, None if one does all.
+        tier: how much was compiled for it.
+        upgrade_at: the number of the replay before which the next tier is due.
+    """
+
+    drops: list[int]
+
+    def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None):
+        self.layout = layout = Layout(listing, group)
+        self.listing, self.group, self.tier, self.threads = listing, group, tier, threads
+        one_by_one = tier == INTERPRET and not interpretable(layout)
+        if one_by_one and replays is not None and group.rows_to_compile <= FEW:
+            tier, one_by_one = QUICK, False
+            self.tier = tier
+        self.kernel: Any = None if one_by_one else kernel_for(layout, tier)
+        self.shares = shares_of(layout, self.kernel, threads)
+        following = None if replays is None else next_tier(group, tier, one_by_one=one_by_one)
+        self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
+        self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
+        self.makes = [t.row for t in group.targets]
+
+    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
+        """What NumPy gives for it."""
+        return OneByOne(self.layout)(values)
+
+    def upgraded(self, replays: int) -> KernelStep:
+        """The step in the next tier."""
+        following = next_tier(self.group, self.tier)
+        assert following is not None
+        made = KernelStep(self.listing, self.group, following[0], self.threads, replays)
+        made.drops = self.drops
+        return made
+
+
+def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None:
+    """How several threads share a kernel; arrays in the block of small results are not worth one."""
+    sums = [target for target in layout.group.targets if target.how in ("sum", "mean")]
+    if kernel is None or len(sums) != len(layout.small):
+        return None
+    return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
+
+
+class OneByOne:
+    """A group whose records NumPy evaluates, in place of a kernel."""
+
+    def __init__(self, layout: Layout):
+        listing, group = layout.listing, layout.group
+        self.sources = list(sources_of(listing, group))
+        self.first = len(group.outside)
+        operands = group.operands.reshape(-1, 3).tolist()
+        self.rows: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = []
+        for k, xs in zip(group.rows.tolist(), operands):
+            op = op_number(int(listing.code[k]))
+            self.rows.append((forward_of(op), tuple(xs[: op.arity]), listing.parameters(k)))
+        self.targets = [(t, layout.spec(t.row)) for t in group.targets]
+        last: dict[int, int] = {}
+        for k, (_, operands_of, _) in enumerate(self.rows):
+            last.update(dict.fromkeys(operands_of, k))
+        kept = {v for t in group.targets for v in t.values}
+        self.drops: list[list[int]] = [[] for _ in self.rows]
+        for x, k in last.items():
+            if x not in kept:
+                self.drops[k].append(x)
+
+    def __call__(self, values: Mapping[int, Any]) -> list[Any]:
+        mine: list[Any] = []
+        for _, source in self.sources:
+            if not isinstance(source, Source):
+                mine.append(source)
+            elif source.offset < 0 or not np.ndim(values[source.row]):
+                mine.append(values[source.row])
+            else:
+                mine.append(np.reshape(values[source.row], -1)[source.offset])
+        for (forward, xs, params), drops in zip(self.rows, self.drops):
+            mine.append(forward(*[mine[x] for x in xs], **params))
+            for x in drops:
+                mine[x] = None
+        return [self._result(mine, target, spec) for target, spec in self.targets]
+
+    def _result(self, mine: list[Any], target: Target, spec: Spec) -> Any:
+        found = [mine[v] for v in target.values]
+        if target.how == "pack":
+            numbers = [np.reshape(v, ()) for v in found]  # one number may come as a vector of one element
+            return np.array(numbers, dtype=spec.dtype).reshape(spec.shape)
+        z = found[0] if target.how == "each" else np.sum(found[0]) if target.how == "sum" else np.mean(found[0])
+        return np.asarray(z, dtype=spec.dtype).reshape(spec.shape)[()]

@@ -1,0 +1,235 @@
+"""Running plans from Python: blocks of memory, the sweep over the steps, and what Python does at stops.
+
+A block belongs to one call at a time; those that are not in use are kept for the next calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.rooms import opened
+from ...base.tensor import Tensor
+from ...jit.emission.task import WORKSPACE
+from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
+from .frames import KERNEL, Pool, address_of, fit, fits
+from .ownership import separate, suspects
+from .plan import Plan, Raw, Result, SharedKernel, Stop
+from .plan_places import CANARY, Place, Value, array_at
+from .prepared import aligned
+from .replay import Replay
+from .threads import share
+
+SWEEP = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+MOST_BLOCKS = 4
+"""So many blocks are kept for threads that call the same program at once."""
+UNTOUCHED = 0xA5
+"""What is in the bytes that nobody may write to."""
+
+
+class Block:
+    """The memory of one call of a plan, linked.
+
+    Attributes:
+        address: where it begins.
+        regions: its first words, where the regions are.
+        memory: the whole as bytes.
+    """
+
+    def __init__(self, plan: Plan):
+        whole = np.empty(plan.nbytes + ALIGN, dtype=np.uint8)
+        start = -whole.ctypes.data % ALIGN
+        self.plan, self.memory = plan, whole[start : start + plan.nbytes]
+        self.address, self.buffer = self.memory.ctypes.data, memoryview(self.memory)  # type: ignore[arg-type]
+        self.regions = (ctypes.c_int64 * plan.first).from_buffer(self.buffer)
+        words = self.memory[: plan.data].view(np.int64)
+        words[: plan.first] = 0
+        data = self.address + plan.data
+        words[BLOCK], words[DATA] = self.address, data
+        words[WORK] = -(-(data + plan.memory.nbytes) // ALIGN) * ALIGN
+        words[plan.first :] = plan.words
+        at, region, offset = plan.own.T
+        words[plan.first + at] = words[region] + offset
+        self.words = words
+        for start, values in plan.initial:
+            self.memory[plan.data + start :][: values.nbytes] = values.view(np.uint8)
+        self._canaries = [self.memory[plan.data + at :][:CANARY] for at in plan.memory.canaries]
+        for canary in self._canaries:
+            canary[:] = UNTOUCHED
+        self.views: dict[Value, Any] = {}
+
+    def check(self) -> None:
+        """Raise if a step wrote where it must not.
+
+        Raises:
+            MemoryError: saying where.
+        """
+        for at, canary in zip(self.plan.memory.canaries, self._canaries):
+            if (canary != UNTOUCHED).any():
+                raise MemoryError(f"a step of a plan wrote behind the memory that ends at byte {at} of its data")
+
+
+class Sweeper:
+    """Runs the plan of a replay, for several threads at once if need be."""
+
+    def __init__(self, replay: Replay):
+        self.plan = plan = Plan(replay)
+        _, address = opened("tape.jit.sweeps.sweep_steps").sweep()
+        self.sweep = SWEEP(address)
+        self.steps = address_of(plan.steps)
+        self.constants = dict(replay.constants)
+        self.numbers = [
+            (source, struct.Struct("d" if spec.dtype.itemsize == 8 else "f").pack_into, plan.data + place.offset)
+            for source, place, spec in plan.numbers
+        ]
+        self.suspects = suspects(replay.listing, plan.stopped)
+        self.pools = [(region, Pool(spec)) for region, spec in plan.given]
+        self._blocks: list[Block] = []
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs for these inputs."""
+        try:
+            block = self._blocks.pop()
+        except IndexError:
+            block = Block(self.plan)
+        results = Run(self, block, inputs).results()
+        if len(self._blocks) < MOST_BLOCKS:
+            self._blocks.append(block)
+        return results
+
+
+class Run:
+    """One call of a plan."""
+
+    def __init__(self, sweeper: Sweeper, block: Block, inputs: Sequence[Any]):
+        self.sweeper, self.plan, self.block, self.inputs = sweeper, sweeper.plan, block, inputs
+        self.arrays: dict[int, np.ndarray] = {}
+        self.things: dict[int, Any] = {}
+        regions = block.regions
+        for source, region, spec in self.plan.brought:
+            array = self.raw(source)
+            if not fits(array, spec):
+                array = fit(array, spec)
+            self.arrays[region] = array
+            regions[region] = address_of(array)
+        for source, pack, offset in sweeper.numbers:
+            pack(block.buffer, offset, inputs[source])
+        for region, pool in sweeper.pools:
+            array = self.arrays[region] = pool.take()
+            regions[region] = address_of(array)
+
+    def raw(self, source: int) -> Any:
+        """An input or constant as it is."""
+        if source >= 0:
+            return self.inputs[source]
+        constant = self.sweeper.constants[-1 - source]
+        return constant._data if isinstance(constant, Tensor) else constant
+
+    def results(self) -> list[Any]:
+        """Sweep over all steps; what the outputs are then."""
+        plan, block, sweeper = self.plan, self.block, self.sweeper
+        k = sweeper.sweep(block.address, sweeper.steps, 0, plan.count)
+        while k < plan.count:
+            block.regions[REFUSED] = 0
+            stop = plan.stops[k]
+            with np.errstate(all="ignore"):
+                self.stop(stop)
+            k = sweeper.sweep(block.address, sweeper.steps, stop.following, plan.count)
+        if plan.memory.checked:
+            block.check()
+        results = [self.result(x) for x in plan.results]
+        if sweeper.suspects:
+            captured = [c._data if isinstance(c, Tensor) else c for c, _ in plan.replay.captured]
+            separate(results, sweeper.suspects, [*self.inputs, *captured])
+        return results
+
+    def result(self, x: Any) -> Any:
+        """A result as the caller gets it."""
+        if type(x) is Result:
+            array = self.arrays[self.plan.given[x.array][0]]
+            if array.shape == x.spec.shape and x.spec.size == array.size:
+                return array
+            return array[x.start : x.start + x.spec.size].reshape(x.spec.shape) if x.spec.ndim else array[x.start]
+        return self.raw(x.source) if type(x) is Raw else self.arrays[x]
+
+    # Stops.
+
+    def stop(self, stop: Stop) -> None:
+        """Do what has no kernel, and say where the results are."""
+        if isinstance(stop.run, SharedKernel):
+            self.shared(stop.run)
+            return
+        found = stop.run({k: self.operand(k, x) for k, x in stop.operands.items()})
+        if stop.into is not None:  # a step refused what NumPy takes
+            self.view(stop.into)[...] = found[0]
+        for k, (spec, region), z in zip(stop.makes, stop.wanted, found):
+            if spec is None:
+                self.things[k] = z
+                continue
+            array = z if fits(z, spec) else fit(z, spec)
+            if array.base is not None and np.may_share_memory(array, self.block.memory):
+                array = array.copy()
+            self.arrays[region] = array
+            self.block.regions[region] = address_of(array)
+
+    def operand(self, k: int, x: Any) -> Any:
+        """A value as NumPy takes it."""
+        if x is None:
+            return self.things[k]
+        if type(x) is Raw:
+            return self.raw(x.source)
+        found = self.view(x)
+        return found if x.spec.ndim else found[()]
+
+    def view(self, value: Value) -> np.ndarray:
+        """An array that looks at a value."""
+        place, spec = value.place, value.spec
+        if isinstance(place, int):
+            return array_at(*self.plan.pinned_at(place), spec, value.strides)
+        if place.region == DATA:
+            found = self.block.views.get(value)
+            if found is None:
+                start = self.plan.data + place.offset
+                found = self.block.views[value] = array_at(self.block.memory, start, spec, value.strides)
+            return found
+        array = self.arrays[place.region]
+        if array.shape == spec.shape and value.contiguous:
+            return array
+        return array_at(array.reshape(-1).view(np.uint8), place.offset, spec, value.strides)
+
+    def shared(self, shared: SharedKernel) -> None:
+        """Let several threads take one piece of a kernel after the other; their sums are added in this order."""
+        step, layout = shared.step, shared.step.layout
+        assert step.shares is not None
+        threads, pieces = step.shares
+        length = step.kernel.header + layout.addresses
+        first = self.plan.first + shared.table
+        table = self.block.words[first : first + length]
+        small = step.kernel.header + 1 + len(layout.arrays)
+        sums = np.empty((len(pieces), layout.small_size), layout.dtype)
+        left = deque(zip(pieces, map(address_of, sums)) if layout.small_size else ((p, 0) for p in pieces))
+        call = KERNEL(step.kernel.address)
+
+        def work(own: np.ndarray) -> None:
+            _alive, own[WORKSPACE] = aligned(step.kernel.workspace_bytes)
+            frame = np.array([0, address_of(own)], dtype=np.int64)
+            while True:
+                try:
+                    bounds, address = left.popleft()
+                except IndexError:
+                    return
+                for place, bound in bounds.items():
+                    own[place] = bound
+                own[small] = address
+                call(address_of(frame))
+
+        share(work, [table.copy() for _ in range(threads)])
+        if layout.small_size:
+            assert isinstance(shared.small, Place)
+            start = self.plan.data + shared.small.offset
+            np.add.reduce(sums, axis=0, out=self.block.memory[start : start + sums[0].nbytes].view(layout.dtype))

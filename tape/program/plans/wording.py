@@ -1,0 +1,166 @@
+"""The words and steps of a plan while it is made: memory, regions, references, and steps that move bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.rooms import opened
+from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
+from .frames import WORD
+from .indexmaps import axes_of
+from .plan_places import Chunk, Memory, Place, Value, place_in
+
+
+class Words:
+    """What a plan consists of.
+
+    Attributes:
+        words: the words of a block, and `own` those of them that are addresses in the block itself.
+        steps: two words for each step: its kernel, 0 for a stop, and where its own words begin in the block.
+        halts: which steps have no kernel.
+        first: where the words begin in the block; `data` is where its data begins, in bytes.
+        pinned: what must live as long as the plan.
+    """
+
+    first: int
+    words: np.ndarray
+    own: np.ndarray
+    steps: np.ndarray
+    halts: set[int]
+    count: int
+    data: int
+    nbytes: int
+
+    def __init__(self, checked: bool):
+        self.memory = Memory(checked)
+        self.pinned: list[Any] = []
+        self.workspace = 0
+        self._pins: dict[int, int] = {}
+        self._kernels: list[int] = []
+        self._offsets: list[int] = []
+        self._template: list[int] = []
+        self._references: list[tuple[int, int, int]] = []
+        self._links: list[tuple[int, int]] = []
+        self._regions = BROUGHT
+
+    def region(self) -> int:
+        """One more region, which is linked from the next step on."""
+        self._regions += 1
+        self._links.append((self._step(0, 0), self._regions - 1))
+        return self._regions - 1
+
+    def chunk(self, nbytes: int) -> Chunk:
+        """Some memory, for one value."""
+        found = self.memory.take(nbytes)
+        found.users = 1
+        return found
+
+    def pin(self, array: np.ndarray) -> int:
+        """The address of an array that nobody changes, which lives as long as the plan."""
+        found = self._pins.get(id(array))
+        if found is None:
+            flat = np.ascontiguousarray(array)
+            self.pinned += [array, flat]
+            found = self._pins[id(array)] = flat.ctypes.data
+        return found
+
+    def pinned_at(self, address: int) -> tuple[np.ndarray, int]:
+        """The bytes of the pinned array in which an address is, and how far it is from their beginning."""
+        for array in self.pinned:
+            if type(array) is np.ndarray and array.flags.c_contiguous:
+                begin = array.ctypes.data
+                if begin <= address < begin + max(array.nbytes, 1):
+                    return array.reshape(-1).view(np.uint8), address - begin
+        raise LookupError("no pinned array is there")
+
+    def say(self, words: Iterable[int | Place]) -> int:
+        """Some more words of the block; the first of them, counted from the first of all."""
+        template, references = self._template, self._references
+        begin = len(template)
+        for word in words:
+            if type(word) is Place:
+                references.append((len(template), *word))
+                template.append(0)
+            else:
+                template.append(word)  # type: ignore[arg-type]
+        return begin
+
+    @staticmethod
+    def jit(module: str, function: str) -> tuple[Any, int]:
+        """A kernel of `tape.jit`."""
+        found: tuple[Any, int] = opened("tape.jit.emission.portable").portable(module, function)
+        return found
+
+    def _step(self, kernel: int, words: int) -> int:
+        self._kernels.append(kernel)
+        self._offsets.append(words)
+        return len(self._kernels) - 1
+
+    def call(self, kernel: tuple[Any, int], words: Iterable[int | Place]) -> int:
+        """One more step: a kernel, and the words that it reads; which step it is."""
+        return self._step(kernel[1], self.say(words))
+
+    def place(self, z: Value, x: Value) -> None:
+        """A step that copies numbers to where others of their shape are."""
+        if not z.spec.size or (z.place == x.place and z.strides == x.strides):
+            return
+        item = z.spec.dtype.itemsize
+        self.strided("place", item, z.place, x.place, axes_of(z.spec.shape, z.strides, x.strides))
+
+    def strided(
+        self, kernel: str, item: int, z: Place | int, x: Place | int, axes: Sequence[Any], room: str = "sweeps.strided"
+    ) -> None:
+        """A step of `tape.jit.sweeps.strided`, or of another room there whose steps have the same words."""
+        rows = 1
+        for axis in axes[1:]:
+            rows *= axis.n
+        words = [item, len(axes), z, x, rows, *(w for axis in axes for w in axis), *(0,) * len(axes)]
+        self.call(self.jit(room, kernel), words)
+
+    def copy(self, z: Place | int, x: Place | int, nbytes: int) -> None:
+        """A step that copies bytes."""
+        self.call(self.jit("sweeps.linked", "copy"), [1, z, x, nbytes])
+
+    def fill(self, z: Value, pattern: int = 0) -> None:
+        """A step that fills memory."""
+        self.call(self.jit("sweeps.strided", "fill"), [z.spec.nbytes, z.place, pattern])
+
+    def scratch(self, nbytes: int, spec: Any = None) -> Value:
+        """Memory for the steps of one record, to be given back after them."""
+        chunk = self.chunk(nbytes)
+        return Value(place_in(chunk), (), spec, chunk)
+
+    def word(self, k: int) -> Place:
+        """The address of a word."""
+        return Place(BLOCK, WORD * k)
+
+    def close(self) -> None:
+        """Fix what is known now: where the words begin, and which of them refer to each region."""
+        first, by_region = self._regions, dict[int, list[int]]()
+        flag = BLOCK, WORD * (REFUSED - first)
+        self._references = [(at, *(flag if r == REFUSED else (r, offset))) for at, r, offset in self._references]
+        for at, region, offset in self._references:
+            if region >= BROUGHT:
+                by_region.setdefault(region, []).extend((first + at, offset))
+        link = self.jit("sweeps.linked", "link")[1]
+        for step, region in self._links:
+            self._kernels[step] = link
+            pairs = by_region.get(region, [])
+            self._offsets[step] = self.say([len(pairs) // 2, Place(BLOCK, -WORD * first), region, *pairs])
+        if (first + len(self._template)) % 2:
+            self.say([0])  # the data begins at a multiple of 16 bytes
+        self.first, self.words = first, np.array(self._template, dtype=np.int64)
+        own = [(at, region, offset) for at, region, offset in self._references if region < BROUGHT]
+        self.own = np.array(own, dtype=np.int64).reshape(-1, 3)
+        self.own[self.own[:, 1] == BLOCK, 2] += WORD * first
+        steps = np.array([self._kernels, self._offsets], dtype=np.int64)
+        steps[1] = WORD * (first + steps[1])
+        self.steps = np.ascontiguousarray(steps.T)
+        self.count = len(self._kernels)
+        self.halts = {k for k, kernel in enumerate(self._kernels) if not kernel}
+        self.data = WORD * (first + len(self.words))
+        self.nbytes = self.data + self.memory.nbytes + ALIGN + self.workspace
+        del self._references, self._template, self._kernels, self._offsets

@@ -1,0 +1,282 @@
+"""Tensors of a recording that share memory, so that a change of one is a change of all.
+
+A recorded list has values and no memory.  A change in place becomes a new value: of the tensor that all others
+look at, their base, with what changed put into it (`ops.put_view`).  Those that look at it, and are still
+alive, then look at that.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ops import REGISTRY, Op
+from ops.shapes.overwriting import look
+
+from .cells import EVERYTHING, Cells, Place, place_of
+from .later import value_of
+from .trace import Untraceable
+
+if TYPE_CHECKING:
+    from .traced import Traced
+
+RESHAPE, PUT_VIEW, SELECT, GETITEM, CLONE = (
+    REGISTRY[name] for name in ("reshape", "put_view", "select", "getitem", "clone")
+)
+MAY_COPY = {RESHAPE, REGISTRY["view_as_complex"]}
+"""Views that are copies where the memory does not lie as they need it."""
+OVERLAPPING = {"broadcast_to", "as_strided"}
+"""Views in which one element of the base may be several."""
+NOTHING: tuple[Memory | None, Any] = None, None
+DEEPEST = 16
+"""More looks than that through one another are not followed."""
+
+
+class Memory:
+    """What some tensors of a recording share.
+
+    Attributes:
+        row: the record of the base's value, before what was written into `cells`, if that is not None.
+        sealed: whether nobody may change it.
+        first: the base's first value, None if it is not known yet: as that lies in memory, all later ones would.
+        judged: whether it was asked how that lies, which is as the arguments of the call did.
+        members: weakly, the tensors that look at it, their base included.
+    """
+
+    __slots__ = ("__weakref__", "_limit", "cells", "first", "judged", "members", "row", "sealed")
+
+    def __init__(self, base: Traced):
+        self.row, self.sealed = base._row, base._trace.code(base._row) < 0
+        self.first = value_of(base._trace.values[base._row])
+        self.cells: Cells | None = None
+        self.judged = False
+        self.members: list[weakref.ref[Traced]] = []
+        self._limit = 16
+
+    def add(self, view: Traced) -> None:
+        """Remember who looks at it; now and then forget those that are gone."""
+        if not self.sealed:
+            self.members.append(weakref.ref(view))
+            if len(self.members) > self._limit:
+                self.members = [weakref.ref(v) for v in self.living()]
+                self._limit = max(16, 2 * len(self.members))
+
+    def living(self) -> list[Traced]:
+        return [v for v in [r() for r in self.members] if v is not None]
+
+    def whole(self, like: Traced) -> int:
+        """The record of the base's value, with all that was written; `like` is any tensor of the recording."""
+        if self.cells is not None:
+            cells, self.cells, trace = self.cells, None, like._trace
+            still = trace.stopped.issuperset((self.row, *cells.written.values()))
+            with trace.recording():
+                self.row = cells.put_into(like._at(self.row))._row
+            if still:
+                trace.stopped.add(self.row)
+            for base in self.living():
+                if base._look[1] == ():
+                    base._settle(self.row)
+        return self.row
+
+    def write(self, place: Place, value: Traced) -> bool:
+        """Remember what is written into a cell, if all look at the memory as a whole or at such cells."""
+        bases, same, shape = [], [], value._at(self.row)._spec.shape
+        for view in self.living():
+            steps = view._look[1]
+            if steps == ():
+                bases.append(view)
+                continue
+            found = None if steps is None else seen_in(steps, shape)
+            if found is None or found.axes != place.axes:
+                return False
+            if found == place:
+                same.append(view)
+        if self.cells is None or self.cells.axes != place.axes:
+            self.whole(value)
+            self.cells = Cells(place.axes)
+        self.cells.written[place.cell] = value._row
+        for view in same:
+            view._row = value._row
+        for base in bases:
+            base._settle(None)
+        return True
+
+    def read(self, place: Place, base: Traced) -> Traced | None:
+        """The tensor of a cell; None unless such cells were written."""
+        if self.cells is None or self.cells.axes != place.axes:
+            return None
+        index = tuple(place.cell[place.axes.index(k)] if k in place.axes else EVERYTHING for k in range(base.ndim))
+        row = self.cells.written.get(place.cell)
+        view: Traced = GETITEM(base._at(self.row), index=index) if row is None else CLONE(base._at(row))
+        self.show(view, (_getitem(index),))
+        return view
+
+    def show(self, view: Traced, steps: Any) -> None:
+        """Note that a tensor looks at it in these steps."""
+        view._look = self, steps
+        self.add(view)
+
+
+def memory_of(tensor: Traced) -> tuple[Memory, Any]:
+    """What a tensor looks at, and in which steps, as `ops.put_view` takes them; None if it cannot look again."""
+    try:
+        return tensor._look
+    except AttributeError:
+        tensor._look = made = Memory(tensor), ()
+        made[0].add(tensor)
+        return made
+
+
+def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
+    """Note that an op has made a tensor that looks at another one's memory, if it has: some may have copied."""
+    memory, steps = memory_of(parent)
+    if op in MAY_COPY and steps is not None and parent._spec.shape:
+        shares = _shares(memory, steps, op, params)
+        memory.judged = memory.judged or parent.ndim > 1 or op is not RESHAPE
+        if shares is False:
+            memory_of(view)[0].judged = True
+            return
+        steps = steps if shares else None
+    if steps is not None:
+        steps = (*steps, (op.name, tuple(params.items()), None)) if len(steps) < DEEPEST else None
+    memory.show(view, steps)
+
+
+def _shares(memory: Memory, steps: Any, op: Op, params: dict[str, Any]) -> bool | None:
+    """Whether an op makes another view of a view, and not a copy; None if that is not known."""
+    if memory.first is None:
+        return None
+    x = look(memory.first, steps)
+    return bool(np.may_share_memory(x, op.forward(x, **params)))
+
+
+def contiguous(tensor: Traced) -> Traced:
+    """The tensor itself, if eager execution has it in row-major order, else a copy."""
+    memory, steps = memory_of(tensor)
+    memory.judged = memory.judged or tensor.ndim > 1
+    known = memory.first is not None and steps is not None
+    if known and np.asarray(look(memory.first, steps)).flags.c_contiguous:
+        return tensor
+    made: Traced = CLONE(tensor)
+    if not known:
+        seal(made, tensor)
+        return made
+    copy = memory_of(made)[0]
+    copy.judged = True
+    if copy.first is None or np.asarray(copy.first).flags.c_contiguous:
+        return made
+    return RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
+
+
+def strides_of(tensor: Traced) -> tuple[int, ...]:
+    """Elements from one entry to the next along each axis, as eager execution has them.
+
+    Raises:
+        Untraceable: if that is not known.
+    """
+    memory, steps = memory_of(tensor)
+    if memory.first is None or steps is None:
+        raise Untraceable("how an array lies in memory was asked for, which is not known while recording")
+    memory.judged = memory.judged or tensor.ndim > 1
+    return tuple([n // tensor.dtype.itemsize for n in np.asarray(look(memory.first, steps)).strides])
+
+
+def seal(view: Traced, parent: Traced) -> None:
+    """Note that a tensor looks at another one's memory in a way in which a change of it cannot be followed."""
+    memory_of(parent)[0].show(view, None)
+
+
+def is_shared(tensor: Traced) -> bool:
+    """Whether others look at a tensor's memory."""
+    seen = getattr(tensor, "_look", None)
+    return seen is not None and (seen[0].sealed or any(v is not tensor for v in seen[0].living()))
+
+
+def put(target: Traced, result: Traced) -> None:
+    """Let a tensor stand for a result of its shape and dtype, and those that share its memory for what they see then.
+
+    Raises:
+        Untraceable: if it cannot be followed who sees what.
+    """
+    memory, steps = _to_change(target)
+    place = seen_in(steps, target._at(memory.row)._spec.shape) if steps else None
+    if place is not None and memory.write(place, result):
+        return
+    row, living = memory.whole(target), memory.living()
+    if any(v._look[1] is None for v in living):
+        raise Untraceable("a tensor was changed in place that has views which cannot be followed, as several of one op")
+    if any(name in OVERLAPPING for name, _, _ in steps):
+        raise Untraceable("an expanded tensor was changed in place")
+    base = PUT_VIEW(target._at(row), result, steps=steps) if steps else result
+    memory.row = base._row
+    for view in living:
+        view._row = look(base, view._look[1])._row
+
+
+def read(tensor: Traced, index: Any) -> Traced | None:
+    """``tensor[index]`` for plain integers; None if there is no short way."""
+    shape, (memory, steps) = tensor._spec.shape, getattr(tensor, "_look", NOTHING)
+    filled = steps == () and memory is not None and memory.cells is not None
+    if type(index) is int and shape and not filled:
+        if not -shape[0] <= index < shape[0]:
+            raise IndexError(f"index {index} is out of range for an axis of length {shape[0]}")
+        return SELECT(tensor, index=index % shape[0])
+    place = place_of(index, shape)
+    found = memory.read(place, tensor) if filled and memory and place else None
+    if found is not None or place is None or len(place.cell) < len(shape) or tensor.ndim == 1:
+        return found
+    return _element(tensor, place, index)
+
+
+def _element(tensor: Traced, place: Place, index: Any) -> Traced:
+    """One element, which kernels read where it lies: out of the tensor without its shape, the same for all of them."""
+    trace, (memory, steps) = tensor._trace, memory_of(tensor)
+    key = tensor._row, trace.wengert.recording
+    known, flat = tensor.__dict__.get("_flat", NOTHING)
+    if known != key:
+        flat = tensor._at(trace.apply(RESHAPE, (tensor._row,), {"shape": (-1,)}))
+        tensor.__dict__["_flat"] = key, flat
+    made: Traced = SELECT(flat, index=int(np.ravel_multi_index(place.cell, tensor._spec.shape)))
+    memory.show(made, None if steps is None else (*steps, _getitem(index)))
+    return made
+
+
+def _getitem(index: Any) -> Any:
+    return GETITEM.name, (("index", index),), None
+
+
+def fill(target: Traced, place: Place, value: Traced) -> bool:
+    """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
+    memory, steps = _to_change(target)
+    return steps == () and memory.write(place, value)
+
+
+def seen_in(steps: Any, shape: tuple[int, ...]) -> Place | None:
+    """The cell of a base that a view is, if it is one."""
+    if len(steps) != 1 or steps[0][0] not in ("select", "getitem"):
+        return None
+    return place_of(dict(steps[0][1])["index"], shape)
+
+
+def _to_change(target: Traced) -> tuple[Memory, Any]:
+    """What a tensor looks at, which is about to be changed."""
+    check_free(target)
+    memory, steps = memory_of(target)
+    target._trace.ordered = target._trace.ordered or memory.judged
+    return memory, steps
+
+
+def check_free(tensor: Traced) -> None:
+    """Raise unless a tensor may be changed in place, in a way that a recorded list can repeat."""
+    trace, seen = tensor._trace, getattr(tensor, "_look", None)
+    row = tensor._row if seen is None else seen[0].row if trace.wengert.recording else seen[0].whole(tensor)
+    if trace.code(row) < 0:
+        raise Untraceable("an argument, or a tensor from outside of the function, was changed in place")
+    if row in trace.leaves:
+        raise Untraceable("a leaf that requires grad was changed in place")
+    if trace.wengert.recording and seen is not None and seen[1] != () and tensor._row in trace.stopped:
+        raise Untraceable("a view that was made under no_grad was changed in place")
+    if not trace.wengert.recording and row not in trace.stopped:
+        raise Untraceable("a tensor was changed in place under no_grad, which leaves its history as it was")

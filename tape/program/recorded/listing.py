@@ -1,0 +1,318 @@
+"""A finished Wengert list as flat arrays: what the passes shorten and what is replayed."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+
+from ...base.location import Location, locate
+from ...base.spec import Spec
+from .trace import (
+    CODE,
+    CONSTANT,
+    EXTRA,
+    LASTI,
+    LINE,
+    NUMBERS,
+    OPS,
+    SPEC,
+    WIDTH,
+    Block,
+    Guard,
+    Trace,
+    X,
+    Y,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Records in order; an operand is the position of an earlier record.
+
+    Attributes:
+        code: opcode of each record, or `INPUT` or `CONSTANT`.
+        first: record k has the operands ``args[first[k]:first[k + 1]]``.
+        args: positions of the operands, one record's after another's.
+        param: which of `params` a record has, −1 for none; for an input or a constant, which one.
+        spec: which of `specs` a record's result has, −1 where it has several results.
+        line: which of `lines` recorded it.
+        outputs: positions of the results, and after them of what the guards look at.
+        inputs: how many arguments there are.
+        guards: what must hold of the last `len(guards)` outputs.
+        stopped: positions of the records, before any pass, through which no gradient flows.
+        released: of those, before any pass, that a backward has gone through without retaining the graph.
+    """
+
+    code: np.ndarray
+    first: np.ndarray
+    args: np.ndarray
+    param: np.ndarray
+    spec: np.ndarray
+    line: np.ndarray
+    outputs: np.ndarray
+    inputs: int
+    params: list[dict[str, Any]] = field(repr=False)
+    specs: list[Spec] = field(repr=False)
+    constants: list[Any] = field(repr=False)
+    lines: list[tuple[CodeType, int]] = field(repr=False)
+    guards: list[Guard] = field(repr=False)
+    stopped: frozenset[int] = field(default=frozenset(), repr=False)
+    released: frozenset[int] = field(default=frozenset(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def operands(self, k: int) -> list[int]:
+        """Positions of a record's operands."""
+        return self.args[self.first[k] : self.first[k + 1]].tolist()
+
+    def op(self, k: int) -> Op | None:
+        """The op of a record; None for an input or a constant."""
+        code = int(self.code[k])
+        return op_number(code) if code >= 0 else None
+
+    def parameters(self, k: int) -> dict[str, Any]:
+        """The parameters of a record."""
+        return self.params[self.param[k]] if self.code[k] >= 0 and self.param[k] >= 0 else {}
+
+    def spec_of(self, k: int) -> Spec | None:
+        """Shape and dtype of a record's result, None if it has several."""
+        return self.specs[self.spec[k]] if self.spec[k] >= 0 else None
+
+    def location(self, k: int) -> Location | None:
+        """The user's line that recorded it, None if the program has none."""
+        return locate(*self.lines[self.line[k]]) if self.line[k] >= 0 else None
+
+    def constant(self, k: int) -> Any:
+        """What a constant row stands for."""
+        return self.constants[self.param[k]]
+
+    def is_number(self, k: int) -> bool:
+        """Whether a row stands for a plain number, which takes the dtype of what it meets."""
+        return self.code[k] == CONSTANT and type(self.constant(k)) in NUMBERS
+
+    def with_rows(self, keep: np.ndarray, place: np.ndarray) -> Listing:
+        """The kept rows, whose operands are first moved to where `place` says (positions among all rows)."""
+        position = np.cumsum(keep, dtype=np.int64) - 1
+        counts = np.diff(self.first)
+        kept_args = self.args[np.repeat(keep, counts)]
+        first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
+        return replace(
+            self,
+            code=self.code[keep],
+            first=first,
+            args=position[place[kept_args]],
+            param=self.param[keep],
+            spec=self.spec[keep],
+            line=self.line[keep],
+            outputs=position[place[self.outputs]],
+        )
+
+
+def is_fixed(constant: Any) -> bool:
+    """Whether a constant is a value of its own rather than somebody's memory; a read-only view may be of such."""
+    if hasattr(constant, "_spec"):
+        return False
+    while isinstance(constant, np.ndarray):
+        if constant.flags.writeable:
+            return False
+        constant = constant.base
+    return True
+
+
+def number_of(constant: Any) -> Any:
+    """The real number or truth value that a constant stands for in every place, None if there is none."""
+    if isinstance(constant, np.ndarray) and constant.size == 1 and is_fixed(constant):
+        constant = constant.reshape(-1)[0]
+    return constant if isinstance(constant, (int, float, np.floating, np.bool_)) else None
+
+
+def narrower(listing: Listing) -> bool:
+    """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
+    return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
+
+
+def op_number(code: int) -> Op:
+    """The op of an opcode."""
+    if code >= len(OPS):
+        from ops import REGISTRY
+
+        OPS.extend(list(REGISTRY.values())[len(OPS) :])
+    return OPS[code]
+
+
+class Rows:
+    """Rows of a trace taken apart: what they hold is converted once, however often a trace is read.
+
+    Attributes:
+        begin, end: which fields of a flat list of rows they are.
+    """
+
+    def __init__(self, rows: list[Any], begin: int):
+        self.begin, self.end = begin, begin + len(rows)
+        self.code, self.x, self.y = (np.array(rows[k::WIDTH], dtype=np.int64) for k in (CODE, X, Y))
+        specs = rows[SPEC::WIDTH]
+        where, self.which = distinct(np.array([0 if s is None else s.index + 1 for s in specs], dtype=np.int64))
+        self.specs: list[Spec | None] = [specs[k] for k in where.tolist()]
+        extras = rows[EXTRA::WIDTH]
+        plain = extras.count(None) == len(extras)
+        self.wide = {} if plain else {k: extra for k, extra in enumerate(extras) if extra is not None}
+        codes, instructions = rows[LINE::WIDTH], rows[LASTI::WIDTH]
+        where, self.line = distinct(together(codes, instructions))
+        self.lines: list[tuple[CodeType, int]] = [(codes[k], instructions[k]) for k in where.tolist()]
+
+
+def together(codes: list[CodeType], instructions: list[int]) -> np.ndarray:
+    """The lines of records as numbers: a tuple for each would keep the collector busy."""
+    ids = np.fromiter(map(id, codes), np.int64, len(codes))
+    numbers = np.fromiter(instructions, np.int64, len(codes))
+    numbers += np.searchsorted(np.unique(ids), ids) * (numbers.max(initial=0) + 1)
+    return numbers
+
+
+def distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A place of each number that occurs, in order, and for each place which of these is there."""
+    if numbers.max(initial=0) > 8 * len(numbers):
+        _, numbers = np.unique(numbers, return_inverse=True)
+    table = np.full(numbers.max(initial=0) + 1, -1)
+    table[numbers] = np.arange(len(numbers))
+    where = np.sort(table[table >= 0])
+    table[numbers[where]] = np.arange(len(where))
+    return where, table[numbers]
+
+
+class Columns:
+    """The records of a trace from one on as arrays.
+
+    Attributes:
+        start: the number of the first.
+        code, x, y, w: opcodes and operands, −1 for none; those of a wide record are in `wide`.
+        wide: by position, operands and parameters.
+        spec: which of `specs` each has, −1 for several results.
+        line: which of `lines` each has.
+    """
+
+    def __init__(self, trace: Trace, start: int = 0):
+        n, self.start = len(trace) - start, start
+        self.code, self.x, self.y, self.w, self.spec, self.line = (np.full(n, -1, dtype=np.int64) for _ in range(6))
+        self.wide: dict[int, Any] = {}
+        self.specs: list[Spec] = []
+        self.lines: list[tuple[CodeType, int]] = []
+        self._known: dict[int, int] = {id(None): -1}
+        for first, piece in trace.pieces_from(start):
+            if isinstance(piece, Block):
+                self._add_block(first, piece)
+            else:
+                for number, rows in apart(trace, first, piece, start):
+                    self._add_rows(number, rows)
+
+    def _here(self, first: int, count: int) -> tuple[slice, int]:
+        """Where so many records from a number on go, and how many of them come before the first."""
+        cut = max(self.start - first, 0)
+        return slice(first + cut - self.start, first + count - self.start), cut
+
+    def _add_rows(self, first: int, rows: Rows) -> None:
+        here, cut = self._here(first, len(rows.code))
+        self.code[here], self.x[here], self.y[here] = rows.code[cut:], rows.x[cut:], rows.y[cut:]
+        self.spec[here] = np.array([self.place(s) for s in rows.specs], dtype=np.int64)[rows.which[cut:]]
+        self.wide.update((here.start - cut + k, extra) for k, extra in rows.wide.items() if k >= cut)
+        self.line[here] = rows.line[cut:] + len(self.lines)
+        self.lines += rows.lines
+
+    def _add_block(self, first: int, block: Block) -> None:
+        here, cut = self._here(first, len(block))
+        self.code[here], self.x[here], self.y[here], self.w[here] = block.words[cut:].T
+        self.spec[here] = np.array([self.place(s) for s in block.kinds])[block.truth[cut:]]
+        origin = block.origin[cut:] - self.start
+        self.line[here] = np.where(origin >= 0, self.line[origin], -1)
+
+    def place(self, spec: Spec | None) -> int:
+        """Which of `specs` a spec is."""
+        found = self._known.get(id(spec))
+        if found is None:
+            found = self._known[id(spec)] = len(self.specs)
+            self.specs.append(spec)  # type: ignore[arg-type]
+        return found
+
+
+def apart(trace: Trace, first: int, rows: list[Any], start: int) -> Iterator[tuple[int, Rows]]:
+    """The rows from a number on, taken apart, as far as they are from `start` on; what was before is not again."""
+    parts = trace.apart.setdefault(first, [])
+    done = parts[-1].end if parts else 0
+    if done < len(rows):
+        parts.append(Rows(rows[done:] if done else rows, done))
+    late = bisect.bisect_right(parts, (start - first) * WIDTH, key=lambda part: part.end)
+    for part in parts[late:]:
+        yield first + part.begin // WIDTH, part
+
+
+def operands_of(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """`first` and `args` of a listing of these records; operands by number."""
+    inline = np.stack([np.where(columns.code < 0, -1, columns.x), columns.y, columns.w], axis=1)
+    counts = (inline >= 0).sum(axis=1)
+    for k, (operands, _) in columns.wide.items():
+        counts[k] = len(operands)
+    first = np.concatenate([[0], np.cumsum(counts)])
+    args = np.empty(first[-1], dtype=np.int64)
+    for i in range(3):
+        has = inline[:, i] >= 0
+        args[first[:-1][has] + i] = inline[has, i]
+    for k, (operands, _) in columns.wide.items():
+        args[first[k] : first[k + 1]] = operands
+    return first, args
+
+
+def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
+    """A trace that is finished, as arrays."""
+    columns = Columns(trace)
+    code = columns.code
+    param = np.where(code < 0, columns.x, -1)
+    first, args = operands_of(columns)
+    params = _Interned()
+    for k, (_, named) in columns.wide.items():
+        param[k] = params.add(int(code[k]), named) if named else -1
+    results = np.array([*outputs, *(g.row for g in trace.guards)], dtype=np.int64)
+    return Listing(
+        code, first, args, param, columns.spec, columns.line, results, len(trace.inputs), params.table, columns.specs,
+        trace.constants, columns.lines, trace.guards, frozenset(trace.stopped), frozenset(trace.released),
+    )  # fmt: skip
+
+
+class _Interned:
+    """Parameters of records, equal ones once where they can be compared."""
+
+    def __init__(self) -> None:
+        self.table: list[dict[str, Any]] = []
+        self._known: dict[Any, int] = {}
+
+    def add(self, code: int, params: dict[str, Any]) -> int:
+        key = (code, *((name, _key(value)) for name, value in params.items()))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.table)
+            self.table.append(params)
+        return found
+
+
+def _key(value: Any) -> Any:
+    """Something hashable that is equal for equal parameters only."""
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(map(_key, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return float, repr(value)
+    if isinstance(value, slice):
+        return slice, _key(value.start), _key(value.stop), _key(value.step)
+    try:
+        hash(value)
+    except TypeError:
+        return object, id(value)
+    return type(value), value

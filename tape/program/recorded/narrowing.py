@@ -1,0 +1,52 @@
+"""16-bit numbers while a function is recorded: each op on them is recorded as `tape.recording.halves` evaluates it.
+
+The operands are cast to 32 bits, the op is applied, and what comes out is cast back: three records of
+their own, so that kernels, passes and adjoints need to know nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY, Op
+
+from ...base.dtypes import float32, is_narrow
+from ...recording.halves import result_dtype
+from .trace import Trace
+
+CAST = REGISTRY["cast"]
+AS_THEY_ARE = frozenset({"cast", "output"})
+
+
+def apply_in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> tuple[int, Any]:
+    """Record an op on records of which some hold 16-bit numbers: its record, and the dtype to round to, or None."""
+    if op.is_view(params) or op.name in AS_THEY_ARE:
+        return trace.apply(op, numbers, params), None
+    dtype = None if params.get("dtype") is not None else result_dtype([_like(trace, k) for k in numbers])
+    row = trace.apply(op, tuple([_wide(trace, k) for k in numbers]), params)
+    return row, dtype if dtype is not None and is_narrow(dtype) else None
+
+
+def rounded(trace: Trace, row: int, dtype: Any) -> int:
+    """A result in 16 bits, if it is a floating point number at all."""
+    spec = trace.spec(row)
+    if dtype is None or spec is None or spec.dtype.kind != "f" or spec.dtype == dtype:
+        return row
+    return trace.apply(CAST, (row,), {"dtype": dtype})
+
+
+def _wide(trace: Trace, number: int) -> int:
+    spec = trace.spec(number)
+    if spec is None or not spec.narrow:
+        return number
+    return trace.apply(CAST, (number,), {"dtype": float32})
+
+
+def _like(trace: Trace, number: int) -> Any:
+    """Something of the dtype of a record, with axes if that has some; a plain number is itself."""
+    spec = trace.spec(number)
+    if spec is None or trace.is_number(number):
+        return trace.values[number]
+    return np.empty((1,) if spec.shape else (), spec.dtype)

@@ -1,0 +1,223 @@
+"""The passes that make a list shorter without changing what it computes.
+
+Each takes a listing and gives another one.  They are linear in its length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+from ops.core.lane import Same
+
+from ...base.rooms import opened
+from ...base.spec import spec
+from ...recording.evaluate import forward_of
+from .later import LARGE
+from .listing import Listing, is_fixed, number_of, op_number
+from .trace import CONSTANT, INPUT
+
+
+def _jitted() -> Any:
+    return opened("tape.jit.emission.shorten")
+
+
+def prune(listing: Listing) -> Listing:
+    """Without the records that no output depends on."""
+    needed = np.zeros(len(listing), dtype=np.bool_)
+    _jitted().mark_needed(listing.first, listing.args, listing.outputs, needed)
+    if needed.all():
+        return listing
+    return listing.with_rows(needed, np.arange(len(listing)))
+
+
+def fold(listing: Listing) -> Listing:
+    """With what depends on constants alone computed once.
+
+    Arrays and tensors from outside are no constants: they are read anew on every replay.
+    """
+    fixed = np.zeros(len(listing), dtype=np.bool_)
+    for k in np.flatnonzero(listing.code == CONSTANT).tolist():
+        fixed[k] = is_fixed(listing.constant(k))
+    given = fixed.copy()
+    repeats = np.isin(listing.code, _repeating(len(REGISTRY)))
+    kept = np.where(repeats, INPUT, listing.code)  # a kernel repeats a number by itself
+    _jitted().mark_constant(kept, listing.first, listing.args, fixed)
+    if repeats.any():
+        _hold_repeated(listing, given, fixed)
+    found = np.flatnonzero(fixed & ~given).tolist()
+    if not found:
+        return listing
+    code, param = listing.code.copy(), listing.param.copy()
+    constants = list(listing.constants)
+    values: dict[int, Any] = {}
+    folded = []
+    for k in found:
+        value = _value(listing, k, values)
+        if listing.spec[k] >= 0:  # a record with several results goes, once each result is a constant
+            constants.append(value)
+            code[k], param[k] = CONSTANT, len(constants) - 1
+            folded.append(k)
+    counts = np.diff(listing.first)
+    own = np.zeros(len(listing), dtype=np.bool_)
+    own[folded] = True
+    args = listing.args[np.repeat(~own, counts)]
+    counts[own] = 0
+    first = np.concatenate([[0], np.cumsum(counts)])
+    return replace(listing, code=code, param=param, constants=constants, args=args, first=first)
+
+
+def _hold_repeated(listing: Listing, given: np.ndarray, fixed: np.ndarray) -> None:
+    """Extend ``fixed`` to what is made of repeated numbers and of no use to a kernel, where it takes little memory.
+
+    `given` are the constants.  What only kernels read of a repeated number they make themselves.
+    """
+    little = np.array([s.nbytes <= LARGE for s in listing.specs] + [True], dtype=np.bool_)
+    loose = given.copy()
+    kept = np.where(little[listing.spec] | fixed, listing.code, INPUT)
+    _jitted().mark_constant(kept, listing.first, listing.args, loose)
+    codes, repeating = listing.code.tolist(), set(_repeating(len(REGISTRY)))
+    lane = opened("tape.jit.emission.lines").has_lane
+    made = [k >= 0 and lane(op_number(k)) for k in codes]
+    readers = _readers(listing)
+    among = loose[listing.args] & ~fixed[listing.args] & ~loose[readers]
+    wanted = {j for j, k in zip(listing.args[among].tolist(), readers[among].tolist()) if not made[k]}
+    for k in np.flatnonzero(loose & ~fixed).tolist():
+        plain = not made[k] or (codes[k] not in repeating and all(fixed[j] for j in listing.operands(k)))
+        fixed[k] = plain or k in wanted
+
+
+def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
+    """What a record gives that depends on constants alone; those on the way there are kept in `values`."""
+    waiting = [k]
+    while waiting:
+        k = waiting[-1]
+        op = listing.op(k)
+        missing = [] if op is None or k in values else [j for j in listing.operands(k) if j not in values]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        if op is None:
+            values[k] = listing.constant(k)
+        elif k not in values:
+            operands = [values[j] for j in listing.operands(k)]
+            values[k] = frozen(forward_of(op)(*operands, **listing.parameters(k)))
+    return values[k]
+
+
+@cache
+def _repeating(count: int) -> list[int]:
+    """The opcodes of the ops that repeat the numbers of their operand."""
+    return [op.code for op in list(REGISTRY.values())[:count] if isinstance(op.lane, Same)]
+
+
+def widen(listing: Listing) -> Listing:
+    """With constant arrays of integers or truth values in the dtype that NumPy would turn them to, whoever reads them.
+
+    They have lanes then.
+    """
+    narrow = [k for k in np.flatnonzero(listing.code == CONSTANT).tolist() if _is_whole(listing, k)]
+    if not narrow:
+        return listing
+    wanted: dict[int, set[Any]] = {k: set() for k in narrow}
+    for k in np.unique(_readers(listing)[np.isin(listing.args, narrow)]).tolist():
+        for i, j in enumerate(listing.operands(k)):
+            if j in wanted:
+                wanted[j].add(_computed_in(listing, k, i))
+    constants, specs, which = list(listing.constants), list(listing.specs), listing.spec.copy()
+    for k, dtypes in wanted.items():
+        dtype = dtypes.pop() if len(dtypes) == 1 and k not in listing.outputs else None
+        if dtype is not None:
+            constants[listing.param[k]] = frozen(listing.constant(k).astype(dtype))
+            which[k] = len(specs)
+            specs.append(spec(listing.constant(k).shape, dtype))
+    return replace(listing, constants=constants, specs=specs, spec=which)
+
+
+def _is_whole(listing: Listing, k: int) -> bool:
+    constant = listing.constant(k)
+    return isinstance(constant, np.ndarray) and constant.dtype.kind in "iub" and is_fixed(constant)
+
+
+def _readers(listing: Listing) -> np.ndarray:
+    """By place in `args`, the record that has it."""
+    return np.repeat(np.arange(len(listing)), np.diff(listing.first))
+
+
+def _computed_in(listing: Listing, k: int, i: int) -> Any:
+    """The dtype of floating-point numbers that NumPy computes a record in that has lanes, None if there is none."""
+    op, found = listing.op(k), listing.spec_of(k)
+    assert op is not None
+    operands = [listing.spec_of(j) for n, j in enumerate(listing.operands(k)) if n not in op.chooses]
+    if op.lane is None or not op.broadcasts or i in op.chooses or found is None or None in operands:
+        return None
+    dtype = np.result_type(*(x.dtype for x in operands if x is not None))
+    return dtype if dtype.kind == "f" and found.dtype in (dtype, np.bool_) else None
+
+
+def merge(listing: Listing) -> Listing:
+    """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x), False or x."""
+    n = len(listing)
+    left, right, kept, twice, repeats, spreads, decides = _facts(len(REGISTRY))
+    number = np.full(n, np.nan)
+    real = np.array([s.dtype.kind != "c" for s in listing.specs])
+    signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
+    for k in np.flatnonzero(listing.code == CONSTANT).tolist():
+        number[k] = as_number(listing.constant(k))
+    args, place = listing.args.copy(), np.empty(n, dtype=np.int64)
+    table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
+    _jitted().merge(
+        listing.code, listing.first, args, listing.param, listing.spec, real, signed, number, left, right, kept, twice,
+        repeats, spreads, decides, place, table,
+    )  # fmt: skip
+    return replace(listing, args=args).with_rows(place == np.arange(n), place)
+
+
+def frozen(value: Any) -> Any:
+    """A value that nobody can change."""
+    if isinstance(value, np.ndarray):
+        value = value if value.base is None else value.copy()
+        value.flags.writeable = False
+    return value
+
+
+def as_number(constant: Any) -> float:
+    """The number that a constant stands for, nan if it is none that a float holds."""
+    found = number_of(constant)
+    if isinstance(found, int) and abs(found) >= 1 << 53:
+        return math.nan
+    return math.nan if found is None or isinstance(found, complex) else float(found)
+
+
+@cache
+def _facts(count: int) -> tuple[np.ndarray, ...]:
+    """What `merge` knows of each op, out of the declarations."""
+    ops = list(REGISTRY.values())[:count]
+    left = np.array([op.neutral.get(0, math.nan) for op in ops])
+    right = np.array([op.neutral.get(1, math.nan) for op in ops])
+    gives_back = opened("tape.jit.emission.lines").gives_back
+    kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
+    twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
+    spreads = np.array([op.broadcasts and op.arity == 2 for op in ops])
+    decides = np.full((len(ops), 2, 2), -1)
+    for op in ops:
+        for (position, truth), given in op.decides.items():
+            decides[op.code, position, int(truth)] = given
+    return left, right, kept, twice, repeats, spreads, decides.reshape(-1)
+
+
+PASSES = (prune, fold, widen, merge, prune)
+"""In the order in which a program goes through them."""
+
+
+def shorten(listing: Listing) -> Listing:
+    """The listing after all passes."""
+    for step in PASSES:
+        listing = step(listing)
+    return listing

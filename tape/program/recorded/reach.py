@@ -1,0 +1,106 @@
+"""Which records of a list a gradient reaches, and which of them a sweep uses up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+
+from ...base.errors import used_up_error
+from ...base.location import locate
+from ...base.rooms import opened
+from ...base.tensor import Tensor
+from ...recording.recorder import plan
+from .listing import Listing, listing_of
+from .rule_lists import rules
+from .trace import CONSTANT, INPUT, Trace
+from .window import Window
+
+
+def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
+    """By record, whether it is one of the targets or a gradient flows from it to one."""
+    leads = marked(listing, targets)
+    _jitted().leading(*_columns(listing), leads)
+    return leads
+
+
+def have_history(trace: Trace, rows: Sequence[int]) -> bool:
+    """Whether a gradient flows from each of these records to anything."""
+    sources = trace.sources()
+    if not rows or not sources or min(rows) < min(sources):
+        return not rows
+    window = Window(trace, min(sources))
+    return bool(leading(window.list, window.places(sources))[window.places(rows)].all())
+
+
+def reaches(trace: Trace, row: int, targets: Iterable[int]) -> bool:
+    """Whether a gradient flows from a record to one of the targets."""
+    targets = set(targets)
+    if row in targets:
+        return True
+    if row in trace.stopped or trace.code(row) < 0:
+        return False
+    if row < min(targets, default=row + 1):
+        return False
+    window = Window(trace, min(targets))
+    return bool(leading(window.list, window.places(targets))[window.places([row])[0]])
+
+
+def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.ndarray:
+    """The records whose rules run in a sweep from the roots to what they lead to."""
+    reached = marked(listing, roots)
+    _jitted().consumed(*_columns(listing), leads, reached)
+    return np.flatnonzero(reached)
+
+
+def check_not_released(trace: Trace, sources: Iterable[int], records: Sequence[int]) -> None:
+    """Raise if one of the records, which a sweep goes through, needs a value that an earlier one has released.
+
+    Args:
+        sources: what a gradient flows to.
+
+    Raises:
+        RuntimeError: as the reverse sweep of recorded tensors does.
+    """
+    if trace.released.isdisjoint(records):
+        return
+    listing = listing_of(trace, ())
+    history = leading(listing, sources)
+    for k in records[::-1]:
+        op = listing.op(k)
+        if k in listing.released and op is not None:
+            operands = listing.operands(k)
+            keep, keep_z = plan(op, tuple([i for i, j in enumerate(operands) if history[j]]))
+            kept = operands if keep is True else [j for j, needed in zip(operands, keep or ()) if needed]
+            if keep_z or not all(map(listing.is_number, kept)):  # a number is never released
+                raise used_up_error(op.title(listing.parameters(k)), locate(*listing.lines[listing.line[k]]))
+
+
+def unreached(listing: Listing, tracked: Sequence[bool], captures: Sequence[Tensor], count: int) -> frozenset[int]:
+    """The first `count` results that depend neither on a `tracked` input nor on a captured tensor."""
+    given = [k for k in np.flatnonzero(listing.code == INPUT).tolist() if tracked[listing.param[k]]]
+    known = set(map(id, captures))
+    captured = [k for k in np.flatnonzero(listing.code == CONSTANT).tolist() if id(listing.constant(k)) in known]
+    leads = leading(listing, given + captured)
+    return frozenset(i for i, k in enumerate(listing.outputs[:count].tolist()) if not leads[k])
+
+
+def marked(listing: Listing, records: Iterable[int]) -> np.ndarray:
+    """By record, whether it is one of these."""
+    found = np.zeros(len(listing), dtype=np.bool_)
+    found[list(records)] = True
+    return found
+
+
+def _columns(listing: Listing) -> tuple[np.ndarray, ...]:
+    differentiable = rules(len(REGISTRY)).differentiable
+    stopped = marked(listing, listing.stopped)
+    exact = np.array([not s.inexact for s in listing.specs] + [False], dtype=np.bool_)  # none: several results
+    return listing.code, listing.first, listing.args, differentiable, stopped | exact[listing.spec]
+
+
+def _jitted() -> Any:
+    return opened("tape.jit.emission.rule_rows")

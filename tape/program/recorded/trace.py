@@ -1,0 +1,413 @@
+"""Recording a function as a list that stands for itself: a `Trace` under construction.
+
+While a function is recorded, its arguments are `Traced` tensors.  They have concrete values, so
+Python runs as always, but every op that they meet is appended here whether a gradient flows or
+not: comparisons and integers are part of a program too.  Whatever Python is told of a value (a truth
+value, a number, an array) becomes a `Guard`, because the list holds for that value only.
+"""
+
+from __future__ import annotations
+
+import bisect
+from _thread import get_ident
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ops import REGISTRY, Op
+
+from ...base.errors import misfit
+from ...base.location import Location, locate, user_frame
+from ...base.refusals import note
+from ...base.spec import Spec, spec_of
+from ...base.tensor import Tensor
+from ...recording.evaluate import forward_of
+from ...recording.recorder import getframe
+from ...recording.wengert import INFERRING, current
+from ..world.fingerprint import fingerprint
+from .later import Later, foreseen, later
+from .raising import handling, raises
+
+CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
+WIDTH = 7
+INPUT, CONSTANT = -1, -2
+"""Opcodes of the rows that no op made: X is the number of the input, or of the constant."""
+
+
+class Untraceable(RuntimeError):
+    """The function does something that a recorded list cannot repeat; it has to run as it is."""
+
+    def __init__(self, *reason: Any) -> None:
+        super().__init__(*reason)
+        note(self)
+
+
+class Guard(NamedTuple):
+    """A value that Python was told while a function was recorded.
+
+    Attributes:
+        row: the record that made the value.
+        seen: what it was.
+        what: how Python asked, such as ``bool()``.
+        code, lasti: the user's line.
+    """
+
+    row: int
+    seen: Any
+    what: str
+    code: CodeType
+    lasti: int
+
+    @property
+    def location(self) -> Location:
+        return locate(self.code, self.lasti)
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value is what it was."""
+        return same(value, self.seen)
+
+
+class Block:
+    """Records that were appended at once: ops on one kind of value, without parameters.
+
+    Attributes:
+        words: opcode and up to three operands (−1: none) of each.
+        specs: by record, which of `kinds` its result has.
+        origin: by record, the earlier record that it was made for.
+    """
+
+    def __init__(self, words: np.ndarray, truth: np.ndarray, kinds: tuple[Spec, Spec], origin: np.ndarray):
+        self.words, self.truth, self.kinds, self.origin = words, truth, kinds, origin
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def fields(self, k: int) -> tuple[Any, ...]:
+        code, x, y, w = self.words[k].tolist()
+        extra: Any = ((x, y, w), {}) if w >= 0 else None
+        return code, x, y, extra, self.kinds[self.truth[k]]
+
+
+class Trace:
+    """The list of a function that is being recorded.
+
+    Attributes:
+        rows: a flat list of the latest records, `WIDTH` fields each: opcode, two operands by number (−1: none), for
+            other ops the operands and parameters, the spec (None for several results), the user's line.
+        values: by number, what the record gave; large arrays as `Later`.
+        constants: what the constant rows stand for: plain numbers, arrays, tensors from outside.
+        guards: what Python was told, in order.
+        stopped: numbers of the records through which no gradient flows.
+        leaves: of those that no gradient flows through, the ones that it may flow to.
+        released: of those that a backward has gone through without retaining the graph.
+        hooks: by number, what is called with the adjoint of a record.
+        ordered: whether what it does in place would be something else if the arguments lay otherwise in memory.
+        tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
+        numbers: the rows of plain numbers, by the number if that is a float other than zero.
+        own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
+        sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
+        tracked: which of the arguments require grad.
+        start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
+        apart: by the number of the first one, what rows became that were taken apart already.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.extend = self.rows.extend
+        self.start = 0
+        self.pieces: list[tuple[int, list[Any] | Block]] = []
+        self.values: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[int] = []
+        self.guards: list[Guard] = []
+        self.stopped: set[int] = set()
+        self.leaves: set[int] = set()
+        self.released: set[int] = set()
+        self.hooks: dict[int, dict[int, Any]] = {}
+        self.open = True
+        self.tensors = True
+        self.ordered = False
+        self.wengert = current()
+        self.numbers: dict[Any, int] = {}
+        self._objects: dict[int, int] = {}
+        self._prints: dict[int, Any] = {}
+        self.own: dict[int, tuple[Tensor, Any]] = {}
+        self.apart: dict[int, list[Any]] = {}
+        self.sought: dict[int, int] = {}
+        self.tracked: tuple[bool, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Gradients flow through what is recorded meanwhile, wherever this is called."""
+        before, self.wengert.recording = self.wengert.recording, True
+        try:
+            yield
+        finally:
+            self.wengert.recording = before
+
+    def where(self, depth: int) -> tuple[CodeType, int]:
+        """The user's line, `depth` frames up or beyond the library's own."""
+        return self.wengert.where or user_frame(getframe(depth + 1))
+
+    def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
+        """Append a record; its number."""
+        number = len(self.values)
+        if handling(None) is not None and raises():
+            raise Untraceable("np.errstate or np.seterr makes floating-point errors more than warnings")
+        spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
+        self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
+        self.values.append(value)
+        if not self.wengert.recording:
+            self.stop(number)
+        return number
+
+    def stop(self, number: int) -> None:
+        """Note that no gradient flows through a record, which is made while none is recorded."""
+        if get_ident() in INFERRING:
+            raise Untraceable("it enters inference_mode, whose tensors no gradient may use; use no_grad")
+        self.stopped.add(number)
+
+    def input(self, value: Any) -> int:
+        """Append a row for an argument of the function."""
+        number = self.append(INPUT, len(self.inputs), -1, None, later(value))
+        self.inputs.append(number)
+        return number
+
+    def number(self, value: Any) -> int:
+        """The row of a plain number; equal numbers of one type share it."""
+        key = value if type(value) is float and value else (type(value), repr(value))  # -0.0 is not 0.0
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = self._constant(value, value)
+        return found
+
+    def capture(self, thing: Any) -> int:
+        """The row of an array or tensor that comes from outside; it is read anew on every replay."""
+        if id(thing) in self.own:
+            return self.own[id(thing)][1]._row
+        if type(thing) is Tensor and thing._node is None and not self.tensors:
+            # An array of the function's own, which a change in place leaves to whoever holds its memory.
+            thing = thing._data
+            if not isinstance(thing, np.ndarray):
+                return self._constant(thing, thing)
+        found = self._objects.get(id(thing))
+        if found is None:
+            value = value_in(thing)
+            found = self._objects[id(thing)] = self._constant(thing, value)
+            self._prints[found] = fingerprint(value)
+        return found
+
+    @property
+    def captured(self) -> Iterable[int]:
+        """Identities of the arrays and tensors from outside that became constants."""
+        return self._objects.keys()
+
+    def check_captured(self) -> None:
+        """Raise if an array was changed after it had been read, for a replay would read what it held at last.
+
+        Raises:
+            Untraceable: if one was.
+        """
+        for row, print in self._prints.items():
+            if fingerprint(value_in(self.constants[self.fields(row)[X]])) != print:
+                raise Untraceable("an array that is no argument was changed in place after it had been used")
+
+    def awaited(self) -> list[int]:
+        """The records that gradients are, or may be, taken with respect to; none where nothing is recorded."""
+        targets = [k for k, count in self.sought.items() if count > 0]
+        targets += [k for k, tracked in zip(self.inputs, self.tracked) if tracked]
+        targets += [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        return targets if self.wengert.recording else []
+
+    def sources(self) -> list[int]:
+        """The records that a gradient may flow to from others: what has a history depends on one of them."""
+        captured = [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        return [*captured, *self.leaves]
+
+    def _constant(self, thing: Any, value: Any) -> int:
+        self.constants.append(thing)
+        return self.append(CONSTANT, len(self.constants) - 1, -1, None, later(value), depth=3)
+
+    def operand(self, x: Any) -> int:
+        """The number of an operand, whatever it is."""
+        if isinstance(x, (np.ndarray, Tensor)):
+            return self.capture(x)
+        return self.number(x) if type(x) in (int, float, bool, complex) else self._constant(x, x)
+
+    def apply(self, op: Op, numbers: tuple[int, ...], params: dict[str, Any], depth: int = 1) -> int:
+        """Evaluate an op on records, and append its record."""
+        z = self.evaluate(op, [self.values[k] for k in numbers], numbers, params)
+        if params or len(numbers) > 2 or op.variadic:
+            number = self.append(op.code, -1, -1, (numbers, {**op.params, **params}), z, depth + 1)
+        else:
+            x, y = numbers if len(numbers) == 2 else (numbers[0], -1)
+            number = self.append(op.code, x, y, None, z, depth + 1)
+        return number
+
+    def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
+        """What an op gives of the values of some records: large arrays later, if that can be foreseen."""
+        try:
+            if any(type(v) is Later for v in values):
+                z = foreseen(op, values, params)
+                if z is not None:
+                    return z
+                values = [self.value(k) for k in numbers]
+            return later(forward_of(op)(*values, **params))
+        except ValueError as error:
+            raise misfit(op, values, error) from None
+
+    def value(self, row: int) -> Any:
+        """What a record gave, computed now if it was to be computed later."""
+        waiting = [row]
+        while waiting:
+            k = waiting[-1]
+            found = self.values[k]
+            if type(found) is not Later or found.value is not None:
+                waiting.pop()
+                continue
+            numbers, params = self.arguments(k)
+            values = [self.values[j] for j in numbers]
+            missing = [j for j, v in zip(numbers, values) if type(v) is Later and v.value is None]
+            if missing:
+                waiting += missing
+                continue
+            known = [v.value if type(v) is Later else v for v in values]
+            self.values[k] = later(forward_of(OPS[self.code(k)])(*known, **params))
+        found = self.values[row]
+        return found.value if type(found) is Later else found
+
+    def guard(self, row: int, what: str, depth: int = 1) -> Any:
+        """What Python is told of a record's value; replays verify that it is the same."""
+        value = self.value(row)
+        seen = value.copy() if isinstance(value, np.ndarray) else value
+        self.guards.append(Guard(row, seen, what, *self.where(depth + 1)))
+        return seen.copy() if isinstance(seen, np.ndarray) else seen
+
+    def append_block(self, block: Block, values: list[Any]) -> None:
+        """Append many records at once."""
+        first = len(self.values)
+        if self.rows:
+            self.pieces.append((self.start, self.rows))
+        self.pieces.append((first, block))
+        self.values += values
+        self.start, self.rows = len(self.values), []
+        self.extend = self.rows.extend
+
+    def fields(self, number: int) -> Sequence[Any]:
+        """The fields of a record up to its spec."""
+        if number >= self.start:
+            at = (number - self.start) * WIDTH
+            return self.rows[at : at + LINE]
+        first, piece = self._piece(number)
+        if isinstance(piece, Block):
+            return piece.fields(number - first)
+        at = (number - first) * WIDTH
+        return piece[at : at + LINE]
+
+    def _piece(self, number: int) -> tuple[int, list[Any] | Block]:
+        return self.pieces[bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1]
+
+    def pieces_from(self, number: int) -> Iterator[tuple[int, list[Any] | Block]]:
+        """The lists of rows and the blocks that records from a number on are in, with the number of their first."""
+        at = bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1
+        yield from self.pieces[max(at, 0) :]
+        yield self.start, self.rows
+
+    def code(self, number: int) -> int:
+        return self.fields(number)[CODE]
+
+    def arguments(self, number: int) -> tuple[tuple[int, ...], dict[str, Any]]:
+        """Operands of a record by number, and its parameters."""
+        code, x, y, extra, _ = self.fields(number)
+        if code < 0:
+            return (), {}
+        if extra is not None:
+            return extra
+        return ((x,) if y < 0 else (x, y)), {}
+
+    def line(self, number: int) -> tuple[CodeType, int]:
+        """The user's line that made a record."""
+        if number >= self.start:
+            first, piece = self.start, self.rows
+        else:
+            first, found = self._piece(number)
+            if isinstance(found, Block):
+                return self.line(int(found.origin[number - first]))
+            piece = found
+        at = (number - first) * WIDTH
+        return piece[at + LINE], piece[at + LASTI]
+
+    def is_number(self, number: int) -> bool:
+        """Whether a row stands for a plain number."""
+        code, x = self.fields(number)[:2]
+        return code == CONSTANT and type(self.constants[x]) in NUMBERS
+
+    def spec(self, number: int) -> Spec | None:
+        return self.fields(number)[SPEC]
+
+
+_DATA: Any = Tensor.__dict__["_data"]
+
+
+def value_in(thing: Any) -> Any:
+    """The value of an array or tensor, whatever a tensor stands for while it is recorded."""
+    return _DATA.__get__(thing) if isinstance(thing, Tensor) else thing
+
+
+def _requires_grad(thing: Any) -> bool:
+    return isinstance(thing, Tensor) and thing._node is not None
+
+
+NUMBERS = (int, float, bool, complex)
+
+
+NUMBER = spec_of(np.float64(0.0))
+
+
+def spec_for(value: Any) -> Spec:
+    """The spec of a value; a plain number counts as an array scalar."""
+    if type(value) is float:
+        return NUMBER
+    return spec_of(value if hasattr(value, "dtype") else np.asarray(value))
+
+
+def same(value: Any, seen: Any) -> bool:
+    """Whether a value is exactly what it was: 0.0 is not -0.0, and nan is nan."""
+    if type(seen) is np.bool_ or type(seen) is bool:
+        return bool(value == seen)
+    seen, value = np.asarray(seen), np.asarray(value)
+    if value.shape != seen.shape or value.dtype != seen.dtype:
+        return False
+    if seen.dtype.kind not in "fc":
+        return bool(np.array_equal(value, seen))
+    return bool(np.array_equal(value, seen, equal_nan=True)) and _signs(value, seen)
+
+
+def _signs(value: np.ndarray, seen: np.ndarray) -> bool:
+    """Whether equal numbers have equal signs where they are zero."""
+    if np.all(seen):
+        return True
+    pairs = ((value.real, seen.real), (value.imag, seen.imag)) if seen.dtype.kind == "c" else ((value, seen),)
+    return all(np.array_equal(np.signbit(x), np.signbit(y)) for x, y in pairs)
+
+
+ROUNDING = {8: 1e-13, 4: 1e-5, 2: 1e-2}
+"""By the bytes of a number, the relative difference that may come from kernels, which round otherwise than NumPy."""
+
+
+def near(value: Any, seen: Any) -> bool:
+    """Whether two values of floating-point numbers differ by rounding alone."""
+    seen, value = np.asarray(seen), np.asarray(value)
+    if value.shape != seen.shape or value.dtype != seen.dtype or seen.dtype.kind not in "fc":
+        return False
+    bytes_each = seen.real.dtype.itemsize
+    return bool(np.allclose(value, seen, rtol=ROUNDING.get(bytes_each, 1e-13), atol=0.0, equal_nan=True))
+
+
+OPS = list(REGISTRY.values())

@@ -1,0 +1,380 @@
+"""The tensors that a function gets while it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+from ops.algebra.sparse import yielding
+
+from ...base.device import check_layout
+from ...base.tensor import Narrow, Tensor
+from ...history.hooks import RemovableHandle
+from ...memory.inplace import NOT_AUGMENTED
+from ...recording.level import Layer, innermost, live
+from ...recording.numpy_bridge import numpy_error
+from ...recording.recorder import getframe, new, plain_array, plain_number
+from ...recording.short_ways import is_operand
+from ...spelling.protocol import warn_left
+from .aliases import contiguous, link, read, seal, strides_of
+from .narrowing import apply_in_32_bits, rounded
+from .raising import handling, raises
+from .reach import have_history, reaches
+from .trace import NUMBER, Trace, Untraceable, spec_for
+from .unknown import UNKNOWN, read_as, told
+
+
+class Traced(Tensor):
+    """A tensor of a function that is being recorded.
+
+    Attributes:
+        _trace: the list that the function is recorded on.
+        _row: the number of the record that made it.
+        _look: what memory it shares with others, and how it looks at that, if it does (see `aliases`).
+    """
+
+    __slots__ = ("_look", "_row", "_trace")
+
+    _trace: Trace
+    _row: int
+    _look: Any
+
+    def __memory__(self) -> Any:
+        seen = getattr(self, "_look", None)
+        return self if seen is None else seen[0]
+
+    def __unrecorded__(self, what: str) -> None:
+        raise Untraceable(what)
+
+    @staticmethod
+    def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        trace, narrow = None, False
+        for x in operands:
+            if isinstance(x, Traced):
+                narrow = narrow or x._spec.narrow
+                if not x._trace.open or (trace is not None and x._trace is not trace):
+                    raise escaped()
+                trace = x._trace
+            elif type(x) is Narrow:
+                narrow = True
+            elif isinstance(x, Layer):
+                level = innermost(operands)
+                return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
+        assert trace is not None
+        if type(operands[0]) is Filling and op in READING:
+            found = read(operands[0], params["index"])
+            if found is not None:
+                return found
+        if op.name == "custom":
+            raise Untraceable("a custom Function cannot be part of a recorded list")
+        numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
+        if narrow and trace.tensors:
+            made = in_32_bits(trace, op, numbers, params)
+        else:
+            row = trace.apply(op, numbers, params)
+            made = traced(trace, row) if op.outputs == 1 else outputs_of(trace, row)
+        if op.outputs == 1:
+            if op.view and op.is_view(params):
+                link(made, operands[0], op, params)
+            return made
+        for z in made if op.view else ():
+            seal(z, operands[0])
+        return made
+
+    # What the rest of the library reads of a tensor.
+
+    @property
+    def _data(self) -> Any:
+        """The value, which whoever asks for it might act on: so the list holds for that value only."""
+        return self._trace.guard(self._row, "reading its value")
+
+    @property
+    def _node(self) -> Any:
+        return True
+
+    @property
+    def _version(self) -> int:
+        return self._row
+
+    @property
+    def is_leaf(self) -> bool:
+        return False
+
+    @property  # type: ignore[misc]
+    def requires_grad(self) -> bool:
+        return self._spec.inexact
+
+    @property
+    def value(self) -> Any:
+        """The value, for the library's own eyes."""
+        return self._trace.value(self._row)
+
+    def __own__(self) -> Traced:
+        return self._at(self._row)  # a change makes another record
+
+    def __carries__(self) -> bool:
+        targets = self._trace.awaited()
+        return bool(targets) and reaches(self._trace, self._row, targets)
+
+    def __seek__(self, sought: bool) -> None:
+        rows = self._trace.sought
+        rows[self._row] = rows.get(self._row, 0) + (1 if sought else -1)
+
+    def _at(self, row: int) -> Traced:
+        """The tensor of another record."""
+        return traced(self._trace, row)
+
+    def _settle(self, row: int | None) -> None:
+        """Stand for a record; for none until somebody asks which, where cells are being written."""
+        if row is None:
+            self.__class__ = Filling
+        else:
+            self.__class__, self._row = Traced, row
+
+    # What Python may ask for.
+
+    def __bool__(self) -> bool:
+        if self._spec.size != 1:
+            return Tensor.__bool__(self)
+        truth = self if self._spec.dtype.kind == "b" else ops.ne(self, 0)
+        return bool(np.asarray(truth._trace.guard(truth._row, "bool()")).item())
+
+    def item(self) -> Any:
+        if self._spec.size != 1:
+            return Tensor.item(self)
+        return np.asarray(self._trace.guard(self._row, "reading its number")).item()
+
+    def __float__(self) -> float:
+        value = float(self.item())
+        if self._spec.inexact and self.__carries__():
+            warn_left("float")
+        return value
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        if not force and self._spec.inexact and self.__carries__():
+            raise numpy_error()
+        value = np.array(self._trace.guard(self._row, "detach().numpy()" if force or not self._spec.inexact else LEFT))
+        value.flags.writeable = False  # what is written there would not reach the tensor
+        return value
+
+    @yielding
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype=dtype)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        index = int(index) if isinstance(index, np.integer) else index
+        short = (type(index) is int or type(index) is tuple) and not self._spec.narrow
+        found = read(self, index) if short else None
+        return ops.getitem(self, index=known(index)) if found is None else found
+
+    def __repr__(self) -> str:
+        return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise Untraceable("a tensor that is being recorded cannot be copied or pickled")
+
+    # What changes how gradients flow.
+
+    def detach(self) -> Tensor:
+        made = ops.reshape(self, shape=self._spec.shape)
+        self._trace.stopped.add(made._row)
+        seal(made, self)
+        return made
+
+    data = property(detach)
+
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        check_layout(memory_format)
+        return contiguous(self)
+
+    def stride(self, dim: int | None = None) -> Any:
+        strides = strides_of(self)
+        return strides if dim is None else strides[dim]
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        if not requires_grad:
+            raise Untraceable("requires_grad was switched off")
+        if not self._spec.inexact:
+            raise Untraceable("integers or truth values were asked to require gradients")
+        self._trace.leaves.add(self._row)
+        return self
+
+    def retain_grad(self) -> None:
+        raise Untraceable("retain_grad() was called; use tape.autograd.grad inside a compiled function")
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
+        raise Untraceable("register_post_accumulate_grad_hook() was called, and a recorded list accumulates nothing")
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        if not have_history(self._trace, [self._row]):
+            raise Untraceable("a hook was registered on something without history")
+        hooks = self._trace.hooks.setdefault(self._row, {})
+        return RemovableHandle(hooks, hook)
+
+
+READING = ops.select, ops.getitem
+LEFT = "numpy()"
+"""How floating-point numbers were asked for of which a gradient may be asked in another call."""
+
+
+class Filling(Traced):
+    """A tensor some cells of which were written, which are put together when somebody asks for its record."""
+
+    __slots__ = ()
+
+    @property
+    def _row(self) -> int:  # type: ignore[override]
+        return self._look[0].whole(self)
+
+
+def traced(trace: Trace, row: int) -> Traced:
+    """The tensor of a record."""
+    made: Traced = new(Traced)
+    made._trace, made._row = trace, row
+    made._spec = trace.spec(row)  # type: ignore[assignment]
+    return made
+
+
+def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> Any:
+    """What an op gives of records of which some hold 16-bit numbers."""
+    row, dtype = apply_in_32_bits(trace, op, numbers, params)
+    if op.outputs == 1:
+        return traced(trace, rounded(trace, row, dtype))
+    return tuple([traced(trace, rounded(trace, z._row, dtype)) for z in outputs_of(trace, row)])
+
+
+def outputs_of(trace: Trace, row: int) -> tuple[Traced, ...]:
+    """The results of a record with several."""
+    return tuple([output(trace, row, i) for i in range(len(trace.values[row]))])
+
+
+def output(trace: Trace, row: int, i: int) -> Traced:
+    """Result number i of a record with several."""
+    value = trace.values[row][i]
+    return traced(trace, trace.append(ops.output.code, -1, -1, ((row,), {"i": i}), value, depth=2))
+
+
+def plain(x: Any) -> Any:
+    """An operand that is not being recorded, as a constant."""
+    if isinstance(x, (Tensor, float, int, complex)) or type(x) is np.ndarray:
+        return x
+    if isinstance(x, np.generic):
+        return np.asarray(x)[()]
+    return plain_number(x) if isinstance(x, (int, float)) else plain_array(x)
+
+
+def known(index: Any) -> Any:
+    """An index with the values of the tensors in it."""
+    if isinstance(index, (tuple, list)):
+        parts = [known(i) for i in index]
+        return tuple(parts) if isinstance(index, tuple) else parts
+    if isinstance(index, Tensor):
+        index = index.numpy(force=True)[()]  # a single number is a plain one, with which reading gives a view
+    return index.copy() if isinstance(index, np.ndarray) else index
+
+
+def escaped() -> RuntimeError:
+    """The error for a tensor that outlived its recording."""
+    return RuntimeError(
+        "a tensor that was being recorded has left its function: it was kept in a variable outside, or belongs to "
+        "another function that is being recorded.\nReturn it from the compiled function instead."
+    )
+
+
+# The short way of an operator between two tensors being recorded, or one and a plain number.
+
+
+def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
+    forward, code, float64 = op.forward, op.code, np.float64
+
+    def apply(self: Traced, other: Any) -> Any:
+        trace = self._trace
+        values = trace.values
+        kind = type(other)
+        if self._spec.narrow:
+            return op(other, self) if reflected else op(self, other)
+        if kind is Traced and other._trace is trace and trace.open and not other._spec.narrow:
+            y = other._row
+        elif kind is float:
+            y = trace.numbers.get(other)
+            if y is None:
+                y = trace.number(other)
+        elif kind is int:
+            y = trace.number(other)
+        else:
+            if not is_operand(other):
+                return NotImplemented
+            return op(other, self) if reflected else op(self, other)
+        x = self._row
+        if reflected:
+            x, y = y, x
+        try:
+            z = forward(values[x], values[y])
+        except (ValueError, TypeError):  # a large array is computed later; else it is raised again, explained
+            return op(other, self) if reflected else op(self, other)
+        if handling(None) is not None and raises():
+            return op(other, self) if reflected else op(self, other)  # which refuses
+        made = new(Traced)
+        made._trace = trace
+        made._row = row = len(values)
+        made._spec = shape = NUMBER if type(z) is float64 else spec_for(z)
+        values.append(z)
+        wengert = trace.wengert
+        if wengert.where is None:
+            frame = getframe(depth)
+            trace.extend((code, x, y, None, shape, frame.f_code, frame.f_lasti))
+        else:
+            trace.extend((code, x, y, None, shape, *wengert.where))
+        if not wengert.recording:
+            trace.stop(row)
+        return made
+
+    return apply
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    return lambda self: op(self)
+
+
+def of_array(symbol: str) -> str:
+    """The name of an operator's method for the face of a tensor, which stands a frame further up."""
+    return f"_{symbol}_of_array"
+
+
+def _set(name: str, function: Any) -> None:
+    setattr(Traced, name, function)
+
+
+for _op in REGISTRY.values():
+    if _op.symbol and _op.kind in ("elementwise", "plain") and not _op.params:
+        if _op.arity == 2:
+            _set(f"__{_op.symbol}__", _binary(_op, reflected=False))
+            _set(of_array(_op.symbol), _binary(_op, reflected=False, depth=2))
+            if _op.symbol not in NOT_AUGMENTED:
+                _set(f"__r{_op.symbol}__", _binary(_op, reflected=True))
+                _set(of_array(f"r{_op.symbol}"), _binary(_op, reflected=True, depth=2))
+        else:
+            _set(f"__{_op.symbol}__", _unary(_op))
+
+
+def _pow(self: Traced, exponent: Any) -> Any:
+    if type(exponent) in (int, float) and exponent == 2 and self._spec.inexact:
+        return ops.square(self)
+    return _power(self, exponent)
+
+
+_power = _binary(REGISTRY["pow"], reflected=False)
+_set("__pow__", _pow)
+for _name in UNKNOWN:
+    _set(_name, told(_name, read_as(Traced, _name), lambda self: True))
+Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]

@@ -1,0 +1,335 @@
+"""A program: a function recorded once, to be replayed at new inputs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY
+from ops.core.arguments import Arguments
+from ops.core.bundle import Bundle
+
+from ..base.spec import Spec
+from ..base.tensor import Face, Tensor
+from ..base.tree import leaves_of, transform
+from ..numpy.arrays.face import faces
+from ..numpy.arrays.unwrapping import bare, holds_face
+from ..recording.numpy_bridge import outline
+from ..recording.recorder import wrap
+from ..recording.wengert import current
+from .adjoints.derive import adjoint_of, tangent_of
+from .capture.argued import difference, taken
+from .capture.labels import parameters_of
+from .capture.record_call import Results, record_call
+from .capture.required import require_function, require_options
+from .capture.signature import gives_tensors, is_varying, take_apart
+from .entries.shortcut import Shortcut
+from .files import file
+from .files.container import unpacked
+from .plans.replay import Refitted, Replay
+from .recorded.listing import Listing
+from .recorded.passes import shorten
+from .recorded.reach import unreached
+from .recorded.trace import CONSTANT, INPUT, Guard, near
+from .show.display import Display
+
+REPLAY = REGISTRY["replay"]
+
+
+class GuardMissed(RuntimeError):
+    """A replay met another value than the one that the recorded list holds for.
+
+    Attributes:
+        index: which guard.
+        value: what was met.
+    """
+
+    def __init__(self, index: int, guard: Guard, value: Any):
+        super().__init__(index, guard, value)
+        self.index, self.guard, self.value = index, guard, value
+
+    def __str__(self) -> str:
+        guard = self.guard
+        return (
+            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it "
+            f"gives {shown(self.value)}.\n  asked at {guard.location}\n"
+            "Call the function through tape.compile, which records every path taken, or choose with tape.where()."
+        )
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    return repr(np.asarray(value).item() if np.size(value) == 1 else value)
+
+
+class Program(Display):
+    """A function as a list of records: what `tape.record` gives, and what `tape.compile` keeps.
+
+    A program is called like the function: arrays in give arrays out, tensors in give tensors out,
+    which take part in differentiation.  It is immutable, and several threads may call it at once.
+
+    Attributes:
+        recorded: the list as it was recorded.
+        guards: what must hold for a replay to be right.
+        counter: how often it ran, in memory where entries count too.
+        missed: how often a guard did not hold.
+        parameters: the arguments of the function, after which the inputs are called; a file does not hold them.
+
+    >>> import tape
+    >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
+    >>> len(program), program(tape.tensor([3.0, 4.0]))
+    (3, tensor(25.))
+    """
+
+    def __init__(
+        self,
+        recorded: Listing,
+        results: Results | None,
+        key: Hashable = None,
+        tier: str | None = None,
+        threads: int | None = None,
+        parameters: Arguments | None = None,
+    ):
+        self.parameters = parameters
+        self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
+        self.key, self.tensors = key, gives_tensors(key)
+        self.guards = recorded.guards
+        self.count = len(recorded.outputs) - len(self.guards)
+        self.counter = ctypes.c_int64(0)
+        self.missed = 0
+        constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
+        tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
+        self.captures = tuple([t for t in tensors.values() if t._node is not None])
+        self.without_history = tuple([t for t in tensors.values() if t._node is None])
+        self.plain = not self.captures and not self.tensors
+        self._lock = threading.Lock()
+        self._derived: dict[Any, Program] = {}
+        self._still: dict[tuple[bool, ...], frozenset[int]] = {}
+        self._shortcut = Shortcut()
+        self._native: Any = None
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The list after the passes."""
+        return shorten(self.recorded)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """The list made ready to run."""
+        return Replay(self.listing, self.tier, self.threads)
+
+    @property
+    def input_specs(self) -> list[Spec]:
+        """Shapes and dtypes of what varies in the arguments."""
+        recorded = self.recorded
+        rows = {int(recorded.param[k]): int(recorded.spec[k]) for k in np.flatnonzero(recorded.code == INPUT)}
+        return [recorded.specs[rows[i]] for i in range(recorded.inputs)]
+
+    def __len__(self) -> int:
+        return len(self.listing)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Replay at new arguments, which must have the structure, shapes and dtypes of the recorded ones.
+
+        Raises:
+            TypeError: if they have not.
+            GuardMissed: if the function would have taken another path.
+        """
+        if self._shortcut.entry is not None:
+            found = self._shortcut.entry(args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return self.general(args, kwargs)
+
+    def general(self, args: Any, kwargs: Any) -> Any:
+        """A call that takes the general way, past the entry."""
+        if holds_face(leaves_of((args, kwargs))):
+            return self._on_faces(args, kwargs)
+        call = take_apart(args, kwargs)
+        given = taken(call, self.key, self.recorded)
+        if given is None:
+            raise TypeError(difference(self.key, call.key))
+        results = self.run(given)
+        if given is call.given:
+            self._shortcut.look(self, call.key, (args, kwargs))
+        return results
+
+    def _on_faces(self, args: Any, kwargs: Any) -> Any:
+        """A call with arrays that something outside records."""
+        outlines = transform(lambda x: outline(x._tensor) if isinstance(x, Face) else x, (args, kwargs))
+        call = take_apart(*outlines)
+        if taken(call, self.key, self.recorded) is None:
+            raise TypeError(difference(self.key, call.key))
+        assert self.results is not None
+        given = [bare(x) for x in leaves_of((args, kwargs)) if isinstance(x, Face) or is_varying(x, False)]
+        return faces(self.results.build(REPLAY(*given, *self.captures, program=self)))
+
+    def run(self, given: Sequence[Any]) -> Any:
+        """`__call__` with what varies in the arguments."""
+        assert self.results is not None
+        if self.without_history and any(t._node is not None for t in self.without_history):
+            raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
+        if self.plain:
+            return self.results.build(list(map(unboxed, self.untracked(given))))
+        tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
+        if tracked and current().recording:
+            outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
+            return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)])
+        values = self.untracked(given)
+        return self.results.build([wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values)))
+
+    def untracked(self, given: Sequence[Any]) -> list[Any]:
+        """The results as arrays, where nothing of the replay is recorded."""
+        return self.verified(given) if self.plain else self.evaluate(given)
+
+    def _without_gradient(self, given: Sequence[Any]) -> frozenset[int]:
+        """Which results no gradient reaches from the inputs that have a history."""
+        tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
+        found = self._still.get(tracked)
+        if found is None:
+            found = self._still[tracked] = unreached(self.recorded, tracked, self.captures, self.count)
+        return found
+
+    def evaluate(self, xs: Sequence[Any]) -> list[Any]:
+        """The results for inputs that are arrays or tensors, as arrays, after the guards have been verified."""
+        return self.verified([x._data if isinstance(x, Tensor) else x for x in xs[: self.recorded.inputs]])
+
+    def verified(self, xs: Sequence[Any]) -> list[Any]:
+        """The results for inputs that are arrays, after the guards have been verified."""
+        self.counter.value += 1
+        values = self.replay(xs, self.counter.value)
+        if not self.guards:
+            return values
+        for i, (guard, value) in enumerate(zip(self.guards, values[self.count :])):
+            if not guard.holds(value):
+                self.missed += 1
+                raise GuardMissed(i, guard, value if np.ndim(value) else np.asarray(value)[()])
+        return values[: self.count]
+
+    def expect(self, given: Sequence[Any]) -> None:
+        """Let the guards expect what the kernels give for the inputs that were recorded, where they round otherwise."""
+        if not any(guard_of_floats(guard) for guard in self.guards):
+            return
+        values = self.replay([x._data if isinstance(x, Tensor) else x for x in given])[self.count :]
+        self.guards = [
+            guard._replace(seen=np.array(value)[()]) if near(value, guard.seen) else guard
+            for guard, value in zip(self.guards, values)
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file, from which `tape.load` reads it.
+
+        The file holds the list as it was recorded; captured tensors and arrays as the values they have now.
+
+        Raises:
+            TypeError: if there is something in it that a file cannot hold: a file holds numbers, strings, arrays,
+                dtypes, slices, and tuples, lists and dicts of them.
+
+        >>> import os, tape, tempfile
+        >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     program.save(os.path.join(folder, "square.tape"))
+        ...     again = tape.load(os.path.join(folder, "square.tape"))
+        >>> again(tape.tensor([3.0, 4.0]))
+        tensor(25.)
+        """
+        file.save(self, path)
+
+    def __reduce__(self) -> Any:
+        """The bytes of its file; so pickles and deep copies hold what a file holds, and no code."""
+        return from_bytes, (file.to_bytes(self),)
+
+    def __copy__(self) -> Program:
+        """A program that shares what this one captured, and counts its replays anew."""
+        program = Program(self.recorded, self.results, self.key, self.tier, self.threads, self.parameters)
+        program.guards = self.guards
+        return program
+
+    # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
+
+    def vjp(self, g: Bundle, xs: Sequence[Any], wanted: tuple[int, ...]) -> list[Any]:
+        """Adjoints of the operands; None where none is wanted."""
+        weights = {i: g[i] for i in range(self.count) if g[i] is not None}
+        program = self._derive(
+            ("vjp", wanted, tuple(weights)),
+            lambda: adjoint_of(self.recorded, self.captures, self.count, xs, wanted, weights),
+        )
+        found = iter(program.outputs((*xs, *weights.values())))
+        return [next(found) if i in wanted else None for i in range(len(xs))]
+
+    def jvp(self, xs: Sequence[Any], x_dots: Sequence[Any]) -> tuple[Any, ...]:
+        """Tangents of the results."""
+        moving = {i: t for i, t in enumerate(x_dots) if t is not None}
+        program = self._derive(
+            ("jvp", tuple(moving)), lambda: tangent_of(self.recorded, self.captures, self.count, xs, moving)
+        )
+        return tuple(program.outputs((*xs, *moving.values())))
+
+    def outputs(self, xs: Sequence[Any]) -> Any:
+        """The results for operands that are arrays or, recording, tensors."""
+        return REPLAY(*xs, program=self) if any(isinstance(x, Tensor) for x in xs) else self.evaluate(xs)
+
+    def _derive(self, key: Any, make: Callable[[], Listing]) -> Program:
+        found = self._derived.get(key)
+        if found is None:
+            with self._lock:
+                found = self._derived.get(key)
+                if found is None:
+                    found = self._derived[key] = Program(make(), None, None, self.tier, self.threads)
+        return found
+
+
+def from_bytes(whole: bytes) -> Program:
+    """The program whose file has these bytes.
+
+    Raises:
+        ProgramFileError: if they are damaged, or are no program's.
+    """
+    return file.program_of(*unpacked(whole), Program)
+
+
+def guard_of_floats(guard: Guard) -> bool:
+    """Whether a guard compares floating-point numbers."""
+    return np.asarray(guard.seen).dtype.kind in "fc"
+
+
+def unboxed(z: Any) -> Any:
+    """A result as NumPy would give it: an array without axes as a number."""
+    return z[()] if type(z) is np.ndarray and not z.ndim else z
+
+
+def record(
+    function: Callable[..., Any], *args: Any, tier: str | None = None, threads: int | None = None, **kwargs: Any
+) -> Program:
+    """Record one call of a function as a `Program`.
+
+    Args:
+        function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.
+        args, kwargs: an example of its arguments.  Arrays, tensors and floats may have other values in a
+            replay; everything else, and the shapes and dtypes, are those of the example.
+        tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
+            the first of them, and the next when it has run so often that compiling would have paid.
+        threads: how many threads share large work; by default as many as there are processors.
+
+    Raises:
+        Untraceable: if the function does something that a list cannot repeat.
+        TypeError, ValueError: if it is not a function that returns its result, or the options are others.
+
+    >>> import numpy as np, tape
+    >>> program = record(lambda x, y: x * y + 1.0, np.ones(2), np.ones(2))
+    >>> program(np.array([2.0, 3.0]), np.array([10.0, 10.0]))
+    array([21., 31.])
+    """
+    require_function(function, "tape.record")
+    require_options(tier, threads)
+    call = take_apart(args, kwargs)
+    recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
+    program = Program(recorded.listing, recorded.results, call.key, tier, threads, parameters_of(function))
+    program.expect(call.given)
+    return program

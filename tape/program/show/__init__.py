@@ -1,0 +1,1 @@
+"""Programs to look at: text, drawings, numbers."""

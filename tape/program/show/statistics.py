@@ -1,0 +1,238 @@
+"""What a program costs, in numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from ops import Op, Symbol
+from ops.core.lane import Via
+
+from ..plans.replay import KernelStep, NumPyStep, Replay
+from ..recorded.listing import Listing
+from ..recorded.passes import PASSES
+from .text import aligned
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the list: its name, how many records it left, how long it takes."""
+
+    name: str
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel: how many records run in it, over how many elements, and in which tier.
+
+    Attributes:
+        loops: what was found to repeat: how often it comes, and of how many records it is.
+    """
+
+    records: int
+    elements: int
+    tier: str
+    loops: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        loops = "".join(f"; {times:,} times the same {records:,}" for times, records in self.loops)
+        return f"{self.records:,} records × {self.elements:,} elements, {self.tier}{loops}"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is in a program, and what a replay of it does.
+
+    Attributes:
+        recorded: how many records the function left.
+        passes: what each pass made of them.
+        flops: floating-point operations of a replay: each instruction of a lane, each call of a function such as
+            exp and each comparison is one for each element; what only moves numbers is none.
+        bytes_moved: what the kernels, and NumPy in between, read and write.
+        live_peak: the most bytes of results that are kept at one time; arguments and constants are not counted.
+        kernels: those that the program has at the moment.
+        steps: how many other records are steps of the sweep, or views, which need none.
+        numpy: how many records NumPy evaluates on its own.
+        stops: how often a replay goes back to Python on its way.
+        guards: how many values have to be what they were.
+        replays: how often the program ran; `missed`: how often a guard did not hold.
+        derived: how many adjoints and tangents were made of it.
+    """
+
+    recorded: int
+    passes: tuple[Pass, ...]
+    flops: int
+    bytes_moved: int
+    live_peak: int
+    kernels: tuple[Kernel, ...]
+    steps: int
+    numpy: int
+    stops: int
+    guards: int
+    replays: int
+    missed: int
+    derived: int
+    inputs: int = field(default=0)
+    outputs: int = field(default=0)
+
+    @property
+    def records(self) -> int:
+        """How many records there are after the passes."""
+        return self.passes[-1].records
+
+    @property
+    def seconds(self) -> float:
+        """How long all passes take."""
+        return sum(p.seconds for p in self.passes)
+
+    @property
+    def tier(self) -> str:
+        """The tiers of the kernels."""
+        return ", ".join(sorted({k.tier for k in self.kernels})) or "numpy"
+
+    def __str__(self) -> str:
+        rows = [
+            ("records", f"{self.recorded:,} recorded, {self.records:,} after the passes"),
+            *((f"  {p.name}", f"{p.records:,} records, {1e3 * p.seconds:.3g} ms") for p in self.passes),
+            ("inputs, outputs", f"{self.inputs}, {self.outputs}"),
+            ("flops per replay", f"{self.flops:,}"),
+            ("bytes moved", f"{self.bytes_moved:,}"),
+            ("live peak", f"{self.live_peak:,} bytes"),
+            ("kernels", f"{len(self.kernels)} ({self.tier})"),
+            ("other records", f"{self.steps:,} as steps or views, {self.numpy:,} by NumPy"),
+            ("stops", f"{self.stops:,}"),
+            *((f"  kernel {i}", str(k)) for i, k in enumerate(self.kernels[:SHOWN])),
+            ("guards", f"{self.guards}, missed {self.missed} times"),
+            ("replays", f"{self.replays:,}"),
+            ("derived programs", f"{self.derived}"),
+        ]
+        return "\n".join(aligned(rows))
+
+
+SHOWN = 12
+"""Of more kernels, only the first are told one by one."""
+
+
+def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, derived: int) -> Statistics:
+    """The numbers of a program."""
+    passes, listing = _passes(recorded)
+    steps, plan = replay.steps, replay.sweeper.plan
+    numpy = sum(isinstance(s, NumPyStep) and not plan.stopped.isdisjoint(s.makes) for s in steps)
+    count = len(listing.outputs) - len(listing.guards)
+    return Statistics(
+        recorded=len(recorded),
+        passes=passes,
+        flops=sum(flops(listing, k) for k in range(len(listing))),
+        bytes_moved=sum(_moved(listing, s) for s in steps),
+        live_peak=_live_peak(listing, steps),
+        kernels=tuple(_kernel(s) for s in steps if isinstance(s, KernelStep)),
+        steps=sum(isinstance(s, NumPyStep) for s in steps) - numpy,
+        numpy=numpy,
+        stops=len(plan.halts),
+        guards=len(listing.guards),
+        replays=replays,
+        missed=missed,
+        derived=derived,
+        inputs=listing.inputs,
+        outputs=count,
+    )
+
+
+def _passes(listing: Listing) -> tuple[tuple[Pass, ...], Listing]:
+    """What each pass makes of a list, and the list after them."""
+    found = []
+    for step in PASSES:
+        start = time.perf_counter()
+        listing = step(listing)
+        found.append(Pass(step.__name__, len(listing), time.perf_counter() - start))
+    return tuple(found), listing
+
+
+def _kernel(step: KernelStep) -> Kernel:
+    group = step.group
+    records = len({*group.rows.tolist(), *(t.row for t in group.targets)})
+    return Kernel(records, group.size, step.tier, tuple((x.iterations, x.period) for x in group.loops))
+
+
+def flops(listing: Listing, k: int) -> int:
+    """Floating-point operations of one record."""
+    op, spec = listing.op(k), listing.spec_of(k)
+    if op is None or op.name == "output":
+        return 0
+    operands = [s.size for j in listing.operands(k) if (s := listing.spec_of(j)) is not None]
+    size = spec.size if spec is not None else max(operands, default=0)
+    if op.motion == "matrix":
+        inner = listing.spec_of(listing.operands(k)[0])
+        return 2 * size * (inner.shape[-1] if inner is not None and inner.shape else 1)
+    if op.broadcasts:
+        return size * per_element(op)
+    if op.kind == "linear" and op.motion not in ("spread", "average") and not op.reduces and not op.accumulates:
+        return 0 if op.arity == 1 else size
+    return max([size, *operands])
+
+
+@cache
+def per_element(op: Op) -> int:
+    """Operations of an elementwise op for each element, counted in the formula of its lane."""
+    if not isinstance(op.lane, Via):
+        return 1
+    found = op.lane.formula(*map(Symbol, "xyw"[: op.arity]))
+    if not isinstance(found, Symbol):
+        return 0
+    return sum(per_element(s.op) for s in found.walk() if s.op is not None)
+
+
+def _nbytes(listing: Listing, rows: Sequence[int]) -> int:
+    return sum(s.nbytes for k in rows if (s := listing.spec_of(k)) is not None)
+
+
+def _moved(listing: Listing, step: Any) -> int:
+    """Bytes that a step reads and writes; a view moves none."""
+    if isinstance(step, NumPyStep) and (step.op.name == "output" or step.op.is_view(step.params)):
+        return 0
+    return _nbytes(listing, step.needs) + _nbytes(listing, step.makes)
+
+
+def _live_peak(listing: Listing, steps: Sequence[Any]) -> int:
+    """The most bytes of results at one time."""
+    alive, now, peak = set[int](), 0, 0
+    for step in steps:
+        made = [k for k in step.makes if k not in alive]
+        alive.update(made)
+        now += _nbytes(listing, made)
+        peak = max(peak, now)
+        gone = [k for k in step.drops if k in alive]
+        alive.difference_update(gone)
+        now -= _nbytes(listing, gone)
+    return peak
+
+
+@dataclass(frozen=True)
+class CallStatistics:
+    """What a compiled function has done so far.
+
+    Attributes:
+        signatures: for how many kinds of arguments it was called; `eager` of them run without compiling.
+        programs: the numbers of what was recorded, one program for each path through the function.
+        replays: how often a program was run; `missed`: how often a guard did not hold then.
+    """
+
+    signatures: int
+    eager: int
+    programs: tuple[Statistics, ...]
+    replays: int
+    missed: int
+
+    def __str__(self) -> str:
+        rows = [
+            ("signatures", f"{self.signatures:,}, of which {self.eager:,} run without compiling"),
+            ("programs", f"{len(self.programs):,} of {sum(p.records for p in self.programs):,} records together"),
+            ("replays", f"{self.replays:,}, of which {self.missed:,} missed a guard"),
+            ("kernels", f"{sum(len(p.kernels) for p in self.programs):,}"),
+        ]
+        return "\n".join(aligned(rows))

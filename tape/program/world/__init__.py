@@ -1,0 +1,1 @@
+"""What a function may read from around it, and whether that is still as it was."""

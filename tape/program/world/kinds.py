@@ -1,0 +1,313 @@
+"""Watching a thing, according to its kind; a thing of a kind that is not here is unknown."""
+
+from __future__ import annotations
+
+import abc
+import array
+import collections
+import datetime
+import functools
+import random
+import re
+import sys
+import types
+from collections.abc import Callable
+from functools import partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...base.location import in_library
+from ...base.tensor import Face, Tensor
+from .known import (
+    BY_NAME,
+    DISPATCHERS,
+    INSTANT,
+    READS_ALL,
+    SYSTEM,
+    file_of,
+    in_modules,
+    is_genuine,
+    is_known,
+    is_pythons,
+    is_transparent,
+    is_trusted,
+    is_written_in_python,
+)  # fmt: skip
+from .surroundings import Unknown
+from .watched import Array, Container, Fact, Slot, bases_fact, dict_fact, dict_of, mapping_of, parts_of, type_fact
+
+LONGEST = 1 << 16
+"""Things in a container that has to be gone through to verify it."""
+IMMUTABLE = {
+    int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType, range,
+    datetime.timedelta, datetime.date, datetime.datetime, datetime.time, datetime.timezone, re.Pattern,
+    types.UnionType, np.bool_, *(k for k in np.sctypeDict.values() if not issubclass(k, (np.void, np.object_))),
+}  # fmt: skip
+"""Exact types whose objects stay what they are."""
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+STATE = (
+    "__getstate__", "__reduce__", "__reduce_ex__", "bit_generator", "capsule", "cffi", "ctypes", "get_state",
+    "getstate", "jumped", "seed_seq", "spawn", "state",
+)  # fmt: skip
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, bytearray)
+Looked = Unknown | None
+
+
+def watch(look: Any, thing: Any) -> Looked:
+    """Watch something and what is in it; what there is unknown."""
+    kind = type(thing)
+    for family, way in WAYS.items():
+        if kind is family or (family in FAMILIES and issubclass(kind, family)):
+            return way(look, thing)
+    if not is_written_in_python(kind) and (kind in DISPATCHERS or callable(thing)):
+        return None if is_known(thing) else Unknown(thing)
+    return _own(look, thing) if in_library(file_of(kind)) else _instance(look, thing, kind)
+
+
+def _tensor(look: Any, thing: Tensor) -> Looked:
+    look.around.tensors.append(thing)
+    return None
+
+
+def _face(look: Any, thing: Face) -> Looked:
+    """An array that was recorded, or made by `tape.numpy`, before."""
+    look.around.facts.append(Fact(lambda: thing._tensor))
+    return _tensor(look, thing._tensor)
+
+
+def _generator(look: Any, thing: Any) -> Looked:
+    """What draws random numbers, which is noticed by its state."""
+    if type(thing).__module__.partition(".")[0] not in ("numpy", "random") or isinstance(thing, random.SystemRandom):
+        return Unknown(thing)
+    look.around.generators.append(thing)
+    look.doubt_named(thing, STATE)  # a draw is noticed, a look at what will be drawn is not
+    return None
+
+
+def _own(look: Any, thing: Any) -> Looked:
+    """An object of this library's: a function that it stands for is looked at."""
+    listing = getattr(thing, "listing", None)
+    if listing is not None:  # a program, which reads what it captured
+        return look.all_inside(listing.constants)
+    inner = getattr(thing, "__wrapped__", None)
+    return look.inside(inner) if inner is not None else None
+
+
+# Functions written in C.
+
+
+def _codeless(look: Any, thing: Any) -> Looked:
+    """A function, or an attribute of a class, that is written in C."""
+    if any(thing is other for other in BY_NAME):
+        look.read_by_name(None)
+    if thing in (repr, ascii, format):
+        look.write_texts()
+    owner, holder = getattr(thing, "__objclass__", None), getattr(thing, "__self__", None)
+    if is_known(thing):
+        return None
+    if isinstance(holder, type):
+        return None if is_known(holder) and not _asks_system(holder, thing.__name__) else Unknown(thing)
+    if holder is not None and not isinstance(holder, ModuleType):
+        return look.inside(holder)
+    if isinstance(owner, type):
+        return None if is_written_in_python(owner) or is_known(owner) else Unknown(thing)
+    return Unknown(thing)
+
+
+def _asks_system(holder: type, name: str) -> bool:
+    return issubclass(holder, SYSTEM) and name in INSTANT
+
+
+def _partial(look: Any, thing: Any) -> Looked:
+    look.around.facts += [Fact(lambda: thing.func), Fact(lambda: thing.args)]
+    look.around.space(thing.keywords).whole = True
+    return look.all_inside((thing.func, *thing.args, *thing.keywords.values()))
+
+
+# Classes and objects.
+
+
+def _class(look: Any, kind: type) -> Looked:
+    if any(kind is other for other in BY_NAME):
+        look.read_by_name(None)
+    if kind is str:
+        look.write_texts()
+    if type(kind) is abc.ABCMeta and "isinstance" not in look.around.asked:
+        look.around.asked.add("isinstance")
+        look.around.facts.append(Fact(abc.get_cache_token))
+    if kind in SYSTEM and kind is not random.SystemRandom:
+        look.doubt_named(kind, INSTANT)
+        return None
+    if kind is random.Random:
+        look.around.seeded.append(kind)
+    if in_library(file_of(kind)) or is_known(kind) or kind is object or kind in IMMUTABLE:
+        return None
+    if not is_written_in_python(kind) or kind is random.SystemRandom:
+        return Unknown(kind)
+    space = look.around.space(mapping_of(kind), kind)
+    look.around.facts.append(bases_fact(kind))
+    if in_modules(kind.__module__, READS_ALL):
+        look.read_by_name(None)
+    if is_trusted(kind.__module__) and is_genuine(kind):  # whose code is known
+        space.whole = True
+    elif is_pythons(file_of(kind)) and is_genuine(kind):
+        return Unknown(kind)
+    else:
+        look.open(space)
+        space.whole = space.whole or any(in_library(file_of(k)) or _has_known_code(k) for k in kind.__mro__[1:])
+    bases = [k for k in kind.__mro__[1:] if not is_known(k) and k not in IMMUTABLE]
+    return look.all_inside((*bases, type(kind)))
+
+
+def _instance(look: Any, thing: Any, kind: type) -> Looked:
+    """An object of a class that is written in Python."""
+    if not is_transparent(kind) or look.inside(kind) is not None:
+        return Unknown(thing)
+    look.around.facts.append(type_fact(thing))
+    if hasattr(kind, "random_state") and in_modules(kind.__module__, ("scipy.stats",)) and is_genuine(kind):
+        return _distribution(look, thing)
+    closed = any(map(_has_known_code, kind.__mro__))
+    parts = _slots(look, thing, closed) + _attributes(look, thing, kind, closed)
+    if issubclass(kind, BaseException):
+        for name in ("args", "__cause__", "__context__", "__traceback__"):
+            look.around.facts.append(Fact(partial(getattr, thing, name), partial(setattr, thing, name)))
+            parts.append(look.around.facts[-1].value)
+    unknown = look.all_inside(parts)
+    if issubclass(kind, np.ndarray):
+        return unknown or _array(look, thing)
+    return unknown or (_container(look, thing) if issubclass(kind, CONTAINERS) else None)
+
+
+def _distribution(look: Any, thing: Any) -> Looked:
+    """A distribution of SciPy's: its attributes are what its formulas know, and a generator that only draws use."""
+    space = look.around.space(vars(thing))
+    space.whole = True
+    look.around.facts.append(dict_fact(thing))
+    look.around.generators += [x for x in space.copy.values() if isinstance(x, GENERATORS)]
+    kept = (*GENERATORS, np.vectorize, types.MethodType)
+    return look.all_inside(x for x in space.copy.values() if not isinstance(x, kept))
+
+
+ABSTRACT = {k for k in vars(collections.abc).values() if isinstance(k, type)}
+"""Classes without attributes of their own, which other classes inherit from."""
+
+
+def _has_known_code(kind: type) -> bool:
+    """Whether methods of a class are of those that are not looked into, and so may read any attribute."""
+    if kind in ABSTRACT or not is_trusted(kind.__module__) or not is_genuine(kind):
+        return False
+    return any(isinstance(x, FunctionType) for x in vars(kind).values())
+
+
+def _slots(look: Any, thing: Any, closed: bool) -> list[Any]:
+    """What an object keeps in slots; what is to be looked at together with it."""
+    found = []
+    for owner in type(thing).__mro__:
+        for name, member in list(vars(owner).items()) if is_written_in_python(owner) else ():
+            if type(member) is types.MemberDescriptorType:
+                slot = Slot(thing, member)
+                look.around.slots.append(slot)
+                if closed:
+                    found.append(slot.value)
+                else:
+                    look.look(slot.value, name)
+    return found
+
+
+def _attributes(look: Any, thing: Any, kind: type, closed: bool) -> list[Any]:
+    """What an object keeps under names; what is to be looked at together with it."""
+    own = dict_of(thing)
+    if own is None:
+        return []
+    look.around.facts.append(dict_fact(thing))
+    space = look.around.space(own)
+    if closed:  # code that is known reads whatever it likes
+        space.whole = True
+        return list(space.copy.values())
+    look.open(space)
+    return []
+
+
+def _namespace(look: Any, thing: Any) -> Looked:
+    look.open(look.around.space(vars(thing)))
+    return None
+
+
+# Containers and arrays.
+
+
+def _container(look: Any, thing: Any) -> Looked:
+    if thing is sys.modules:
+        return Unknown(thing, "sys.modules")
+    if isinstance(thing, dict) and not isinstance(thing, collections.OrderedDict):
+        look.around.space(thing).whole = True
+        if isinstance(thing, collections.defaultdict):
+            look.around.facts.append(Fact(lambda: thing.default_factory))
+            return look.inside(thing.default_factory) or look.all_inside(parts_of(thing))
+    elif len(thing) > LONGEST and not isinstance(thing, bytearray):
+        return Unknown(thing, f"a {type(thing).__name__} of more than {LONGEST} things")
+    elif type(thing) is not tuple and type(thing) is not frozenset:
+        look.around.containers.append(Container(thing))
+    return look.all_inside(parts_of(thing))
+
+
+def is_container(thing: Any) -> bool:
+    return isinstance(thing, CONTAINERS)
+
+
+def _buffer(look: Any, thing: Any) -> Looked:
+    if isinstance(thing, memoryview) and not isinstance(thing.obj, (bytes, bytearray, np.ndarray)):
+        return Unknown(thing)
+    look.around.containers.append(Container(thing))
+    return None
+
+
+def _array(look: Any, array: np.ndarray) -> Looked:
+    if isinstance(array, np.memmap) or (array.dtype.hasobject and array.dtype != object):
+        return Unknown(array)
+    if array.dtype.hasobject:
+        return _container(look, array)
+    look.around.arrays[id(array)] = Array(array)
+    return None
+
+
+WAYS: dict[type, Callable[[Any, Any], Looked]] = {
+    Tensor: _tensor,
+    Face: _face,
+    **dict.fromkeys(GENERATORS, _generator),
+    FunctionType: lambda look, f: look.function(f),
+    MethodType: lambda look, m: look.all_inside((m.__func__, m.__self__)),
+    ModuleType: lambda look, m: look.module(m),
+    functools.partial: _partial,
+    **dict.fromkeys(
+        (
+            types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+            types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+        ),
+        _codeless,
+    ),
+    np.ufunc: lambda look, f: None if is_known(f) else Unknown(f),
+    property: lambda look, p: look.all_inside((p.fget, p.fset, p.fdel)),
+    staticmethod: lambda look, m: look.inside(m.__func__),
+    classmethod: lambda look, m: look.inside(m.__func__),
+    functools.cached_property: lambda look, p: look.inside(p.func),
+    functools.singledispatchmethod: lambda look, m: look.all_inside((m.dispatcher, m.func)),
+    super: lambda look, s: look.all_inside((s.__thisclass__, s.__self__)),
+    types.GenericAlias: lambda look, a: look.all_inside((a.__origin__, *a.__args__)),
+    slice: lambda look, s: look.all_inside((s.start, s.stop, s.step)),
+    type: _class,
+    np.dtype: lambda look, d: None,
+    np.void: lambda look, v: Unknown(v),
+    type(vars(collections.abc.Sized)["_abc_impl"]): lambda look, d: None,
+    type(vars(collections.namedtuple("_Probe", "x"))["x"]): lambda look, getter: None,
+    types.SimpleNamespace: _namespace,
+    **dict.fromkeys((*CONTAINERS, collections.OrderedDict, collections.defaultdict), _container),
+    types.MappingProxyType: _container,
+    **dict.fromkeys((memoryview, array.array), _buffer),
+    np.ndarray: _array,
+}  # fmt: skip
+"""By type, how its objects are watched."""
+FAMILIES = (Tensor, Face, *GENERATORS, ModuleType, type, np.dtype)
+"""Types whose subclasses are watched in the same way."""

@@ -1,0 +1,315 @@
+"""Finding what a function may read: from its code to what names stand for, and on to the code and the things there.
+
+Whatever can run is looked at, whether it will or not: what is not known becomes a doubt only where it is read.
+"""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import functools
+import importlib.util
+import itertools
+import sys
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...base.location import in_library
+from .kinds import IMMUTABLE, is_container, watch
+from .known import (
+    NAMES,
+    READS_ALL,
+    home_of,
+    in_modules,
+    is_known,
+    is_library,
+    is_looked_into,
+    is_trusted,
+    named,
+    reads_by_name,
+)  # fmt: skip
+from .reading import Load, codes_in, reads_of
+from .surroundings import Doubt, Surroundings, Unknown
+from .watched import MISSING, Cell, Fact, Space, code_facts, is_special, name_facts, original
+
+MOST = 1 << 15
+"""Things looked at beyond which it costs too much to watch them."""
+TITLES = {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__"}
+"""What functions and classes say of themselves."""
+ENTERING = -1
+"""Stands for the beginning of a function, among offsets in its code."""
+Place = tuple[CodeType, int]
+Route = tuple[Place, ...] | str | None
+"""How something is got at: at places in the code, as an attribute of a name, or always."""
+
+
+class TooMuch(Exception):
+    """More than can be watched was found."""
+
+
+class Look:
+    """A look around.
+
+    Attributes:
+        around: what was found to be watched.
+        by_name: whether attributes are read whose names the code does not tell.
+        everywhere: the places that read such; None if it is not known which do.
+    """
+
+    def __init__(self, around: Surroundings, constant: Iterable[Any] = ()):
+        self.around = around
+        around.names.update(NAMES)
+        self.by_name = False
+        self.everywhere: list[Place] | None = []
+        self._constant = {id(x): x for x in constant}
+        self._sites: dict[str, list[Place]] = {}
+        self._found: list[tuple[Unknown, Route]] = []
+        self._libraries: list[ModuleType] = []
+        self._seen: dict[Any, Any] = {}
+        self._codes: dict[int, CodeType] = {}
+        self._open: dict[int, Space] = {}
+
+    def look_at(self, roots: Iterable[Any]) -> None:
+        """Watch some things, and all that can be got at from them."""
+        try:
+            for thing in roots:
+                self.look(thing, None)
+            self._look_into_open()
+            self._look_at_titles()
+        except (RecursionError, TooMuch):
+            self._found = [(Unknown(None, "more things than can be watched"), None)]
+        around = self.around
+        around.doubts = [Doubt(unknown, self._places(route)) for unknown, route in self._found]
+        if self.by_name:
+            around.doubts += [Doubt(Unknown(module), self.everywhere) for module in self._libraries]
+
+    def _look_into_open(self) -> None:
+        """Look at the attributes that are read of anything, until there are no others."""
+        state: Any = None
+        while state != (now := (len(self.around.names), len(self._seen), len(self._libraries), self.by_name)):
+            state = now
+            for space in list(self._open.values()):
+                space.whole = space.whole or self.by_name
+                for name in list(space.relevant()):
+                    self._attribute(space, name)
+            for module in self._libraries[:]:
+                space = self.around.space(vars(module))
+                space.names.update(self._sites)
+                for name in self._sites.keys() & space.copy.keys():
+                    self._attribute(space, name)
+
+    def _look_at_titles(self) -> None:
+        """What functions and classes are called, if that is asked for."""
+        names = TITLES if self.by_name else TITLES & self._sites.keys()
+        names |= {"__name__", "__qualname__"} if "texts" in self.around.asked else set()
+        if not names:
+            return
+        owners = [space.owner for space in self.around.spaces.values() if space.owner is not None]
+        for thing in (*self.around.functions, *owners):
+            facts = list(name_facts(thing, sorted(names)))
+            self.around.facts += facts
+            for fact in facts:
+                self.look(fact.value, None if type(fact.value) is dict else "__name__")
+
+    def _attribute(self, space: Space, name: Any) -> None:
+        if (id(space), name) not in self._seen:
+            self._seen[id(space), name] = space
+            self.look(space.copy[name], name if isinstance(name, str) else None)
+
+    def _places(self, route: Route) -> Any:
+        """The places in the code that read what is got at on a route."""
+        if not isinstance(route, str):
+            return route
+        if self.everywhere is None:
+            return None
+        special = [(code, ENTERING) for code in self._codes.values()] if is_special(route) else []
+        return [*self._sites.get(route, ()), *self.everywhere, *special]
+
+    def look(self, thing: Any, route: Route, text: str = "") -> None:
+        """Watch something that is got at on a route, where it is called something."""
+        unknown = self.inside(thing)
+        if unknown is None:
+            return
+        if text:
+            inner = "" if unknown.thing is thing or not is_container(thing) else f", in which there is {unknown.name}"
+            unknown = Unknown(unknown.thing, f"{text}{inner}")
+        self._found.append((unknown, route))
+
+    def inside(self, thing: Any) -> Unknown | None:
+        """Watch something, and what is in it: what there is unknown, to whoever reads it."""
+        thing = original(thing)
+        if type(thing) in IMMUTABLE or thing is MISSING or id(thing) in self._constant:
+            return None
+        if id(thing) in self._seen:
+            return self._seen[id(thing)][1]
+        if len(self._seen) > MOST:
+            raise TooMuch
+        self._seen[id(thing)] = thing, None
+        unknown = watch(self, thing)
+        self._seen[id(thing)] = thing, unknown
+        return unknown
+
+    def all_inside(self, things: Iterable[Any]) -> Unknown | None:
+        """Watch several things, all of them: what is unknown of them."""
+        unknown = [x for x in map(self.inside, things) if x is not None]
+        return unknown[0] if unknown else None
+
+    def open(self, space: Space) -> None:
+        """What is read of anything is read of what has its attributes there."""
+        space.attributes = True
+        self._open[id(space)] = space
+
+    def doubt_named(self, thing: Any, names: Iterable[str]) -> None:
+        """Some attributes of something are unknown."""
+        self._found += [(Unknown(thing, f"{named(thing)}.{name}"), name) for name in names]
+
+    def read_by_name(self, places: Iterable[Place] | None) -> None:
+        """Attributes of anything are read at some places, or it is not known where."""
+        self.by_name = True
+        self.everywhere = None if places is None or self.everywhere is None else [*self.everywhere, *places]
+
+    def write_texts(self) -> None:
+        """Texts are made, perhaps of arrays, which is done as ``np.set_printoptions`` says."""
+        if "texts" not in self.around.asked:
+            self.around.asked.add("texts")
+            self.around.facts.append(Fact(print_options()))
+
+    # Functions and their code.
+
+    def function(self, function: FunctionType) -> Unknown | None:
+        """Watch a function, and what it reads."""
+        if is_known(function):
+            return None
+        if function.__code__ is DISPATCHING:  # by the class of its argument, as abstract classes say
+            self.around.facts += [*code_facts(function), Fact(abc.get_cache_token)]
+            return self.inside(vars(function).get("registry"))
+        code, home = function.__code__, home_of(function)
+        is_own = in_library(code.co_filename)
+        cells = [Cell(cell) for cell in function.__closure__ or ()]
+        if not is_own:  # what the library made, such as `grad(f)`, is never given other code, nor its variables others
+            self.around.facts += code_facts(function)
+            self.around.cells += cells
+        given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        if function.__kwdefaults__:
+            self.around.space(function.__kwdefaults__).whole = True
+        if not is_looked_into(function):
+            if in_modules(home, READS_ALL):
+                self.read_by_name(None)
+            unknown = self.all_inside((*given, *(cell.value for cell in cells)))
+            return unknown if is_own or is_trusted(home) else Unknown(function)
+        self.around.functions.append(function)
+        if vars(function):
+            self.open(self.around.space(vars(function)))
+        for value in given:
+            self.look(value, ((code, ENTERING),))
+        enclosed = dict(zip(code.co_freevars, (cell.value for cell in cells)))
+        for inner in codes_in(code):
+            self._code(inner, function, enclosed)
+        return None
+
+    def _code(self, code: CodeType, function: FunctionType, enclosed: dict[str, Any]) -> None:
+        reads = reads_of(code)
+        if id(code) not in self._codes:
+            self._codes[id(code)] = code
+            for name, offsets in reads.attributes.items():
+                self._sites.setdefault(name, []).extend((code, offset) for offset in offsets)
+            self.around.names.update(reads.attributes)
+            if reads.texts:
+                self.write_texts()
+            if reads.any:
+                self.read_by_name((code, offset) for offset in reads.any)
+            self._found += [(Unknown(name, f"the attribute {name}"), ((code, at),)) for at, name in reads.inner]
+        for load in reads.loads:
+            places = tuple((code, offset) for offset in load.offsets)
+            if load.how == "global":
+                self._loaded(self._global(load.name, function), load, places)
+            elif load.how == "import":
+                self._import(load, function, places)
+            elif load.name in enclosed:
+                self._loaded(enclosed[load.name], load, places)
+
+    def _global(self, name: str, function: FunctionType) -> Any:
+        """What a global name stands for."""
+        scope = function.__globals__
+        inner = scope.get("__builtins__", builtins)
+        for mapping in (scope, vars(inner) if isinstance(inner, ModuleType) else inner):
+            space = self.around.space(mapping)
+            space.names.add(name)
+            if name in space.copy:
+                return space.copy[name]
+        return MISSING
+
+    def _import(self, load: Load, function: FunctionType, places: tuple[Place, ...]) -> None:
+        try:
+            name = importlib.util.resolve_name(load.name, function.__globals__.get("__package__"))
+        except (ImportError, ValueError):
+            name = load.name
+        modules = self.around.space(sys.modules)
+        for whole in itertools.accumulate(name.split("."), "{}.{}".format):
+            modules.names.add(whole)
+            if whole not in modules.copy:
+                self._found.append((Unknown(Import(whole), f"the module {whole}, not imported before"), places))
+                return
+            self.look(modules.copy[whole], places)
+
+    def _loaded(self, value: Any, load: Load, places: tuple[Place, ...]) -> None:
+        """What a name stands for; of a module, what is read of it at once."""
+        path = [load.name]
+        for name in load.attributes:
+            if not isinstance(value, ModuleType) or id(value) in self._constant:
+                break
+            if "__getattr__" in vars(value) and name not in vars(value) and is_trusted(value.__name__):
+                getattr(value, name, MISSING)  # which puts it there
+            elif "__getattr__" in vars(value) and name not in vars(value):
+                break
+            space = self.around.space(vars(value))
+            space.names.add(name)
+            value = vars(value).get(name, MISSING)
+            path.append(name)
+        if reads_by_name(value):
+            if load.texts is None:
+                self.read_by_name(places)
+            for text in load.texts or ():
+                self.around.names.add(text)
+                self._sites.setdefault(text, []).extend(places)
+            if is_known(value):
+                return
+        self.look(value, places, ".".join(path))
+
+    def module(self, module: ModuleType) -> Unknown | None:
+        """Watch a module that is handed on, rather than read there and then."""
+        if in_library(vars(module).get("__file__") or ""):
+            return None
+        if is_library(module):  # of which only what is named is looked at
+            self._libraries.append(module)
+        else:
+            self.open(self.around.space(vars(module)))
+        return None
+
+
+def surroundings(
+    function: Callable[..., Any], objects: Iterable[Any] = (), constant: Iterable[Any] = ()
+) -> Surroundings:
+    """What is around a function, and in some objects that it is given; what is `constant` is not looked into."""
+    found = Surroundings()
+    Look(found, constant).look_at((function, *objects))
+    return found
+
+
+def print_options() -> Callable[[], Any]:
+    """What tells whether NumPy's print options are still the same."""
+    variable = getattr(sys.modules.get("numpy._core.printoptions"), "format_options", None)
+    return variable.get if isinstance(variable, ContextVar) else lambda: tuple(np.get_printoptions().values())
+
+
+_dispatching: Any = functools.singledispatch(named)
+DISPATCHING: CodeType = _dispatching.__code__
+"""The code of every function that `functools.singledispatch` makes."""
+
+
+class Import(str):
+    """The name of a module that would be imported."""

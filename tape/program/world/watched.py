@@ -1,0 +1,478 @@
+"""What is watched around a function, each kind with what it was: whether it still is, and putting it back."""
+
+from __future__ import annotations
+
+import array
+import collections
+import ctypes
+import gc
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from operator import is_
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MethodType
+from typing import Any
+
+import numpy as np
+
+from ...numpy.classes import Kind
+from ...numpy.doors import _door
+
+PLAIN = (int, float, complex, str, bytes)
+MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+CHUNK = 1 << 18
+"""Bytes that are compared at a time."""
+BUSY = 16
+"""Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
+_TAG = 24
+_word = ctypes.c_uint64.from_address
+
+
+def _tags_hold() -> bool:
+    """Whether dicts count their changes where they are looked for (see PEP 509)."""
+    probe: dict[str, int] = {"a": 1}
+    seen = {_word(id(probe) + _TAG).value}
+    for change in (lambda: probe.update(a=2), lambda: probe.pop("a"), lambda: probe.update(b=1), probe.clear):
+        change()
+        seen.add(_word(id(probe) + _TAG).value)
+    return len(seen) == 5
+
+
+TAGS = dict.__basicsize__ == 48 and _tags_hold()
+
+
+Word = tuple[Any, int]
+"""A word in memory, and what it holds."""
+
+
+class Space:
+    """A dict that names, attributes or items are kept in, and which of them count.
+
+    Attributes:
+        mapping: the dict; of a class, the one behind its ``__dict__``.
+        owner: the class, if it is one's.
+        names: the names that count, beside those that every object is asked for.
+        whole: whether all names count.
+        attributes: whether what is read of objects by name counts.
+        copy: what was in it.
+        tag: what its count of changes was when it held just this.
+        address: where that count is.
+        busy: how often it changed without a name that counts.
+    """
+
+    __slots__ = (
+        "address",
+        "attributes",
+        "busy",
+        "copy",
+        "count",
+        "mapping",
+        "names",
+        "owner",
+        "shared",
+        "tag",
+        "whole",
+    )
+
+    def __init__(self, mapping: Any, owner: type | None, shared: set[str]):
+        self.mapping, self.owner, self.shared = mapping, owner, shared
+        self.names: set[str] = set()
+        self.whole = self.attributes = False
+        self.copy = dict(mapping.items())
+        self.busy = 0
+        self.address = id(mapping) + _TAG
+        self.count = _word(self.address) if TAGS else ctypes.c_uint64(0)
+        self.tag = ctypes.c_uint64(self.count.value)
+
+    def word(self) -> Word | None:
+        return (self.count, self.tag.value) if TAGS else None
+
+    def counts(self, name: Any) -> bool:
+        """Whether what is under a name may have been read."""
+        if self.whole or name in self.names:
+            return True
+        return self.attributes and (name in self.shared or is_special(name))
+
+    def relevant(self) -> Iterator[str]:
+        return filter(self.counts, self.copy)
+
+    def changes(self) -> Iterator[tuple[Any, Any]]:
+        """Names that count, and what is there now that was not."""
+        now, before = self.mapping, self.copy
+        if not self.whole and not self.attributes:
+            for name in list(self.names):
+                if not alike(value := now.get(name, MISSING), before.get(name, MISSING)):
+                    yield name, value
+            return
+        for name, value in list(now.items()):
+            if name not in before:
+                if self.counts(name) and type(value) is not Kind:
+                    yield name, value
+            elif not alike(value, before[name]) and self.counts(name):
+                yield name, value
+        if len(now) < len(before) or not now.keys() >= before.keys():
+            yield from ((name, MISSING) for name in before.keys() - now.keys() if self.counts(name))
+
+    def holds(self) -> bool:
+        if TAGS and self.count.value == self.tag.value:
+            return True
+        tag = self.count.value
+        if any(True for _ in self.changes()):
+            return False
+        if self.whole and not all(map(is_, self.mapping, self.copy)):  # in another order
+            return False
+        self.tag.value = tag
+        self.busy += 1
+        return True
+
+    def put_back(self) -> None:
+        for name, _ in list(self.changes()):
+            self._put(name, self.copy.get(name, MISSING))
+        if self.whole and not all(map(is_, self.mapping, self.copy)):
+            self.mapping.clear()
+            self.mapping.update(self.copy)
+
+    def _put(self, name: Any, value: Any) -> None:
+        if self.owner is not None:
+            type.__delattr__(self.owner, name) if value is MISSING else type.__setattr__(self.owner, name, value)
+        elif value is MISSING:
+            self.mapping.pop(name, None)
+        else:
+            self.mapping[name] = value
+
+
+class One:
+    """Something that stands for one thing at a time."""
+
+    value: Any
+
+    def now(self) -> Any:
+        """What it stands for now."""
+        raise NotImplementedError
+
+    def holds(self) -> bool:
+        return alike(self.now(), self.value)
+
+    def address(self) -> int | None:
+        """Where it is kept in memory as a pointer, if that is known."""
+        return None
+
+    def word(self) -> Word | None:
+        """A word in memory that says it too while it is what it was; None if there is none."""
+        return None
+
+
+class Cell(One):
+    """A variable of a function around the one that is recorded."""
+
+    def __init__(self, cell: Any):
+        self.cell, self.value = cell, content_of(cell)
+
+    def word(self) -> Word | None:
+        held = 0 if self.value is MISSING else id(self.value)
+        word = pointer(id(self.cell) + CONTENT) if CONTENT else None
+        return None if word is None or word.value != held else (word, held)
+
+    def now(self) -> Any:
+        return content_of(self.cell)
+
+    def put_back(self) -> None:
+        if self.value is not MISSING:
+            self.cell.cell_contents = self.value
+
+
+class Slot(One):
+    """What an object keeps under a name of its ``__slots__``."""
+
+    def __init__(self, thing: Any, member: Any):
+        self.thing, self.member = thing, member
+        self.value = self.now()
+
+    def now(self) -> Any:
+        try:
+            return self.member.__get__(self.thing)
+        except AttributeError:
+            return MISSING
+
+    def put_back(self) -> None:
+        if self.value is MISSING:
+            if self.now() is not MISSING:
+                self.member.__delete__(self.thing)
+        else:
+            self.member.__set__(self.thing, self.value)
+
+
+class Fact(One):
+    """Something that Python answers at once, such as the type of an object.
+
+    Attributes:
+        at, pointer: where a pointer says it too, if that is known, and what it was.
+    """
+
+    def __init__(self, ask: Callable[[], Any], put: Callable[[Any], None] | None = None, at: int = 0):
+        self.ask, self.put, self.value = ask, put, ask()
+        self.pointer = id(self.value)
+        if self.value is None and at and POINTERS and not pointer(at).value:  # nothing is there
+            self.pointer = 0
+        self.at = pointer(at) if at and POINTERS and pointer(at).value == self.pointer else None
+
+    def now(self) -> Any:
+        return self.ask()
+
+    def holds(self) -> bool:
+        return (self.at is not None and self.at.value == self.pointer) or alike(self.ask(), self.value)
+
+    def address(self) -> int | None:
+        return None if self.at is None else ctypes.addressof(self.at)
+
+    def word(self) -> Word | None:
+        return None if self.at is None else (self.at, self.pointer)
+
+    def put_back(self) -> None:
+        if self.put is not None and self.ask() is not self.value:
+            self.put(self.value)
+
+
+class Container:
+    """A list, set or the like, and what was in it."""
+
+    def __init__(self, thing: Any):
+        self.thing, self.parts = thing, parts_of(thing)
+
+    def holds(self) -> bool:
+        return holds(self.thing, self.parts)
+
+    def put_back(self) -> None:
+        if not self.holds() and not isinstance(self.thing, (np.ndarray, MappingProxyType, memoryview)):
+            fill(self.thing, self.parts)
+
+
+class Array:
+    """An array of numbers, with a copy; none of one that nobody can write to."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+        self.copy = None if is_frozen(array) else np.array(array, order="C", subok=False)
+        self.layout = array.shape, array.strides, array.dtype, array.flags.writeable
+
+    def holds(self) -> bool:
+        x = self.array
+        if (x.shape, x.strides, x.dtype, x.flags.writeable) != self.layout:
+            return False
+        return self.copy is None or same_bytes(x, self.copy)
+
+    def put_back(self) -> None:
+        if self.copy is not None and self.array.shape == self.copy.shape and self.array.flags.writeable:
+            np.copyto(self.array, self.copy)
+
+
+def is_frozen(array: Any) -> bool:
+    """Whether nobody can write to an array: neither through it nor through what it is a view of."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable or (array.base is None and not array.flags.owndata):
+            return False
+        array = array.base
+    return array is None or type(array) is bytes
+
+
+def same_bytes(array: np.ndarray, copy: np.ndarray) -> bool:
+    """Whether an array holds the bytes of a copy, which is in row-major order."""
+    now = np.ascontiguousarray(array)
+    if now.nbytes <= 4096:
+        return now.tobytes() == copy.tobytes()
+    x, y = (a.reshape(-1).view(np.uint8) for a in (now, copy))
+    if x.nbytes % 8 == 0 and x.ctypes.data % 8 == 0:
+        x, y = x.view(np.uint64), y.view(np.uint64)
+    step = CHUNK // x.itemsize
+    return all(bool((x[k : k + step] == y[k : k + step]).all()) for k in range(0, len(x), step))
+
+
+def content_of(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return MISSING
+
+
+def mapping_of(kind: type) -> dict[str, Any]:
+    """The dict behind the ``__dict__`` of a class."""
+    found = gc.get_referents(vars(kind))[0]
+    assert isinstance(found, dict), kind
+    return found
+
+
+def is_special(name: Any) -> bool:
+    """Whether Python itself asks objects for a name."""
+    return type(name) is str and name[:2] == "__" == name[-2:] and name not in DESCRIPTIVE
+
+
+DESCRIPTIVE = frozenset(
+    ("__abstractmethods__", "__annotations__", "__builtins__", "__cached__", "__dataclass_fields__", "__dict__",
+     "__dataclass_params__", "__doc__", "__file__", "__loader__", "__match_args__", "__module__", "__name__",
+     "__orig_bases__", "__package__", "__parameters__", "__path__", "__qualname__", "__slots__", "__spec__",
+     "__weakref__", "__static_attributes__", "__firstlineno__", "__warningregistry__", "__wrapped__")
+)  # fmt: skip
+"""Names of this form that nobody asks for who does not name them."""
+
+
+def parts_of(container: Any) -> list[Any]:
+    """What is in a container, whatever its class does to tell otherwise."""
+    for kind, items in CONTAINERS.items():
+        if isinstance(container, kind):
+            return items(container)
+    raise TypeError(type(container))
+
+
+def _items(mapping: Any) -> list[Any]:
+    return list(itertools.chain.from_iterable(mapping.items()))
+
+
+CONTAINERS: dict[type, Callable[[Any], list[Any]]] = {
+    collections.OrderedDict: lambda x: list(itertools.chain.from_iterable(collections.OrderedDict.items(x))),
+    dict: lambda x: list(itertools.chain.from_iterable(dict.items(x))),
+    list: lambda x: list(list.__iter__(x)),
+    tuple: lambda x: list(tuple.__iter__(x)),
+    set: lambda x: list(set.__iter__(x)),
+    frozenset: lambda x: list(frozenset.__iter__(x)),
+    collections.deque: lambda x: [x.maxlen, *collections.deque.__iter__(x)],
+    bytearray: lambda x: [bytes(x)],
+    array.array: lambda x: [x.typecode, x.tobytes()],
+    memoryview: lambda x: [x.format, x.shape, x.tobytes()],
+    MappingProxyType: _items,
+    np.ndarray: lambda x: [x.shape, *np.asarray(x).flat],
+}
+"""By type, what is in a container."""
+
+
+def holds(container: Any, parts: list[Any]) -> bool:
+    """Whether a container holds just these."""
+    now = parts_of(container)
+    return len(now) == len(parts) and (all(map(is_, now, parts)) or all(map(alike, now, parts)))
+
+
+def fill(container: Any, parts: list[Any]) -> None:
+    """Let a container hold these again."""
+    if isinstance(container, bytearray):
+        container[:] = parts[0]
+    elif isinstance(container, array.array):
+        del container[:]
+        container.frombytes(parts[1])
+    elif isinstance(container, collections.deque):
+        container.clear()
+        container.extend(parts[1:])
+    elif isinstance(container, dict):
+        container.clear()
+        container.update(zip(parts[::2], parts[1::2]))
+    else:
+        container.clear()
+        container.extend(parts) if isinstance(container, list) else container.update(parts)
+
+
+def alike(now: Any, value: Any) -> bool:
+    """Whether something is the same object, or the same number or text, as before."""
+    return now is value or equal(now, value)
+
+
+def original(thing: Any) -> Any:
+    """What a door of `tape.numpy.doors` stands in the place of, while something is recorded; else the thing itself."""
+    if type(thing) is Kind:
+        return type
+    return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOOR else thing
+
+
+DOOR = [constant for constant in _door.__code__.co_consts if isinstance(constant, CodeType)]
+
+
+def equal(now: Any, value: Any) -> bool:
+    """Whether something is the same number or text as before, if it is not the same object."""
+    now, value = original(now), original(value)
+    kind = type(now)
+    if now is value:
+        return True
+    if kind is not type(value):
+        return False
+    if kind is MethodType:
+        return now.__func__ is value.__func__ and now.__self__ is value.__self__
+    if kind is tuple or kind is frozenset:
+        return len(now) == len(value) and all(map(alike, now, value))
+    if isinstance(value, np.generic) and not isinstance(value, np.void):
+        return now.tobytes() == value.tobytes() and now.dtype == value.dtype and not now.dtype.hasobject
+    if kind is float or kind is complex:
+        return repr(now) == repr(value)  # so nan is nan, and 0.0 is not -0.0
+    return kind in PLAIN and bool(now == value)
+
+
+def code_facts(function: FunctionType) -> Iterator[Fact]:
+    """What can be set of a function."""
+    for name, offset in list(FUNCTION.items())[:3]:
+        yield Fact(partial(getattr, function, name), partial(setattr, function, name), id(function) + offset)
+
+
+def name_facts(thing: Any, names: Iterable[str]) -> Iterator[Fact]:
+    """What a function or class is called, and the like."""
+    places = TITLES if isinstance(thing, type) else FUNCTION
+    for name in names:
+        at = places.get(name, 0)
+        yield Fact(partial(getattr, thing, name, None), partial(setattr, thing, name), at and id(thing) + at)
+
+
+def type_fact(thing: Any) -> Fact:
+    """The class of an object."""
+    return Fact(partial(type, thing), lambda kind: setattr(thing, "__class__", kind), id(thing) + TYPE)
+
+
+def dict_fact(thing: Any) -> Fact:
+    """Which dict an object's attributes are in."""
+    offset = type(thing).__dictoffset__
+    return Fact(partial(dict_of, thing), lambda d: setattr(thing, "__dict__", d), id(thing) + max(offset, MANAGED))
+
+
+def bases_fact(kind: type) -> Fact:
+    """Which classes a class inherits from."""
+    return Fact(lambda: kind.__mro__, None, id(kind) + ORDER)
+
+
+def _places(thing: Any, values: list[Any]) -> list[int]:
+    """Where an object points to each of these, 0 if that is not found."""
+    held = [pointer(id(thing) + 8 * k).value for k in range(2, type(thing).__basicsize__ // 8)]
+    return [8 * (2 + held.index(id(x))) if held.count(id(x)) == 1 else 0 for x in values]
+
+
+def _function_places() -> dict[str, int]:
+    def probe(a: Any = [], *, b: Any = []) -> None:  # noqa: B006
+        """Has defaults of both kinds."""
+
+    names = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * 6))
+
+
+def _title_places() -> dict[str, int]:
+    probe = type("Probe", (), {"__qualname__": "Some.Probe"})
+    names = ("__name__", "__qualname__")
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
+
+
+def _has_pointers() -> bool:
+    """Whether objects are where their identities say, and point to their types."""
+    return sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).value == id(type(MISSING))
+
+
+pointer = ctypes.c_size_t.from_address
+TYPE, MANAGED = 8, -24
+"""Where objects point to their types, and before themselves to their attributes."""
+POINTERS = _has_pointers()
+FUNCTION = _function_places()
+TITLES = _title_places()
+ORDER = _places(Space, [Space.__mro__])[0] if POINTERS else 0
+CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
+
+
+def dict_of(thing: Any) -> dict[str, Any] | None:
+    """The dict of an object's attributes, if it has one."""
+    for kind in type(thing).__mro__:
+        member = vars(kind).get("__dict__")
+        if type(member) is GetSetDescriptorType:
+            found = member.__get__(thing)
+            return found if type(found) is dict else None
+    return None

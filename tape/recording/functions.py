@@ -1,0 +1,272 @@
+"""Public functions and methods, derived from the registry of ops: one for every op, in both spellings.
+
+PyTorch says ``dim``, ``keepdim``, ``input`` and ``other`` where NumPy says ``axis``, ``keepdims`` and
+calls operands by position; every function takes either.  Elementwise ops without parameters need
+no translation, and are the recording closures of `record` themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+from ops.algebra.sparse import is_sparse, times, times_from_left
+from ops.core.arguments import argument_names, arguments_of
+
+from ..base.signatures import signature_of, signature_of_short, signed
+from ..base.tensor import Tensor, method
+from .recorder import as_tensor
+from .short_ways import binary, is_operand, reflected, store, unary
+from .wengert import current
+
+SPELLINGS = {
+    "dim": ("axis", "axes"),
+    "dims": ("axes", "axis"),
+    "axis": ("axes",),
+    "axes": ("axis",),
+    "keepdim": ("keepdims",),
+    "p": ("ord",),
+    "ddof": ("correction",),
+    "correction": ("ddof",),
+    "diagonal": ("k", "offset"),
+    "dim0": ("axis1",),
+    "dim1": ("axis2",),
+    "index": ("indices",),
+    "shifts": ("shift",),
+    "start_dim": ("start",),
+    "end_dim": ("end",),
+    "size": ("shape",),
+    "min": ("low", "a_min"),
+    "max": ("high", "a_max"),
+    "tensors": ("arrays", "xs"),
+}
+"""What an argument may be called, and what the op may call it."""
+
+FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
+INTERNAL = frozenset({
+    "output", "custom", "replay", "chain_mul", "copy_over", "put_view", "scatter_extreme", "sparse_product",
+    "sparse_solve", "sum_to", "within", "zero",
+})  # fmt: skip
+TRANSFORMS, SCIPYS = "fft_", "special_"
+"""How the names of ops begin that are public in the room `tape.fft` alone, or under SciPy's names alone."""
+
+
+ALONG = frozenset({
+    "argsort", "center", "cummax", "cummin", "flip", "log_softmax", "nancumprod", "nancumsum", "numpy_sort", "roll",
+    "shift", "softmax", "sort", "topk",
+})  # fmt: skip
+"""Functions along an axis, beside those that reduce or accumulate, whose results have as many axes as their operand."""
+
+
+def default_axis(op: Op) -> Any:
+    """The axis that an op works along unless one is named."""
+    if op.kind != "composite":
+        return op.params.get("axis")
+    if "axis" not in argument_names(op.forward):
+        return None
+    axis = inspect.signature(op.forward).parameters["axis"]
+    return None if axis.default is axis.empty else axis.default
+
+
+class Signature:
+    """The arguments of an op: names in order, how many are operands, whether a sequence is taken.
+
+    Attributes:
+        axis: for a function to which a number is a vector of one element, the place of its axis; else None.
+    """
+
+    __slots__ = ("axis", "names", "op", "operands", "takes_sequence")
+
+    def __init__(self, op: Op):
+        self.op = op
+        if op.kind == "composite":
+            self.names = argument_names(op.forward)
+            self.operands = self.names[:2]
+            self.takes_sequence = False
+        else:
+            self.operands = op.operands
+            self.names = (*op.operands, *op.params)
+            self.takes_sequence = op.variadic
+        along = "axis" in self.names and ("keepdims" in self.names or op.accumulates or op.name in ALONG)
+        self.axis = self.names.index("axis") if along else None
+
+    def rename(self, name: str) -> str:
+        """The op's own word for an argument."""
+        if name in self.names:
+            return name
+        for position, words in enumerate((FIRST, SECOND)):
+            if name in words and position < len(self.operands):
+                return self.operands[position]
+        for word in SPELLINGS.get(name, ()):
+            if word in self.names:
+                return word
+        raise TypeError(f"{self.op.name}() has no argument {name!r}; its arguments are {', '.join(self.names)}")
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Apply the op to arguments in anybody's spelling."""
+        named = {self.rename(k): v for k, v in kwargs.items()}
+        first = args[0] if args else named.get(self.names[0])
+        if self.axis is not None and isinstance(first, Tensor) and not first._spec.shape:
+            axis = args[self.axis] if len(args) > self.axis else named.get("axis", default_axis(self.op))
+            if axis is not None and axis not in ((), []):
+                return self._of_number(first, axis, args, named)
+        return self._apply(args, named)
+
+    def _of_number(self, x: Tensor, axis: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Apply the op along an axis of a number, which counts as a vector of one element."""
+        if any(k not in (0, -1) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))):
+            raise IndexError(f"{self.op.name}(): a number has no axis {axis}; it counts as a vector, whose axis is 0")
+        vector = ops.reshape(x, shape=(1,))
+        if args:
+            z = self._apply((vector, *args[1:]), named)
+        else:
+            z = self._apply((), {**named, self.names[0]: vector})
+        return tuple(map(_as_number, z)) if isinstance(z, tuple) else _as_number(z)
+
+    def _apply(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if self.op.kind == "composite":
+            return self.op.forward(*args, **named)
+        if self.takes_sequence:
+            if "xs" in named:
+                args = (named.pop("xs"), *args)
+            if args and isinstance(args[0], (list, tuple)):
+                operands, rest = tuple(args[0]), args[1:]
+            else:
+                operands, rest = args, ()
+        else:
+            count = len(self.operands)
+            operands, rest = args[:count], args[count:]
+            operands += tuple(named.pop(name) for name in self.operands[len(operands) :] if name in named)
+            if len(operands) < count:
+                raise TypeError(
+                    f"{self.op.name}() needs {count} operands ({', '.join(self.operands)}); got {len(operands)}"
+                )
+        if len(rest) > len(self.op.params):
+            raise TypeError(f"{self.op.name}() takes {', '.join(self.names)}; got {len(args)} positional arguments")
+        params = {**dict(zip(self.op.params, rest)), **named}
+        return self.op(*operands, **{k: v if k == "index" else plain_value(v) for k, v in params.items()})
+
+
+def _as_number(z: Any) -> Any:
+    return ops.reshape(z, shape=()) if z.shape == (1,) else z
+
+
+def plain_value(value: Any) -> Any:
+    """A parameter as NumPy wants it: lists as tuples, tensors as their values.
+
+    Raises:
+        RuntimeError: for a tensor that requires grad, which would silently get none.
+    """
+    if isinstance(value, Tensor):
+        if value._node is not None and current().recording:
+            raise RuntimeError(
+                "a parameter of a function, such as an order or a correction, has no derivative, and here it is a "
+                "tensor that requires grad.\nPass a number, or the tensor's detach()."
+            )
+        return value._data
+    return tuple(map(plain_value, value)) if isinstance(value, list) else value
+
+
+def tensors(result: Any) -> Any:
+    """Results as tensors, also where no operand was one."""
+    if not isinstance(result, (tuple, list)):
+        return as_tensor(result)
+    made = map(tensors, result)
+    return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+
+
+def public(op: Op) -> Callable[..., Any]:
+    """The function that users call for an op."""
+    if op.kind == "elementwise" and not op.params and op.arity in (1, 2):
+        function = unary(op) if op.arity == 1 else binary(op)
+        signed(function, lambda: signature_of_short(op))
+    else:
+        signature: list[Signature] = []
+        of_all = default_axis(op) is None
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if of_all and not kwargs and len(args) == 1 and type(args[0]) is Tensor:
+                return op(args[0])
+            if not signature:
+                signature.append(Signature(op))
+            out = kwargs.pop("out", None)
+            dtype = kwargs.pop("dtype", None) if "dtype" in kwargs and "dtype" not in op.params else None
+            if dtype is not None:
+                args = (ops.cast(args[0], dtype=np.dtype(dtype)), *args[1:])
+            result = tensors(signature[0].call(args, kwargs))
+            return result if out is None else store(result, out, op.name)
+
+        signed(function, lambda: signature_of(op, SPELLINGS))
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.__doc__
+    function.__module__ = "tape"
+    return function
+
+
+def _general(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
+    """An operator that is no elementwise op: a comparison, or the product of matrices, which may be sparse."""
+    sparsely = {(False, "matmul"): times_from_left, (True, "matmul"): lambda x, a: times(a, x)}
+
+    def apply(self: Any, other: Any) -> Any:
+        if is_operand(other):
+            return op(other, self) if is_reflected else op(self, other)
+        product = sparsely.get((is_reflected, op.name))
+        return product(self, other) if product is not None and is_sparse(other) else NotImplemented
+
+    return apply
+
+
+def _forward(op: Op) -> Callable[..., Any]:
+    if op.kind == "elementwise":
+        return unary(op) if op.arity == 1 else binary(op)
+    return (lambda self: op(self)) if op.arity == 1 else _general(op)
+
+
+def _reflected(op: Op) -> Callable[..., Any]:
+    if op.kind == "elementwise":
+        return reflected(op)
+    return _general(op, is_reflected=True)
+
+
+def is_method(op: Op) -> bool:
+    """Whether the first argument is the tensor that the op is about."""
+    if op.kind != "composite":
+        return bool(op.operands) and op.operands[0] not in ("xs", "condition")
+    taken = arguments_of(op.forward).positional
+    return bool(taken) and taken[0] in FIRST_OF_COMPOSITES
+
+
+FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})
+
+ops.install(Tensor, ops.methods(_forward, _reflected))
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    op.name: public(op)
+    for op in REGISTRY.values()
+    if op.name not in INTERNAL and not op.name.startswith((TRANSFORMS, SCIPYS))
+}
+"""The derived functions by name; `methods` puts its own in place of the irregular ones."""
+
+SHORT = frozenset(f for f in FUNCTIONS.values() if f.__code__.co_filename != __file__)
+"""Those that are the closures of `tape.recording.short_ways`, which leave what is no tensor to the op."""
+
+for _name, _function in FUNCTIONS.items():
+    if is_method(REGISTRY[_name]):
+        setattr(Tensor, _name, _function)
+
+_square = unary(REGISTRY["square"], depth=2)
+_power = binary(REGISTRY["pow"], depth=2)
+
+
+@method
+def __pow__(self: Tensor, exponent: Any) -> Any:
+    kind = type(exponent)
+    if (kind is int or kind is float) and exponent == 2 and self._spec.inexact:
+        return _square(self)
+    return _power(self, exponent)

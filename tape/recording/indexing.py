@@ -1,0 +1,121 @@
+"""``x[index]``: reading by index, recorded."""
+
+from __future__ import annotations
+
+import warnings
+from _thread import get_ident
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..base.spec import spec, spec_of
+from ..base.tensor import Tensor, method
+from .inference import alike
+from .recorder import LARGE, getframe, new
+from .views import WATCH, views_of
+from .wengert import EVER_INFERRED, LISTS, current
+
+SELECT = ops.select.code
+NUMBER = spec((), np.dtype(np.float64))
+float64 = np.float64
+
+
+class LayeredIndex(Exception):
+    """Part of an index is a tensor of a transformation, which reads by it in its own way.
+
+    Attributes:
+        read: ``read(x, index)``.
+    """
+
+    def __init__(self, read: Any):
+        self.read = read
+
+
+@method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    """``x[index]`` for any index that NumPy takes; indices may be tensors.
+
+    One integer is the fast path, written like the closures of `record`.
+
+    Raises:
+        IndexError: if the index is out of range, or there are more indices than axes.
+
+    >>> import tape
+    >>> x = tape.arange(6.0).reshape(2, 3)
+    >>> x[1, ::2], x[0][x[0] > 0]
+    (tensor([3., 5.]), tensor([1., 2.]))
+    """
+    if type(index) is not int:
+        if type(index) is list:
+            index = parts_of_list(index)
+        try:
+            plain = plain_index(index, own=self._node is not None and current().recording)
+        except LayeredIndex as layered:
+            return layered.read(self, index)
+        return ops.getitem(self, index=plain)
+    spec = self._spec
+    if not spec.shape:
+        raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
+    value, ref = self._data[index], self._node
+    try:
+        wengert = LISTS[get_ident()]
+    except KeyError:
+        wengert = current()
+    spec = NUMBER if type(value) is float64 else spec_of(value)
+    result = new(spec.tensor)
+    result._data = value
+    result._spec = spec
+    try:
+        result._among = self._views
+    except AttributeError:
+        result._among = views_of(self)
+    if WATCH.on:
+        self._views.note(result)
+    if ref is None or not wengert.recording or (ref is True and EVER_INFERRED and self._inference):
+        result._node = None
+        result._of = self, index, wengert.recording
+        return alike(result, self) if EVER_INFERRED else result
+    result._of = self
+    if ref is True:
+        ref = self
+    if index < 0:
+        index += self._spec.shape[0]
+    result._node = handle = wengert.next()
+    where = wengert.where
+    if where is None:
+        frame = getframe(1)
+        where = frame.f_code, frame.f_lasti
+    wengert.extend((handle, SELECT, ref, None, None, None, None, (index,), spec, *where))
+    if spec.nbytes > LARGE:
+        wengert.account(spec.nbytes)
+    if handle > wengert.limit:
+        wengert.scan()
+    return result
+
+
+def parts_of_list(index: list[Any]) -> Any:
+    """A list as an index: of numbers it is an array; of lists, slices or tensors a tuple, as PyTorch reads it.
+
+    NumPy would read lists of numbers in a list as one array, so it warns.
+    """
+    if not any(isinstance(i, (list, tuple, slice, np.ndarray, Tensor)) or i is None or i is Ellipsis for i in index):
+        return index
+    warnings.warn(
+        "a list of lists, slices or tensors as an index is read as one index for each axis: x[[i, j]] as x[i, j].\n"
+        "Say which you mean: x[tuple(index)], or x[tape.tensor(index)] for an array of places along the first axis.",
+        stacklevel=3,
+    )
+    return tuple(index)
+
+
+def plain_index(index: Any, own: bool = False) -> Any:
+    """An index with tensors as their values; in `own` memory where a record is to hold it."""
+    if isinstance(index, (tuple, list)):
+        parts = [plain_index(i, own) for i in index]
+        return tuple(parts) if isinstance(index, tuple) else parts
+    if isinstance(index, Tensor) and (read := index.__indexes__()) is not None:
+        raise LayeredIndex(read)
+    value = index._data if isinstance(index, Tensor) else index
+    return value.copy() if own and isinstance(value, np.ndarray) else value

@@ -1,0 +1,84 @@
+"""Leaves: tensors that no record made."""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from typing import Any
+
+from ..base.device import check_device
+from ..base.tensor import Tensor, attribute, method, settable
+from .recorder import wrap
+from .views import base_of
+from .wengert import INFERRING
+
+
+def leaf(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A leaf around an array or NumPy scalar, which is not copied."""
+    check_device(device)
+    made = wrap(value)
+    if requires_grad:
+        require(made)
+    return made
+
+
+def require(tensor: Tensor) -> None:
+    """Let gradients flow to a leaf.
+
+    Raises:
+        RuntimeError: if its elements are integers or booleans.
+    """
+    if not tensor._spec.inexact:
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients; this one is "
+            f"{tensor.dtype}.\n"
+            "Write its numbers as floats (1.0 instead of 1), pass dtype=tape.float64, or convert it with .double()."
+        )
+    if tensor._inference and get_ident() not in INFERRING:
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\nUse a clone() of it."
+        )
+    tensor._node = True
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Say whether gradients shall flow to this leaf; returns the tensor itself.
+
+    Raises:
+        RuntimeError: if the tensor is not a leaf, or not of a floating or complex dtype.
+
+    >>> import tape
+    >>> tape.ones(2).requires_grad_()
+    tensor([1., 1.], requires_grad=True)
+    """
+    if not self.is_leaf:
+        if not requires_grad:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables; this tensor was computed "
+                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[union-attr]
+            )
+    elif requires_grad:
+        require(self)
+    else:
+        self._node = None
+    return self
+
+
+@attribute
+def requires_grad(self: Tensor) -> bool:
+    """Whether gradients flow to this tensor; may be set on a leaf.
+
+    A view that was made under `no_grad` has no history of its own, and says what its base says.
+    """
+    return self._node is not None or (base_of(self)._node is not None and not self._inference)
+
+
+def _set_requires_grad(self: Tensor, flag: bool) -> None:
+    requires_grad_(self, flag)
+
+
+def _keep_requires_grad(self: Tensor) -> None:
+    raise RuntimeError("requires_grad cannot be deleted; assign True or False")
+
+
+settable(requires_grad, _set_requires_grad, _keep_requires_grad)

@@ -1,0 +1,144 @@
+"""Levels of transformation: who applies an op when tensors of several transformations meet.
+
+A transformation under way (a directional derivative, …) is a `Level`.  Its tensors are `Layer`
+tensors around tensors of the levels outside of it.  An op goes to the innermost level among its
+operands, which takes its own layer off and applies what it makes of the op to what is below.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import ops
+from ops import Op
+
+from ..base.tensor import Tensor
+from .indexing import LayeredIndex, plain_index
+
+depths = itertools.count()
+
+
+class Level:
+    """One transformation under way; a later level is an inner one.
+
+    When the level is left its layers are taken off: they are the tensors below them from then on.
+    """
+
+    __slots__ = ("alive", "depth")
+
+    def __init__(self) -> None:
+        self.depth = next(depths)
+        self.alive = True
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.alive = False
+
+    def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply an op to operands of which at least one has a layer of this level, and none an inner one."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how ops apply at its level")
+
+    def differentiate(
+        self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
+        retain: bool, create: bool, unused: bool,
+    ) -> list[Any]:  # fmt: skip
+        """Gradients where at least one of the tensors has a layer of this level, and none an inner one.
+
+        ``reverse(outputs, weights, inputs, retain, create, unused)`` gives those at the levels below.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to differentiate at its level")
+
+    def getitem(self, x: Any, index: Any) -> Any:
+        """``x[index]`` where part of the index has a layer of this level, and no part an inner one."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to index at its level")
+
+
+class Layer(Tensor):
+    """A tensor that belongs to a level.
+
+    Attributes:
+        _primal: the tensor below, which may itself be a layer, of an outer level.
+        _level: the level.
+    """
+
+    __slots__ = ()
+
+    _primal: Tensor
+    _level: Level
+
+    @staticmethod
+    def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        level = innermost(operands)
+        return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
+
+    @staticmethod
+    def __differentiate__(
+        reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], *how: Any
+    ) -> Any:
+        level = innermost((*outputs, *weights, *inputs))
+        if level is None:
+            return reverse(*(tuple(map(live, xs)) for xs in (outputs, weights, inputs)), *how)
+        return level.differentiate(reverse, outputs, weights, inputs, *how)
+
+    def __beside__(self, made: Tensor) -> Tensor:
+        """A new tensor made after the shape of this one, with the lanes that it has."""
+        below = live(self._primal)
+        return below.__beside__(made) if isinstance(below, Layer) else made
+
+    def __assign__(self, result: Tensor, operation: str, last: int) -> Tensor:
+        """Put a result that was computed after record `last` in the place of the value and history."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is written in place")
+
+    def changed(self, target: Tensor) -> Tensor:
+        """The target of a change in place below that has made this: the target itself, if it can hold this."""
+        return self
+
+    def over(self, change: Callable[[Any], Any]) -> Any:
+        """A layer like this one over something else than the tensor below."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is put over another tensor")
+
+    def through(self, change: Callable[[Any], Any]) -> Any:
+        """A layer like this one of all of its parts changed."""
+        return self.over(change)
+
+    def below(self) -> tuple[Any, ...]:
+        """The tensors that this one is made of."""
+        return (self._primal,)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        try:
+            plain = plain_index(index)
+        except LayeredIndex:
+            return read(self, index)
+        return ops.getitem(self, index=plain)
+
+
+def live(x: Any) -> Any:
+    """A tensor without the layers whose level has been left."""
+    while isinstance(x, Layer) and not x._level.alive:
+        x = x._primal
+    return x
+
+
+def innermost(xs: Iterable[Any]) -> Any:
+    """The innermost level that one of these belongs to, or None."""
+    found: Level | None = None
+    for x in xs:
+        if isinstance(x, Layer) and isinstance(x := live(x), Layer) and (found is None or x._level.depth > found.depth):
+            found = x._level
+    return found
+
+
+def read(x: Any, index: Any) -> Any:
+    """``x[index]`` where the index has layers: the innermost of its levels reads."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(part, list) for part in parts):
+        raise IndexError(
+            "an index with a list of tensors that vmap maps over cannot be read; stack them: x[tape.stack([i, j])]"
+        )
+    level = innermost(parts)
+    return x[tuple(map(live, parts))] if level is None else level.getitem(x, parts)

@@ -1,0 +1,72 @@
+"""Which records can still be reached from a living tensor.
+
+A handle is alive if something other than rows refers to it.  The rows' own references are its
+HANDLE field and the operand fields of its consumers, so reference counts tell; a record that a
+living one depends on is kept too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..base.jit_door import SCANS, jitted
+from ..base.row import HANDLE, SPEC, WIDTH, X, Y, operands
+
+
+class Rows(Protocol):
+    """What a scan asks of a list."""
+
+    rows: list[Any]
+    shift: int
+    number: int
+
+    def __len__(self) -> int: ...
+    def locate(self, handle: int) -> int: ...
+    def owns(self, ref: Any) -> bool: ...
+
+
+_probe = [object()]
+UNCOUNTED = sys.getrefcount(_probe[0]) - 1
+"""What `sys.getrefcount` of a list element says beyond the list's own reference."""
+
+
+PER_RECORD = 3e-6
+"""Seconds that a scan in Python takes for each record."""
+
+
+def scan(wengert: Rows) -> tuple[np.ndarray, int]:
+    """Mask of the records to keep, and the bytes that the kept ones may hold."""
+    if SCANS.defers(len(wengert) * PER_RECORD):
+        return scan_in_python(wengert)
+    room = jitted("sweeps.scan")
+    if room is None:
+        return scan_in_python(wengert)
+    found: tuple[np.ndarray, int] = room.scan_rows(wengert)
+    if not SCANS.settled:
+        SCANS.settle()
+    return found
+
+
+def scan_in_python(wengert: Rows) -> tuple[np.ndarray, int]:
+    """The same without reading memory: slower, and what the jitted scan is tested against."""
+    rows = wengert.rows
+    n = len(wengert)
+    keep = np.zeros(n, dtype=np.bool_)
+    held = 0
+    consumers = Counter(
+        id(ref) for p in range(n) for ref in operands(*rows[p * WIDTH + X : p * WIDTH + Y + 1]) if type(ref) is int
+    )
+    for p in range(n - 1, -1, -1):
+        start = p * WIDTH
+        references = sys.getrefcount(rows[start + HANDLE]) - UNCOUNTED
+        if keep[p] or references > 1 + consumers[id(rows[start + HANDLE])]:
+            keep[p] = True
+            held += getattr(rows[start + SPEC], "nbytes", 0)
+            for ref in operands(*rows[start + X : start + Y + 1]):
+                if wengert.owns(ref):
+                    keep[wengert.locate(ref)] = True
+    return keep, held

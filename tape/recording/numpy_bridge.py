@@ -1,0 +1,325 @@
+"""NumPy's functions on tensors, and tensors as arrays.
+
+``np.sin(t)`` and ``ndarray * t`` come in through `__array_ufunc__`, ``np.sum(t, axis=0)`` and
+``np.concatenate([...])`` through `__array_function__`; both find the op that declared itself for
+the function.  What no op answers for raises a TypeError: history is never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import cache
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+import ops
+from ops import REGISTRY, Op
+from ops.algebra.sparse import yielding
+from ops.core.op import answers
+from ops.core.own import CHANGES
+
+from ..base.tensor import Tensor, attribute, method
+from .functions import plain_value, tensors
+from .recorder import masked_error, wrap
+from .short_ways import check_still
+from .views import materialise
+from .wengert import current
+
+ABOUT = frozenset(
+    {np.shape, np.ndim, np.size, np.result_type, np.common_type, np.can_cast, np.iscomplexobj, np.isrealobj}
+)
+"""Functions that read no number of a tensor: they get arrays of its shape and dtype."""
+
+OF_VALUES = frozenset({np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type})
+"""Functions that give something which has no derivative: they get the values."""
+
+UNTOLD: dict[Any, Any] = {
+    np.where: lambda condition, x=None, y=None, /: None,
+    np.inner: lambda a, b, /: None,
+    np.vdot: lambda a, b, /: None,
+    np.dot: lambda a, b, out=None: None,
+    np.concatenate: lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    np.bincount: lambda x, /, weights=None, minlength=0: None,
+    np.empty_like: lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: None,
+}
+"""Arguments of functions of which NumPy before 2.4 does not tell them."""
+
+
+@cache
+def op_for(function: Any) -> Op | None:
+    """The op that answers for a function of NumPy's, or of `scipy.special`."""
+    return _answers().get(function) or _answers_to_scipy(sys.modules.get("scipy.special")).get(function)
+
+
+_answers = cache(answers)
+
+
+@cache
+def _answers_to_scipy(special: Any) -> dict[Any, Op]:
+    """The ops by the functions of SciPy's module, which is not imported for that."""
+    pairs = [(getattr(special, name, None), op) for op in REGISTRY.values() for name in op.scipy]
+    return {function: op for function, op in pairs if function is not None}
+
+
+@cache
+def called(function: Any, how: str = "__call__") -> str:
+    """What users call a function: ``np.add.reduce``, ``scipy.special.gammaln``."""
+    if isinstance(function, np.ufunc):
+        special = sys.modules.get("scipy.special")
+        room = "scipy.special" if getattr(special, function.__name__, None) is function else "np"
+    else:
+        room = public_name(getattr(function, "__module__", None) or "np").replace("numpy", "np")
+    return f"{room}.{function.__name__}" + ("" if how == "__call__" else f".{how}")
+
+
+def public_name(name: str) -> str:
+    """A dotted name without the private rooms in it: ``scipy.linalg._matfuncs.expm`` is ``scipy.linalg.expm``."""
+    return ".".join(part for part in name.split(".") if not part.startswith("_") or part.endswith("__"))
+
+
+@cache
+def _along(how: str) -> dict[Any, Op]:
+    """The ops that are the ``reduce`` or ``accumulate`` of a ufunc."""
+    facts = {"reduce": "reduces", "accumulate": "accumulates"}
+    return {ufunc: op for op in REGISTRY.values() if how in facts and (ufunc := getattr(op, facts[how])) is not None}
+
+
+def _forget(op: Op) -> None:
+    """Ask the ops again: one has joined or left."""
+    for cached in (op_for, _answers, _answers_to_scipy, _along):
+        cached.cache_clear()
+
+
+CHANGES.append(_forget)
+
+
+class NoRule(TypeError):
+    """A function of NumPy's has no rule, at least not with such arguments."""
+
+
+def _no_rule(name: str, why: str = "has no rule for tensors") -> NoRule:
+    return NoRule(
+        f"{name} {why}, and applying it to the bare numbers would drop the history.\n"
+        "Write it with functions that have one, or take the numbers out with .detach().numpy() if it needs no gradient."
+    )
+
+
+@method
+def __array_ufunc__(self: Tensor, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
+    name = called(ufunc, how)
+    result = _apply(ufunc, how, inputs, options, name)
+    target = out[0] if isinstance(out, tuple) else out
+    return result if target is None else _store(result, target, name)
+
+
+def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any], name: str) -> Any:
+    dtype = options.pop("dtype", None)
+    if how == "__call__" and (found := op_for(ufunc)) is not None:
+        if unknown := sorted(set(options) - set(_named(found))):
+            raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+        result = tensors(found(*inputs, **options))
+        if isinstance(result, Number):  # the op met no tensor: it came in through out=
+            result = wrap(np.asarray(result)[()])
+        return result if dtype is None else result.to(dtype)
+    if how == "outer" and op_for(ufunc) is not None:
+        x, y = inputs
+        lengths = tuple(np.shape(x)) + (1,) * np.ndim(y)
+        return tensors(op_for(ufunc)(ops.reshape(x, shape=lengths), y))  # type: ignore[misc]
+    op = _along(how).get(ufunc)
+    if op is None:
+        raise _no_rule(name)
+    axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
+    options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue and v is not True}
+    if options:
+        raise _no_rule(name, f"with {', '.join(sorted(options))}= has no rule for tensors")
+    x = inputs[0] if dtype is None else inputs[0].to(dtype)
+    result = op(x, axis=axis, **({"keepdims": keepdims} if how == "reduce" else {}))
+    return result[0] if op.outputs > 1 else result
+
+
+def _named(op: Op) -> Iterable[str]:
+    """The arguments of an op that are given by name."""
+    return _own(op).parameters if op.kind == "composite" else op.params
+
+
+def _store(result: Tensor, out: Any, name: str) -> Any:
+    """Write a result into NumPy's ``out=``.
+
+    Raises:
+        RuntimeError: if a gradient or a tangent would be lost.
+    """
+    check_still(result, out, name)
+    if result._node is not None or (isinstance(out, Tensor) and out._node is not None and current().recording):
+        raise RuntimeError(
+            f"{name}(out=…) and in-place arithmetic on an array do not record, and a tensor that requires grad is "
+            "involved.\nUse the returned value instead, such as a = a + t."
+        )
+    if isinstance(out, Tensor):
+        return out.copy_(result)
+    np.copyto(out, result._data, casting="same_kind")
+    return out
+
+
+@method
+def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's functions on tensors."""
+    if function in ABOUT or function in OF_VALUES:
+        array_of = outline if function in ABOUT else _value
+        return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
+    op = op_for(function)
+    name = called(function)
+    if op is None:
+        raise _no_rule(name)
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", None)
+    result = tensors(_call(op, function, args, kwargs, name))
+    return result if out is None else _store(result, out, name)
+
+
+def _arrays(x: Any, array_of: Callable[[Tensor], Any]) -> Any:
+    if isinstance(x, (tuple, list)):
+        return type(x)([_arrays(part, array_of) for part in x])
+    return array_of(x) if isinstance(x, Tensor) else x
+
+
+def _value(x: Tensor) -> Any:
+    return x._data
+
+
+def outline(x: Tensor) -> np.ndarray:
+    """An array of a tensor's shape and dtype, whatever its numbers are."""
+    return np.broadcast_to(np.zeros((), x._spec.dtype), x._spec.shape)
+
+
+def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    """Apply an op to the arguments of the NumPy function it answers for."""
+    if op.kind == "composite":
+        given = _for_composite(op, function, args, kwargs, name)
+        return op.forward(*given.args, **given.kwargs)
+    arguments = _arguments(op, function, args, kwargs)
+    dtype = None if "dtype" in op.params else arguments.pop("dtype", None)
+    values = list(arguments.items())
+    count = 1 if op.variadic else len(op.operands)
+    if len(values) < count:
+        raise _no_rule(name, f"without {', '.join(op.operands[len(values) :])} has no rule for tensors")
+    operands = tuple(values[0][1]) if op.variadic else tuple(value for _, value in values[:count])
+    params = {k: plain_value(v) for k, v in values[count:] if not _is_default(function, k, v)}
+    if unknown := sorted(set(params) - set(op.params)):
+        raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+    if dtype is not None:
+        operands = tuple(ops.cast(x, dtype=np.dtype(dtype)) for x in operands)
+    return op(*operands, **params)
+
+
+def _for_composite(
+    op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+) -> inspect.BoundArguments:
+    """Arguments of a NumPy function as those of the composite that answers for it: by name, else by position.
+
+    Raises:
+        TypeError: if it does not have an argument that is given.
+    """
+    own = _own(op)
+    signature = _signature(function) or own
+    positions = dict(zip(signature.parameters, own.parameters))
+    found: dict[str, Any] = {}
+    for given, value in signature.bind(*args, **kwargs).arguments.items():
+        kind = signature.parameters[given].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            found[next(k for k, p in own.parameters.items() if p.kind is kind)] = value
+        else:
+            found.update(value if kind is inspect.Parameter.VAR_KEYWORD else {given: value})
+    taken = own.parameters
+    known = {k: k if k in taken or positions.get(k) in signature.parameters else positions.get(k, k) for k in found}
+    if unknown := [k for k, v in found.items() if known[k] not in taken and not _is_default(function, k, v)]:
+        raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+    named = {known[k]: v for k, v in found.items() if v is not np._NoValue}
+    return inspect.BoundArguments(own, OrderedDict((k, named[k]) for k in taken if k in named))
+
+
+def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by NumPy's own names, where NumPy tells them, in NumPy's order."""
+    signature = _signature(function)
+    if signature is None:
+        names = (("xs",) if op.variadic else op.operands) + tuple(op.params)
+        return {**dict(zip(names, args)), **kwargs}
+    return dict(signature.bind(*args, **kwargs).arguments)
+
+
+@cache
+def _own(op: Op) -> inspect.Signature:
+    return inspect.signature(op.forward)
+
+
+@cache
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(UNTOLD.get(function, function))
+    except ValueError:
+        return None
+
+
+def _is_default(function: Any, name: str, value: Any) -> bool:
+    """Whether an argument says no more than leaving it out would."""
+    signature = _signature(function)
+    known = signature is not None and name in signature.parameters
+    default = signature.parameters[name].default if known else None  # type: ignore[union-attr]
+    return value is np._NoValue or value is default or (value is None and name != "axis")
+
+
+@method
+@yielding
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """The numbers as an array, which NumPy asks for where it does not know tensors."""
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"a {array.dtype} tensor cannot become an array of {np.dtype(dtype)} without a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The tensor's memory as an array; changes of one are seen by the other.
+
+    Args:
+        force: detach first, so that a tensor that requires grad can be read too.
+
+    Raises:
+        RuntimeError: on a tensor that requires grad, unless ``force``, where operations are recorded.
+    """
+    if self._node is not None and not force and current().recording:
+        raise numpy_error()
+    return materialise(self)
+
+
+def numpy_error() -> RuntimeError:
+    """The error for numbers that would leave their history behind."""
+    return RuntimeError(
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
+        "The array would be bare numbers, without the history; NumPy's functions take the tensor itself."
+    )
+
+
+@method
+def __dir__(self: Tensor) -> list[str]:
+    """The names of what a tensor has: not of slots that are empty, nor of what only tells what is missing."""
+    missing = {"_mask", *(name for name in Tensor.__slots__ if not hasattr(self, name))}
+    return [name for name in object.__dir__(self) if name not in missing]
+
+
+@attribute
+def _mask(self: Tensor) -> Any:
+    """What `numpy.ma` asks its operands for; it would compute with the bare numbers, and drop the history.
+
+    Raises:
+        TypeError: always.
+    """
+    raise masked_error()

@@ -1,0 +1,264 @@
+"""Applying an op to tensors: evaluate it with NumPy, and append a record if a gradient may flow.
+
+`bind` does it for every op; `tape.recording.short_ways` does the same faster for the elementwise ones.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from numbers import Number, Real
+from typing import Any
+
+import numpy as np
+
+from ops import REGISTRY, Op
+from ops.core.op import is_complex
+
+from ..base.errors import misfit, not_for_complex
+from ..base.location import user_frame
+from ..base.spec import Spec, spec_of
+from ..base.tensor import Face, Narrow, Tensor
+from .evaluate import forward_of
+from .inference import mark, settle, stays_out
+from .views import attach, owner
+from .wengert import EVER_INFERRED, INFERRING, WengertList, current
+
+LARGE = 1 << 16
+new = object.__new__
+getframe = sys._getframe
+asarray = np.asarray
+
+
+def wrap(value: Any, node: Any = None, spec: Spec | None = None) -> Tensor:
+    """A tensor around a NumPy array or scalar."""
+    spec = spec or spec_of(value)
+    tensor = new(spec.tensor)
+    tensor._data = value
+    tensor._node = node
+    tensor._spec = spec
+    if INFERRING:
+        mark(tensor)
+    return tensor
+
+
+class Elsewhere(Exception):
+    """An operand is a tensor of a kind that applies ops itself."""
+
+    def __init__(self, bind: Any):
+        self.bind = bind
+
+
+def lift(x: Any) -> Any:
+    """What the forward function of an op gets for an operand."""
+    if type(x) is Tensor:
+        return x._data
+    if isinstance(x, Tensor):
+        if type(x).__bind__ is not bind:
+            raise Elsewhere(type(x).__bind__)
+        return x._data
+    if type(x) is np.ndarray or isinstance(x, (np.generic, int, float, complex)):
+        return x
+    return plain_number(x) if isinstance(x, Number) else plain_array(x)
+
+
+def plain_number(x: Any) -> float:
+    """A number that NumPy does not know as a float.
+
+    Raises:
+        TypeError: if the number is not a binary one, such as a Decimal.
+    """
+    if isinstance(x, Real):
+        return float(x)
+    raise TypeError(
+        f"tensors hold binary floating-point numbers, and {x!r} is a {type(x).__name__}; convert it: float(x)"
+    )
+
+
+def plain_array(x: Any) -> np.ndarray:
+    """An array of NumPy's own class on the memory of an array of any class, or with the numbers of a sequence.
+
+    Raises:
+        TypeError: if some of the numbers are masked out.
+    """
+    if isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):
+        raise masked_error()
+    return asarray(x)
+
+
+def masked_error() -> TypeError:
+    """The error for a masked array among tensors."""
+    return TypeError(
+        "a tensor has no mask, so a masked array cannot become one or be combined with one.\n"
+        "Put numbers where it is masked, with .filled(0.0), or choose with tape.where(~m.mask, m.data, other)."
+    )
+
+
+def as_tensor(z: Any) -> Any:
+    """The result of an op that no tensor went into, as a tensor; an array that is recorded stays one."""
+    if isinstance(z, Face):
+        return z
+    if type(z) is np.ndarray or isinstance(z, np.generic):
+        return wrap(z)
+    return wrap(plain_array(z)) if isinstance(z, np.ndarray) else z
+
+
+def operand(x: Any) -> Any:
+    """What a row holds for an operand: a handle, a leaf, or None."""
+    if isinstance(x, Tensor):
+        return x if x._node is True else x._node
+    return None
+
+
+@cache
+def plan(op: Op, wanted: tuple[int, ...]) -> tuple[tuple[bool, ...] | bool, bool]:
+    """Which operand values, and whether the result, the vjps of the wanted operands read."""
+    needs = op.needs(wanted)
+    keep = "xs" in needs if op.variadic else tuple(name in needs for name in op.operands)
+    return keep, "z" in needs
+
+
+def bind(
+    op: Op,
+    operands: Sequence[Any],
+    params: dict[str, Any],
+    lift: Callable[[Any], Any] = lift,
+    forward_of: Callable[[Op], Callable[..., Any]] = forward_of,
+) -> Any:
+    """Apply an op to operands of which at least one is a tensor.
+
+    Args:
+        lift: gives the value of an operand; another where tensors of a further class are taken.
+        forward_of: gives the function that evaluates the op.
+    """
+    try:
+        values = [lift(x) for x in operands]
+    except Elsewhere as other:
+        return other.bind(op, operands, params)
+    if op is CUSTOM:
+        return params["ctx"].run(operands)  # forward is a program of the user's, which takes tensors
+    if not op.complex:
+        for x in operands:
+            if x._spec.complex if isinstance(x, Tensor) else type(x) is not float and is_complex(x):
+                raise not_for_complex(op)
+    try:
+        z = forward_of(op)(*values, **params)
+    except ValueError as error:
+        raise misfit(op, values, error) from None
+    if type(z) is complex:  # Python's own arithmetic: 2j * np.float64(3.0)
+        z = np.complex128(z)
+    if not op.view and type(z) is np.ndarray and z.base is not None:
+        z = apart(z, values)
+    wengert = current()
+    spec = spec_of(z) if op.outputs == 1 else None
+    if wengert.recording and (spec is None or spec.inexact):
+        refs = [operand(x) for x in operands]
+        wanted = wanted_operands(op, tuple([ref is not None for ref in refs]))
+        if wanted and not (EVER_INFERRED and stays_out(op, operands, params, wanted)):
+            refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
+            made = append(wengert, op, refs, values, z, spec, params, wanted)
+            return views(made, op, operands, params, True) if op.view else made
+    made = wrap(z, None, spec) if spec else tuple(map(wrap, z))
+    if op.view:
+        made = views(made, op, operands, params, wengert.recording)
+    if EVER_INFERRED:
+        settle(op, operands, params, (made,) if spec else made)
+    return made
+
+
+def views(made: Any, op: Op, operands: Sequence[Any], params: dict[str, Any], recording: bool) -> Any:
+    """The result, or the results, of an op that gives views, as views of the operand."""
+    if op.outputs == 1:
+        return attach(made, operands[0], op, params, recording)
+    return tuple([attach(part, operands[0], op, params, recording, i) for i, part in enumerate(made)])
+
+
+def apart(z: np.ndarray, values: Sequence[Any]) -> np.ndarray:
+    """A result in memory of its own: a copy where an op that gives no views has returned one of an operand."""
+    memory = owner(z)
+    return z.copy() if any(type(x) is np.ndarray and owner(x) is memory for x in values) else z
+
+
+@cache
+def wanted_operands(op: Op, tracked: tuple[bool, ...]) -> tuple[int, ...]:
+    """The operands that a gradient may flow to: those with a history in which the op is not constant."""
+    return tuple(i for i, has_history in enumerate(tracked) if has_history and op.rule(i))
+
+
+def append(
+    wengert: WengertList,
+    op: Op,
+    refs: list[Any],
+    values: list[Any],
+    z: Any,
+    spec: Spec | None,
+    params: dict[str, Any],
+    wanted: tuple[int, ...],
+) -> Any:
+    """Append the record of an evaluated op and return its result, or its several results, as tensors."""
+    keep, keep_z = plan(op, wanted)
+    x, y, xv, yv, number = fields(op, refs, values, keep)
+    row_params = tuple([params.get(name, default) for name, default in op.params.items()]) if op.params else number
+    where = wengert.where or user_frame(getframe(2))
+    handle = wengert.next()
+    wengert.extend((handle, op.code, x, y, xv, yv, z if keep_z else None, row_params, spec, *where))
+    if handle > wengert.limit:
+        wengert.scan()
+    nbytes = spec.nbytes if spec else sum(v.nbytes for v in z)
+    for field in (*refs, xv, yv, *row_params) if op.params else (*refs, xv, yv):
+        if field is not None and type(field) is not int:
+            nbytes += _bytes_of(field)
+    if nbytes > LARGE:
+        wengert.account(nbytes)
+    if spec:
+        return wrap(z, handle, spec)
+    return tuple(output(wengert, handle, i, v, *where) for i, v in enumerate(z))
+
+
+def fields(op: Op, refs: list[Any], values: list[Any], keep: tuple[bool, ...] | bool) -> tuple[Any, ...]:
+    """The fields X, Y, XV and YV of a row, and the plain number among two operands if there is one."""
+    if isinstance(keep, bool):
+        return tuple(refs), None, tuple(values) if keep else None, None, None
+    if len(keep) == 1:
+        return refs[0], None, values[0] if keep[0] else None, None, None
+    saved = [v if k else None for v, k in zip(values, keep)]
+    if len(keep) != 2:
+        return tuple(refs), None, tuple(saved), None, None
+    for i, v in enumerate(values):
+        if type(v) in (float, int, bool) and not op.params:
+            saved[i] = None
+            return (*refs, *saved, float(v))
+    return (*refs, *saved, None)
+
+
+def output(wengert: WengertList, parent: int, i: int, value: Any, code: Any, lasti: int) -> Tensor:
+    """Output `i` of a record with several outputs, as a record of its own."""
+    spec = spec_of(value)
+    if not spec.inexact:
+        return wrap(value, None, spec)
+    handle = wengert.next()
+    wengert.extend((handle, OUTPUT.code, parent, None, None, None, None, (i,), spec, code, lasti))
+    return wrap(value, handle, spec)
+
+
+def _bytes_of(field: Any) -> int:
+    """Bytes that a field of a row keeps alive, which may be many more than its result has.
+
+    A large leaf is counted by the first record that holds it.
+    """
+    kind = type(field)
+    if kind is np.ndarray:
+        return field.nbytes
+    if kind is tuple:
+        return sum(map(_bytes_of, field))
+    if (kind is Tensor or kind is Narrow) and field._spec.nbytes > LARGE and not field._counted:
+        field._counted = True
+        return field._spec.nbytes
+    return 0
+
+
+OUTPUT, CUSTOM = REGISTRY["output"], REGISTRY["custom"]
+
+
+Tensor.__bind__ = staticmethod(bind)

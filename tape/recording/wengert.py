@@ -1,0 +1,304 @@
+"""The Wengert list: one flat list of fields per thread, a row of `WIDTH` fields per record.
+
+A record is appended by a single ``extend``, so it is there whole or not at all.  Its number, the
+*handle*, is one int object shared by the row and by the tensor that the record made:
+
+* handles ascend, so the list is topologically sorted by construction;
+* a handle that only rows still hold belongs to no living tensor, and the record can be reclaimed
+  once no living record needs it.  Reference counts say so; nothing else keeps track.
+
+An operand is written as the handle of the record that made it, as the leaf tensor itself, or as
+None where no gradient flows.  So a list never holds an intermediate tensor, and leaves belong to
+no list and may be shared between threads.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import threading
+import weakref
+from _thread import get_ident
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ..base.location import Location, locate
+from ..base.locks import in_child, new_lock
+from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV
+from . import liveness
+
+THREAD_SHIFT = 40
+ROWS_BETWEEN_SCANS = 1 << 14
+BYTES_BETWEEN_SCANS = 1 << 28
+HOOKS_BETWEEN_SCANS = 64
+
+
+class WengertList:
+    """The records of one thread, and the thread's recording state.
+
+    Attributes:
+        rows: the flat list of fields.
+        extend: ``rows.extend``, bound once; while hooks put saved values away, what does that first.
+        next: gives the next handle.
+        recording: whether gradients are on in this thread.
+        where: code and offset that stand for the user's line while library code records, or None.
+        limit: the handle at which the next scan for dead records is due.
+        shift: handle minus position, for the records appended since the last scan.
+        entangled: whether objects in PARAMS may hold tensors, so that dropping a record may let others go.
+        hooks: by handle, what hangs on a record (`tape.chain.Chain`).
+        task: the backward that this thread is at work on, if any.
+        unpacked: why no hooks may put saved values away, or None where they may.
+    """
+
+    __slots__ = (
+        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_lock", "_released", "_sweeps", "entangled", "extend",
+        "hooks", "limit", "next", "number", "recording", "rows", "shift", "task", "unpacked", "where",
+    )  # fmt: skip
+
+    def __init__(self, number: int):
+        self.number = number
+        self.rows: list[Any] = []
+        self.extend: Any = self.rows.extend
+        self.next = itertools.count(number << THREAD_SHIFT).__next__
+        self.recording = True
+        self.where: tuple[CodeType, int] | None = None
+        self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
+        self._sweeps: set[int] = set()
+        self.task: Any = None
+        self.unpacked: str | None = None
+        self._lock = new_lock()
+        self._released: list[Any] = []
+        self.entangled = False
+        self.hooks: dict[int, Any] = {}
+        self.shift = number << THREAD_SHIFT
+        self._bytes = 0
+        self._bytes_limit = BYTES_BETWEEN_SCANS
+        self._hooks_limit = HOOKS_BETWEEN_SCANS
+
+    def __len__(self) -> int:
+        return len(self.rows) // WIDTH
+
+    def locate(self, handle: int) -> int:
+        """Position of a record: by arithmetic where no row was dropped since, else by bisection."""
+        rows = self.rows
+        position = handle - self.shift
+        if not (0 <= position < len(self) and rows[position * WIDTH] == handle):
+            position = bisect.bisect_left(range(len(self)), handle, key=lambda p: rows[p * WIDTH])
+            if position == len(self) or rows[position * WIDTH] != handle:
+                raise RuntimeError(f"record {handle} is not on its list: this is a bug in tape, please report it")
+        return position
+
+    def owns(self, ref: Any) -> bool:
+        """Whether an operand is a record of this list, rather than a leaf or another list's record."""
+        return type(ref) is int and ref >> THREAD_SHIFT == self.number
+
+    def row(self, position: int) -> list[Any]:
+        """The fields of one record."""
+        return self.rows[position * WIDTH : (position + 1) * WIDTH]
+
+    def location(self, position: int) -> Location:
+        """The user's line that made a record."""
+        row = self.row(position)
+        return locate(row[CODE], row[LASTI])
+
+    def account(self, nbytes: int) -> None:
+        """Count memory that records may hold, so that large arrays bring the next scan forward."""
+        self._bytes += nbytes
+        if self._bytes > self._bytes_limit:
+            self.scan()
+
+    @property
+    def busy(self) -> int:
+        """Number of sweeps under way; rows are not moved or dropped meanwhile."""
+        return len(self._sweeps)
+
+    def enter(self, sweep: object) -> None:
+        """A sweep begins: no row moves and no value goes away before it leaves."""
+        with self._lock:
+            self._sweeps.add(id(sweep))
+
+    def leave(self, sweep: object) -> None:
+        """A sweep has ended, if it had begun; the last one lets go of the values that were released meanwhile."""
+        with self._lock:
+            self._sweeps.discard(id(sweep))
+            released, self._released = (self._released, []) if not self._sweeps else ([], self._released)
+        del released
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """While this lasts, no row moves: positions stay valid, whichever thread asks."""
+        token = object()
+        try:
+            self.enter(token)
+            yield
+        finally:
+            try:
+                self.leave(token)
+            except BaseException:  # an interrupt
+                self.leave(token)
+                raise
+
+    def release(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Drop the saved values of runs [start, stop) of records, after the sweep that consumed them.
+
+        Another sweep of this list may still read them, by address, so they live until none is under way.
+        """
+        rows = self.rows
+        for start, stop in runs:
+            for field in (XV, YV, ZV):
+                column = slice(start * WIDTH + field, stop * WIDTH, WIDTH)
+                if len(self._sweeps) > 1:
+                    self._released.append(rows[column])
+                rows[column] = [None] * (stop - start)
+
+    def has_many_hooks(self) -> bool:
+        """Whether it is time to look for hooks of dead records, because every sweep looks through all hooks."""
+        return len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self and not self._sweeps
+
+    def prune_hooks(self) -> None:
+        """Drop the hooks of dead records."""
+        self.scan()
+        self._hooks_limit = max(HOOKS_BETWEEN_SCANS, 2 * len(self.hooks))
+
+    def scan_if_due(self) -> None:
+        """Scan after a sweep; the list of another thread is scanned by that thread alone."""
+        rows = self.rows
+        if rows and rows[-WIDTH + HANDLE] > self.limit and LISTS.get(get_ident()) is self:
+            self.scan()
+
+    def scan(self) -> None:
+        """Reclaim the records that no living tensor can reach.
+
+        Only the list's own thread may do this, or one that knows that the thread has ended.
+        """
+        with self._lock:
+            self._scan()
+
+    def _scan(self) -> None:
+        rows, n = self.rows, len(self)
+        last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
+        self.limit = last + ROWS_BETWEEN_SCANS
+        self._bytes = 0
+        if self._sweeps or not n:
+            return
+        kept, held = self._drop_dead(last)
+        before = n
+        while self.entangled and 0 < kept < before:
+            before = kept
+            kept, held = self._drop_dead(last)
+        self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
+        self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
+        if self.hooks and kept < n:
+            self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
+
+    def _drop_dead(self, last: int) -> tuple[int, int]:
+        """Drop the records that nothing refers to now: how many are kept, and the bytes they may hold."""
+        rows = self.rows
+        keep, held = liveness.scan(self)
+        kept = int(np.count_nonzero(keep))
+        if kept < len(self):
+            edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH
+            survivors: list[Any] = []
+            for start, stop in edges.reshape(-1, 2).tolist():
+                survivors += rows[start:stop]
+            rows[:] = survivors
+        self.shift = last + 1 - kept
+        return kept, held
+
+    def _holds(self, handle: int) -> bool:
+        try:
+            self.locate(handle)
+        except RuntimeError:
+            return False
+        return True
+
+
+LISTS: dict[int, WengertList] = {}
+"""The list of each living thread, by thread identifier."""
+
+INFERRING: dict[int, bool] = {}
+"""The threads that are in inference mode, and whether gradients would be on without it."""
+
+EVER_INFERRED: list[bool] = []
+"""Not empty when a thread has ever been, so that there may be tensors which were made so."""
+
+_by_number: dict[int, WengertList] = {}
+_starting = new_lock()
+_thread = threading.local()
+
+
+class _Owner:
+    """Held by its thread alone: when the thread ends, so does the owner."""
+
+
+def current() -> WengertList:
+    """The list of this thread."""
+    try:
+        return LISTS[get_ident()]
+    except KeyError:
+        return _start()
+
+
+def list_of(handle: int) -> WengertList:
+    """The list that a record is on; its thread may have ended."""
+    return _by_number[handle >> THREAD_SHIFT]
+
+
+def row_of(handle: int) -> list[Any]:
+    """The fields of a record, on whichever list it is."""
+    wengert = list_of(handle)
+    if LISTS.get(get_ident()) is wengert:  # only its own thread moves a living thread's rows
+        return wengert.row(wengert.locate(handle))
+    with wengert.still():
+        return wengert.row(wengert.locate(handle))
+
+
+def _start() -> WengertList:
+    ident = get_ident()
+    with _starting:
+        made = _orphan()
+        if made is None:
+            made = WengertList(len(_by_number) + 1)
+        _by_number[made.number] = LISTS[ident] = made
+    _thread.owner = owner = _Owner()
+    weakref.finalize(owner, _end, ident, made).atexit = False
+    return made
+
+
+@in_child
+def _forget_other_threads() -> None:
+    """In a forked process: the other threads are gone, and with them the sweeps that they were at work on."""
+    ident = get_ident()
+    mine = LISTS.get(ident)
+    for other in set(LISTS) - {ident}:
+        del LISTS[other]
+        INFERRING.pop(other, None)
+    for wengert in _by_number.values():
+        if mine is None or mine.task is None:
+            wengert._sweeps.clear()
+
+
+def _end(ident: int, ended: WengertList) -> None:
+    if LISTS.get(ident) is ended:
+        del LISTS[ident]
+        INFERRING.pop(ident, None)
+
+
+def _orphan() -> WengertList | None:
+    """The list of an ended thread from which no living tensor can reach a record, ready for another thread.
+
+    It goes on with its handles where it was, so that none is ever given twice.
+    """
+    threads = set(map(id, LISTS.values()))
+    for orphan in _by_number.values():
+        if id(orphan) not in threads:
+            orphan.scan()
+            if not orphan.rows and not orphan.busy:
+                orphan.recording, orphan.where, orphan.task, orphan.hooks = True, None, None, {}
+                orphan.extend, orphan.unpacked = orphan.rows.extend, None
+                return orphan
+    return None

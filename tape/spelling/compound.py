@@ -1,0 +1,232 @@
+"""Functions of PyTorch that are made of others: products that are added, parts that are replaced, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ..base.tensor import Tensor, method
+from ..memory.inplace import inplace
+from ..memory.shaping import along
+from ..recording.calls import adaptor, axis_of, function_only, sizes_of
+from ..recording.creation import array_of, as_tensor
+from ..recording.functions import FUNCTIONS
+
+
+def _adding(name: str, product: Callable[[Any, Any], Any], formula: str) -> None:
+    def added(input: Any, first: Any, second: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        z = product(first, second)
+        z = z if alpha == 1 else z * alpha
+        return z if beta == 0 else z + (input if beta == 1 else input * beta)
+
+    added.__name__ = added.__qualname__ = name
+    added.__doc__ = f"β × input + α × {formula}, where α is ``alpha`` and β ``beta``; an input of weight 0 is not read."
+    adaptor(added)
+    method(inplace(name, added))
+
+
+_adding("addmv", ops.matmul, "matrix × vector")
+_adding("addr", ops.outer, "the outer product of two vectors")
+_adding("baddbmm", ops.matmul, "matrix × matrix, for each pair of two batches")
+_adding("addbmm", lambda a, b: ops.sum(ops.matmul(a, b), axis=0), "the sum of matrix × matrix over two batches")
+
+
+@adaptor
+def select_scatter(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
+    """The input with ``src`` in the place of one entry along one axis."""
+    return _replaced(input, src, lambda x: x.select(dim, index))
+
+
+@adaptor
+def slice_scatter(
+    input: Tensor, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """The input with ``src`` in the place of some entries along one axis."""
+    return _replaced(input, src, lambda x: x[along(axis_of(x, dim), slice(start, end, step))])
+
+
+@adaptor
+def diagonal_scatter(input: Tensor, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The input with ``src`` in the place of a diagonal."""
+    return _replaced(input, src, lambda x: x.diagonal(offset, dim1, dim2))
+
+
+@adaptor
+def as_strided_scatter(input: Tensor, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """The input with ``src`` in the place of what `as_strided` would show of it."""
+    return _replaced(input, src, lambda x: x.as_strided(size, stride, storage_offset))
+
+
+def _replaced(input: Tensor, src: Any, view: Callable[[Any], Any]) -> Tensor:
+    """A copy with a value in the place of a view, whose shape it must have.
+
+    Raises:
+        RuntimeError: if it has another.
+    """
+    made = ops.clone(input)
+    place, src = view(made), as_tensor(src)
+    if place._spec.shape != src._spec.shape:
+        raise RuntimeError(f"src must have the shape of what it replaces, {place._spec.shape}; got {src._spec.shape}")
+    place.copy_(src)
+    return made
+
+
+@method
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of ``size`` entries along one axis, one every ``step`` entries; they lie along a new last axis.
+
+    A view where its memory, or that of what it is a view of, is in row-major order.
+
+    >>> import tape
+    >>> tape.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    axis = axis_of(self, dimension)
+    n = self._spec.shape[axis] if self._spec.shape else 1
+    if not 0 <= size <= n or step < 1:
+        raise RuntimeError(f"unfold() needs windows of at most the {n} entries there are, and a step of 1 or more")
+    count = (n - size) // step + 1
+    lies = next(self.__lies__(), None) if self._spec.shape else None
+    if lies is not None:
+        strides = lies.strides
+        shape = (*self._spec.shape[:axis], count, *self._spec.shape[axis + 1 :], size)
+        return self.as_strided(shape, (*strides[:axis], strides[axis] * step, *strides[axis + 1 :], strides[axis]))
+    flat = self if self._spec.shape else ops.reshape(self, shape=(1,))
+    windows = step * np.arange(count)[:, None] + np.arange(size)
+    read = ops.take(flat, windows, axis=axis)
+    return ops.permute(read, axes=(*range(axis + 1), *range(axis + 2, read.ndim), axis + 1))
+
+
+@adaptor
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along one axis: so many, of lengths that differ by 1 at most, or cut at the given indices."""
+    axis = axis_of(input, dim)
+    at = indices_or_sections
+    at = array_of(at).tolist() if isinstance(at, Tensor) else at
+    if isinstance(at, int):
+        short, longer = divmod(input._spec.shape[axis], at)
+        at = np.cumsum([short + 1] * longer + [short] * (at - longer))[:-1].tolist()
+    return ops.split(input, indices_or_sections=tuple(at), axis=axis)
+
+
+@method
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over the axes by which a tensor of the shape ``size`` would be broadcast to this one's."""
+    shape = sizes_of(size)
+    try:
+        fits = np.broadcast_shapes(shape, self._spec.shape) == self._spec.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise RuntimeError(f"sum_to_size() needs a shape that broadcasts to {self._spec.shape}; got {shape}")
+    return ops.sum_to(self, shape=shape)
+
+
+@adaptor
+def diagflat(input: Any, offset: int = 0) -> Tensor:
+    """A matrix with all elements, in order, on one diagonal, and zeros elsewhere."""
+    return ops.diag(ops.reshape(input, shape=(-1,)), k=offset)
+
+
+@adaptor
+def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
+    """The p-norm of the difference."""
+    return ops.norm(ops.reshape(input - other, shape=(-1,)), p)
+
+
+@adaptor
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """The entries along one axis, each scaled so that its p-norm is ``maxnorm`` at most; p may be ∞.
+
+    Raises:
+        RuntimeError: for a p that is not positive, a negative ``maxnorm``, or less than 2 dimensions.
+    """
+    if not p > 0 or maxnorm < 0 or input.ndim < 2:
+        raise RuntimeError(
+            "renorm() needs p > 0, maxnorm ≥ 0 and at least 2 dimensions; "
+            f"got p={p}, maxnorm={maxnorm}, shape {input._spec.shape}"
+        )
+    axis = axis_of(input, dim)
+    others = tuple(k for k in range(input.ndim) if k != axis)
+    norms = ops.vector_norm(input, ord=p, axis=others, keepdims=True)
+    return input * ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
+
+
+@adaptor
+def inverse(input: Tensor) -> Tensor:
+    """The inverse of a matrix, or of each of several."""
+    return ops.inv(input)
+
+
+@adaptor
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; nan where that is negative, and complex for complex matrices."""
+    sign, log = ops.slogdet(input)
+    return log + ops.angle(sign) * 1j if input._spec.complex else ops.where(sign < 0, np.nan, log)
+
+
+@adaptor
+def ldexp(input: Any, other: Any) -> Tensor:
+    """input × 2 to the power of ``other``."""
+    return input * ops.exp2(as_tensor(other) * 1.0)
+
+
+@adaptor
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 − x)), of x limited to eps ≤ x ≤ 1 − eps where ``eps`` is given."""
+    return ops.logit(input if eps is None else ops.clamp(input, eps, 1.0 - eps))
+
+
+@adaptor
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 for negative numbers, 1 for positive ones, and ``values`` for 0."""
+    x = as_tensor(input)
+    return ops.where(x == 0, values, ops.cast(x > 0, dtype=x.dtype))
+
+
+@function_only
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension, or those of ``dim``, from distances or from coordinates of the entries.
+
+    >>> import tape
+    >>> tape.gradient(tape.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    spacings = spacing if isinstance(spacing, (tuple, list)) else (spacing,)
+    z = ops.numpy_gradient(as_tensor(input), *spacings, axis=dim, edge_order=edge_order)
+    return z if isinstance(z, tuple) else (z,)
+
+
+@adaptor
+def isposinf(input: Tensor) -> Tensor:
+    """Whether numbers are +∞."""
+    return input == np.inf
+
+
+@adaptor
+def isneginf(input: Tensor) -> Tensor:
+    """Whether numbers are −∞."""
+    return input == -np.inf
+
+
+@adaptor
+def msort(input: Tensor) -> Tensor:
+    """The entries sorted along the first axis, values alone."""
+    return ops.sort(input, axis=0)[0]
+
+
+@adaptor
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of ``length`` entries along one axis, from ``start`` on."""
+    return ops.clone(input.narrow(dim, start, length))
+
+
+for _name in ("renorm", "ldexp", "logit", "heaviside"):
+    method(inplace(_name, FUNCTIONS[_name]))
+for _name in ("lerp", "float_power"):
+    setattr(Tensor, _name, FUNCTIONS[_name])

@@ -1,0 +1,1 @@
+"""What `help`, editors, type checkers and notebooks are told: signatures, formulas, examples, stubs, pictures."""

@@ -1,0 +1,157 @@
+"""The derivative of an op as a formula: its rules, read on symbols.
+
+The partials of an elementwise op are read on symbols alone.  A rule that asks for shapes or parameters is read on the
+first of the inputs that the op declares for its tests, with symbols that know their value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+
+from ops import Op, Symbol
+from ops.core.rule import Rule
+
+from ..program.show.text import SIGNS, short
+
+LONGEST = 110
+"""Formulas with more letters are left out: a sum over a page tells less than the op's name."""
+PLAIN = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0})
+TIGHT = {"pow": 4, "neg": 3, "mul": 2, "truediv": 2, "floordiv": 2, "mod": 2, "matmul": 2, "add": 1, "sub": 1}
+"""How tightly the operators bind."""
+
+
+class Known(Symbol):
+    """A symbol with a value: rules may ask for its shape and dtype, and their ops for more than symbols carry."""
+
+    __slots__ = ("params", "value")
+
+    def __init__(self, name: str, value: Any, op: Op | None = None, operands: tuple[Any, ...] = (), params: Any = None):
+        super().__init__(name, op, operands)
+        self.value, self.params = np.asarray(value), params or {}
+
+    @staticmethod
+    def __bind__(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        value = op.forward(*(x.value if isinstance(x, Known) else x for x in operands), **params)
+        return Known(op.name, value, op, operands, params)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("shape", "ndim", "dtype", "size"):
+            return getattr(self.value, name)
+        raise AttributeError(name)
+
+
+def derivative(op: Op, words: Sequence[str]) -> str:
+    """The derivatives by each operand, which the function calls by these words."""
+    if op.kind == "composite":
+        return "Derivative: through the functions that it is made of."
+    if not op.differentiable:
+        return "No derivative: it gives truth values, whole numbers or constants."
+    linear = "Linear: the derivative is the function itself." if op.kind == "linear" else ""
+    lines = [line for i, x in enumerate(op.operands) if (line := _line(op, i, x))]
+    if not lines:
+        return linear or "Derivative: by a rule of its own, which is longer than a line."
+    called = [f"{x} for {word}" for x, word in zip(op.operands, words) if x != word]
+    adjoint = [] if all(line.startswith("∂") for line in lines) else ["g for its adjoint"]
+    meaning = ", ".join([*called, "z for the result", *adjoint])
+    title = f"{linear}  The adjoint, with {meaning}:" if linear else f"Derivative, with {meaning}:"
+    return "\n".join([title, "", *(f"    {line}" for line in lines)])
+
+
+def _line(op: Op, i: int, x: str) -> str:
+    rule = None if op.joint is not None else op.rule(i)
+    if rule is None:
+        return f"∂z/∂{x} = 0" if op.kind == "elementwise" and x not in _choosers(op) else ""
+    try:
+        with np.errstate(all="ignore"):
+            text = _read(op, rule)
+    except Exception:  # a rule may do anything with what it is given
+        return ""
+    if len(text) > LONGEST:
+        return ""
+    return normalize("NFC", f"∂z/∂{x} = {text}" if rule.is_partial else f"{x}\u0304 = {text}")
+
+
+def _choosers(op: Op) -> list[str]:
+    return [op.operands[i] for i in op.chooses]
+
+
+def _read(op: Op, rule: Rule) -> str:
+    """What a rule gives of symbols, as text."""
+    names = {*op.operands, "z", "g"}
+    if names.issuperset(rule.names):
+        return _text(rule({name: Symbol(name) for name in names}), {}, None)
+    cases = list(op.cases(np.random.default_rng(0))) if op.cases else []
+    for operands, params in sorted(cases, key=lambda case: (case[1].get("keepdims", False), -len(case[1]))):
+        try:
+            return _read_at(op, rule, operands, params)
+        except Exception:  # a number of this shape alone
+            continue
+    raise ValueError("it cannot be read")
+
+
+def _read_at(op: Op, rule: Rule, operands: Any, params: dict[str, Any]) -> str:
+    z = np.asarray(op.forward(*operands, **params))
+    env = op.environment([Known(n, v) for n, v in zip(op.operands, operands)], Known("z", z), params)
+    env["g"] = Known("g", np.ones(z.shape, z.dtype))
+    for name, value in zip(op.operands, operands):
+        env[name + "_shape"], env[name + "_dtype"] = np.shape(value), np.asarray(value).dtype
+    text = _text(rule(env), {**op.params, **params}, dict(zip(op.operands, operands)))
+    if params and ".size" in text:
+        raise ValueError("a number of elements along these axes alone")
+    read = [f"{k}={short(v)}" for k, v in params.items() if f"{k}={k}" not in text]
+    return f"{text}, for {', '.join(read)}" if read else text
+
+
+Operands = dict[str, Any] | None
+"""The operands that a rule was read on by name; None where it was read on symbols alone."""
+
+
+def _text(node: Any, params: dict[str, Any], given: Operands, outer: int = 0) -> str:
+    """An expression as one writes it."""
+    if not isinstance(node, Symbol):
+        return _number(node, given)
+    if node.op is None:
+        return node.name
+    symbol = {"chain_mul": "mul"}.get(node.op.name, node.op.symbol or "")
+    own = getattr(node, "params", {})
+    if symbol not in TIGHT or own:
+        named = [f"{k}={_parameter(k, v, params, given)}" for k, v in own.items() if not _is_default(node.op, k, v)]
+        return f"{node.op.name}({', '.join([*(_text(x, params, given) for x in node.operands), *named])})"
+    inner = TIGHT[symbol]
+    if len(node.operands) == 1:
+        text = f"−{_text(node.operands[0], params, given, inner)}"
+    else:
+        left, right = node.operands
+        sign = "−" if symbol == "sub" else SIGNS[symbol]
+        text = f"{_text(left, params, given, inner)} {sign} {_text(right, params, given, inner + 1)}"
+    return f"({text})" if inner < outer else text
+
+
+def _is_default(op: Op, name: str, value: Any) -> bool:
+    default = op.params.get(name)
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _parameter(name: str, value: Any, params: dict[str, Any], given: Operands) -> str:
+    """A parameter of an op within a rule: the op's own of that name, or the shape of an operand, or its value."""
+    if isinstance(value, np.dtype):
+        return next((f"{n}.dtype" for n, x in (given or {}).items() if np.asarray(x).dtype == value), "…")
+    if name in params and params[name] == value:
+        return name
+    same = next((f"{n}.shape" for n, x in (given or {}).items() if value == np.shape(x) and value != ()), None)
+    return same or (repr(value) if isinstance(value, (bool, str)) else "…")
+
+
+def _number(x: Any, given: Operands) -> str:
+    """A number; one that a rule has made of a shape is known by being none that anybody would write."""
+    if isinstance(x, (bool, np.bool_)):
+        return str(bool(x))
+    if not isinstance(x, (int, float, np.integer, np.floating)):
+        raise TypeError("an array in a formula")
+    if given is not None and float(x) not in PLAIN:
+        return next(f"{n}.size" for n, y in given.items() if np.size(y) == x)
+    return f"{float(x):.6g}".replace("-", "−")

@@ -1,0 +1,176 @@
+"""Who may depend on whom: read from the imports themselves, wherever in a file they stand."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import tape
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def modules(house: str) -> dict[str, Path]:
+    """The modules of a package by name, its packages under their own names."""
+    found = {}
+    for path in (ROOT / house).rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def only_for_types(tree: ast.AST) -> set[ast.AST]:
+    """What stands under ``if TYPE_CHECKING:``, which never runs."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    return {inner for block in blocks for statement in block.body for inner in ast.walk(statement)}
+
+
+def imports(name: str, path: Path, known: set[str]) -> set[str]:
+    """The modules among `known` that a file imports, inside functions too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    unused = only_for_types(tree)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in unused:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            inside = {f"{base}.{alias.name}" for alias in node.names} & known
+            found |= inside or {base}
+    return {m for m in found if m.split(".")[0] in ("ops", "tape")} - {name}
+
+
+def graph(*houses: str) -> dict[str, set[str]]:
+    paths = {name: path for house in houses for name, path in modules(house).items()}
+    return {name: imports(name, path, set(paths)) for name, path in paths.items()}
+
+
+def test_ops_does_not_know_tape():
+    for name, used in graph("ops").items():
+        assert not {m for m in used if m.split(".")[0] == "tape"}, f"{name} imports {used}"
+
+
+@pytest.mark.parametrize("house", ["ops", "tape"])
+def test_no_import_cycles(house):
+    """A package's own ``__init__`` gathers its rooms and is imported by none of them."""
+    edges = graph(house)
+    assert len(edges) > 10
+    try:
+        order = list(TopologicalSorter(edges).static_order())
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' → '.join(reversed(error.args[1]))}")
+    assert set(edges) <= set(order)
+
+
+def test_the_cycle_test_sees_cycles(tmp_path):
+    """Imports of several spellings, also inside functions, are edges."""
+    (tmp_path / "a.py").write_text("def f():\n    from . import b\n    from .c import x\n    import tape.d\n")
+    assert imports("tape.a", tmp_path / "a.py", {"tape.a", "tape.b", "tape.c"}) == {"tape.b", "tape.c", "tape.d"}
+    (tmp_path / "e.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import x\n")
+    assert imports("tape.e", tmp_path / "e.py", {"tape.b"}) == set()
+
+
+LATER = {
+    ("tape.base.describing", "tape.surface.examples"),  # help, when somebody asks for it
+    ("tape.base.describing", "tape.surface.formulas"),
+    ("tape.base.printing", "tape.surface.pictures"),  # notebooks
+    ("tape.numpy.arrays.conversions", "tape.surface.pictures"),
+    ("tape.base.jit_door", "tape.jit.machine.kept"),  # the door to the jitted half stands before it
+    ("tape.base.jit_door", "tape.jit.machine.object_layout"),
+    ("tape.history.node", "tape.autograd.graph"),  # a node's class says that it is PyTorch's
+    ("tape.jit.emission.kernels", "tape.jit.sweeps.small_products"),  # kernels by number, this one too
+    ("tape.recording.calls", "tape.numpy.dispatch"),  # a call that meets an array goes there
+}
+"""What is imported, from a room further down, when it is first asked for."""
+
+
+def opened(path: Path, known: set[str]) -> set[str]:
+    """The modules that a file names in full, as `tape.base.rooms` wants them."""
+    found = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if type(node) is ast.Constant}
+    return {name for name in found if isinstance(name, str)} & known
+
+
+def room(module: str, packages: set[str]) -> str:
+    """The folder of a module, by its name; a module that lies beside the folders is a room of its own."""
+    parent = module.rpartition(".")[0]
+    return module if module in packages or parent in ("ops", "tape") else parent
+
+
+@pytest.fixture(scope="module")
+def paths() -> dict[str, Path]:
+    return modules("ops") | modules("tape")
+
+
+@pytest.fixture(scope="module")
+def packages(paths) -> set[str]:
+    return {name for name, path in paths.items() if path.name == "__init__.py"}
+
+
+@pytest.fixture(scope="module")
+def on_the_map() -> dict[str, str]:
+    """The rooms of the README in order, with their sentences."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The house")[2]
+    rows = re.findall(r"^\| `((?:ops|tape)[\w/]*)(?:/|\.py)` \| (.*) \|$", text, re.MULTILINE)
+    return {name.replace("/", "."): sentence for name, sentence in rows}
+
+
+def test_the_map_has_every_room_and_its_sentence(paths, packages, on_the_map):
+    sentences = {name: ast.get_docstring(ast.parse(paths[name].read_text(encoding="utf-8"))) for name in paths}
+    rooms = {room(name, packages) for name in paths}
+    assert on_the_map == {name: (sentences[name] or "").partition("\n")[0] for name in rooms}
+
+
+def test_a_room_imports_those_before_it_on_the_map(paths, packages, on_the_map):
+    place = {name: k for k, name in enumerate(on_the_map)}
+    wrong = set()
+    for name, path in paths.items():
+        now = {(name, other) for other in imports(name, path, set(paths)) & set(paths)}
+        later = {(name, other) for other in opened(path, set(paths))} - LATER if name not in packages else set()
+        for _, other in now | later:
+            here, there = room(name, packages), room(other, packages)
+            if place[there] > place[here] and not here.startswith(f"{there}."):
+                wrong.add((name, other))
+    assert wrong == set()
+
+
+def test_what_is_opened_later_is(paths):
+    assert {(name, other) for name, other in LATER if other not in opened(paths[name], {other})} == set()
+
+
+def test_no_room_has_more_than_25_modules(paths, packages):
+    for package in packages - {"ops", "tape"}:
+        inside = [name for name in paths if name.rpartition(".")[0] == package and name not in packages]
+        assert len(inside) <= 25, package
+
+
+NAMES_OF_PYTORCH = {"forward_ad", "function", "grad_mode", "gradcheck", "hooks"}
+
+
+def test_a_name_occurs_once(paths, packages):
+    last = [name.rpartition(".")[2] for name in paths]
+    assert {name for name in last if last.count(name) > 1} <= NAMES_OF_PYTORCH
+
+
+def test_importing_ops_leaves_scipy_and_numba_alone():
+    code = "import sys, ops; print([m for m in ('scipy', 'numba', 'tape') if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_no_room_takes_the_place_of_something_public():
+    """Importing a room puts it under its name; what users mean by that name must have come later."""
+    code = "import sys, tape; print(*(m[5:] for m in sys.modules if m.startswith('tape.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    rooms = {path.stem for path in Path(tape.__file__).parent.glob("[!_]*")} - set(loaded)
+    assert [room for room in rooms if not isinstance(getattr(tape, room, tape), ModuleType)] == []

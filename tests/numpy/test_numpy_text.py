@@ -1,0 +1,123 @@
+"""Numbers as NumPy's scalars have them, and as text: what is printed, and what is read back from it."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import tape
+import tape.numpy
+from tape.numpy.arrays.leaving import _told
+
+X = np.array([1.25, 2.0])
+SCALARS = [
+    np.float64(1.5), np.float64(2.0), np.float64(np.inf), np.float32(0.5), np.float16(3.0), np.int64(5), np.uint8(7),
+    np.bool_(True), np.complex128(1.5 + 2j),
+]  # fmt: skip
+APART = {"data", "dumps", "getfield", "view", "reshape", "newbyteorder", "dump", "tofile"}
+"""Those that need arguments, or are not equal to themselves."""
+DEFECTS = {("clip", "?")}  # NumPy has no clip of truth values
+NAMES = sorted({name for x in SCALARS for name in dir(x) if not name.startswith("_")} - APART)
+
+
+def outcome(x, name):
+    try:
+        found = getattr(x, name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = found() if callable(found) else found
+        return "value", np.asarray(found).tolist() if isinstance(found, (np.ndarray, np.generic)) else found
+    except AttributeError:
+        return "missing", None
+    except Exception as error:
+        return "raised", isinstance(error, (TypeError, ValueError, OverflowError))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_number_has_what_numpys_scalars_have(name):
+    for x in SCALARS:
+        if (name, x.dtype.char) in DEFECTS:
+            continue
+        (how, expected), (found_how, found) = outcome(x, name), outcome(tape.numpy.array(np.asarray(x))[()], name)
+        assert how == found_how, x
+        if name not in ("flags", "flat", "base", "T", "device"):
+            np.testing.assert_equal(found, expected)
+
+
+def test_numbers_are_pickled_as_numbers():
+    found = pickle.loads(pickle.dumps(tape.numpy.array(X)[0]))
+    assert type(found) is np.float64
+    assert found == 1.25
+    assert type(pickle.loads(tape.numpy.array(X)[1].dumps())) is np.float64
+
+
+@pytest.mark.parametrize("method", ["hex", "as_integer_ratio"])
+def test_what_says_exactly_what_a_number_is_has_no_derivative(method):
+    with pytest.raises(TypeError, match=method):
+        tape.func.grad(lambda x: x[0] * len(getattr(x[0], method)()))(X)
+
+
+def test_a_whole_number_is_known_by_its_values_alone():
+    function = tape.compile(tape.func.grad(lambda x: x[0] ** 2 if x[0].is_integer() else x[0] ** 3))
+    for first in (1.25, 1.5, 2.0, 4.0):
+        expected = 2 * first if first == round(first) else 3 * first**2
+        np.testing.assert_allclose(function(np.array([first, 0.0])), [expected, 0.0])
+
+
+def printing(x, lines):
+    lines += [f"{x[0]:.2f}", str(x[0]), repr(x[1]), f"{x}", str(x[0]).strip(), f"{x[0]!r:>20}", format(x[1], ".1f")]
+    lines.append(", ".join([str(v) for v in x]))
+    return (x * x).sum()
+
+
+def test_printing_is_numpys_under_every_transform():
+    expected = []
+    printing(X, expected)
+    for transformation in (tape.func.grad, tape.func.jacfwd, tape.func.hessian):
+        lines = []
+        transformation(lambda x: printing(x, lines))(X)  # noqa: B023
+        assert lines[:8] == expected
+    lines = []
+    tape.vmap(lambda x: printing(x, lines))(np.stack([X, X + 1]))
+    assert lines[:2] == ["batched(1.25, 2.25)", "batched(1.25, 2.25)"]
+
+
+READ_BACK = {
+    "f-string": lambda x: float(f"{x[0]:.3f}"), "str": lambda x: float(str(x[0])), "repr": lambda x: float(f"{x[0]}"),
+    "stripped": lambda x: float(str(x[0]).strip().split()[0]), "int": lambda x: int(f"{x[1]:.0f}"),
+    "numpy": lambda x: np.float64(str(x[0])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", READ_BACK)
+def test_a_number_that_is_read_back_is_warned_of(way):
+    def program(x):
+        return READ_BACK[way](x) * x.sum()
+
+    for transformation in (tape.func.grad, lambda f: tape.compile(tape.func.grad(f))):
+        _told.clear()
+        with pytest.warns(UserWarning, match="makes a plain number of the text of a value that carries a gradient"):
+            transformation(program)(X)
+    with pytest.raises(TypeError, match="of the text of it"):
+        tape.func.jacfwd(program)(X)
+
+
+def test_a_comparison_of_what_is_read_back_is_not():
+    def program(x):
+        return x.sum() ** 2 if float(f"{x[0]:.3f}") > 1 else x.sum()
+
+    for transformation in (tape.func.grad, tape.func.jacfwd):
+        np.testing.assert_allclose(transformation(program)(X), [6.5, 6.5])
+
+
+def test_text_is_text():
+    held = []
+    tape.func.grad(lambda x: (held.append(str(x[0])), x.sum())[1])(X)
+    (text,) = held
+    assert isinstance(text, str)
+    assert {"1.25": 1}[text] == 1
+    assert (text, text + "", text[:1], text.upper()) == ("1.25", "1.25", "1", "1.25")
+    assert type(pickle.loads(pickle.dumps(text))) is str

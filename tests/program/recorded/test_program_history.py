@@ -1,0 +1,282 @@
+"""What has a history, what a backward has used up or calls, is the same in a compiled function as outside of one."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import tape
+from tape.autograd import grad
+from tape.program.recorded.unknown import UNKNOWN
+
+
+def derivative(x):
+    """Of x sin x."""
+    return np.sin(x) + x * np.cos(x)
+
+
+def twice_swept(x):
+    y = x.sin() * x
+    (g,) = grad(y.sum(), x)
+    return y.exp().sum(), g
+
+
+def swept_again_inside(x):
+    y = x.sin() * x
+    grad(y.sum(), x)
+    return grad(y.sum(), x)[0]
+
+
+def nothing_to_release(x):
+    y = x * 2 + x
+    grad(y.sum(), x)
+    return grad(y.sum(), x)[0], y.sum()
+
+
+def retained(x):
+    y = x.sin() * x
+    (g,) = grad(y.sum(), x, retain_graph=True)
+    return y.exp().sum() + grad(y.sum(), x, create_graph=True)[0].sum(), g
+
+
+def of_what_has_no_history(x):
+    with tape.no_grad():
+        y = x * 2
+    return grad(y.sin().sum(), x, allow_unused=True, materialize_grads=True)[0]
+
+
+def to_what_has_no_history(x):
+    y = x.detach()
+    return grad((x * y).sum(), y)[0]
+
+
+def to_a_leaf_of_its_own(x):
+    y = x.detach().requires_grad_()
+    return grad((x * y).sin().sum(), y)[0]
+
+
+def with_a_copy_without_history(x):
+    with tape.no_grad():
+        y = x.clone()
+        y.copy_(x * 3)
+    return (x * y).sum()
+
+
+def outcome(f, x):
+    """What a function gives of a tensor, and the gradient of that; or what is raised."""
+    try:
+        zs = f(x)
+        zs = zs if isinstance(zs, tuple) else (zs,)
+        total = sum(z.sum() for z in zs if z.requires_grad)
+        return [np.asarray(z.detach()) for z in (*zs, *grad(total, x))] if isinstance(total, tape.Tensor) else zs
+    except RuntimeError as error:
+        return str(error).split("\n")[0]
+
+
+RECORDED = twice_swept, nothing_to_release, retained, to_a_leaf_of_its_own, with_a_copy_without_history
+REFUSED = swept_again_inside, of_what_has_no_history, to_what_has_no_history
+
+
+@pytest.mark.parametrize("f", RECORDED + REFUSED)
+def test_as_outside(f):
+    fast = tape.compile(f)
+    for seed in range(3):
+        x = tape.tensor(np.random.default_rng(seed).standard_normal(3), requires_grad=True)
+        expected = outcome(f, x)
+        with pytest.warns(RuntimeWarning) if f in REFUSED and not seed else nullcontext():
+            found = outcome(fast, x)
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            for z, w in zip(expected, found, strict=True):
+                np.testing.assert_allclose(z, w, rtol=1e-14)
+
+
+def test_a_second_backward_tells_the_line_and_the_first_result_stays():
+    fast = tape.compile(twice_swept)
+    x = tape.tensor([0.5, 1.5], requires_grad=True)
+    value, g = fast(x)
+    with pytest.raises(RuntimeError, match=r"a second time[^\n]*that mul needs[^\n]*\n  recorded at .*x\.sin\(\) \* x"):
+        value.backward()
+    assert x.grad is None
+    np.testing.assert_allclose(g.numpy(), derivative(x.numpy(force=True)), rtol=1e-14)
+    assert fast.statistics().eager == 0
+
+
+def test_gradients_of_arrays_are_replayed():
+    fast = tape.compile(lambda x: tape.func.grad(lambda y: (np.sin(y) * y).sum())(x))
+    x = np.array([0.5, 1.5])
+    for _ in range(3):
+        g = fast(x)
+    np.testing.assert_allclose(g, derivative(x), rtol=1e-14)
+    assert fast.statistics().replays == 3
+
+
+def test_a_saved_program_remembers(tmp_path):
+    x = tape.tensor([0.5, 1.5], requires_grad=True)
+    tape.record(twice_swept, x).save(tmp_path / "p")
+    value, _ = tape.load(tmp_path / "p")(x)
+    with pytest.raises(RuntimeError, match="second time"):
+        value.backward()
+
+
+# What a backward calls, and what every call answers for itself.
+
+
+T = tape.tensor([1.0, 2.0], requires_grad=True)
+
+
+def hooked_argument(x):
+    x.register_hook(lambda g: g * 3)
+    return x * x
+
+
+def hooked_result(x):
+    y = x.exp()
+    y.register_hook(lambda g: g * 3)
+    return grad((y * x).sum(), x, create_graph=True)[0]
+
+
+def hooked(x):
+    y = x.exp()
+    y.register_hook(lambda g: g * 3)
+    return y * x
+
+
+def hooked_buffer(x):
+    y = x.exp()
+    z = tape.zeros(2)
+    z.copy_(y)
+    z.register_hook(lambda g: g * 5)
+    return (y + z).sum()
+
+
+def hooked_outside(x):
+    T.register_hook(lambda g: g * 2).remove()
+    return x * T
+
+
+def after_outside(x):
+    T.register_post_accumulate_grad_hook(lambda t: None).remove()
+    return x * T
+
+
+def grad_of_outside(x):
+    return x * (2.0 if T.grad is None else T.grad)
+
+
+def forgets_grad_of_outside(x):
+    T.grad = None
+    return x * T
+
+
+def switches_outside(x):
+    T.requires_grad = True
+    return x * T
+
+
+def backward_outside(x):
+    tape.autograd.backward((T * T).sum())
+    return x * T
+
+
+def gradients_of(f, value):
+    """The result of a function, and the gradients that two calls add up."""
+    x, T.grad = tape.tensor(value, requires_grad=True), None
+    for _ in range(2):
+        z = f(x)
+        z.sum().backward()
+    return [t.numpy() for t in (z.detach(), x.grad, T.grad) if t is not None]
+
+
+@pytest.mark.parametrize(
+    ("f", "match"),
+    [
+        (hooked_argument, "a hook"), (hooked_result, "a hook"), (hooked_buffer, "a hook"),
+        (hooked_outside, "register_hook"), (after_outside, "register_post_accumulate_grad_hook"),
+        (grad_of_outside, "grad was asked"), (forgets_grad_of_outside, "its grad set"),
+        (switches_outside, "requires_grad set"), (backward_outside, "backward"),
+    ],
+)  # fmt: skip
+def test_gradients_are_as_outside(f, match):
+    fast = tape.compile(f)
+    with pytest.warns(RuntimeWarning, match=match):
+        fast(tape.ones(2, requires_grad=True))
+    for seed in range(2):
+        x = np.random.default_rng(seed).standard_normal(2)
+        for z, w in zip(gradients_of(f, x), gradients_of(fast, x), strict=True):
+            np.testing.assert_allclose(z, w, rtol=1e-14)
+
+
+def test_hooks_run_in_the_gradients_that_are_recorded():
+    fast, x = tape.compile(tape.func.grad(lambda x: hooked(x).sum())), np.array([0.5, 1.5])
+    with pytest.warns(RuntimeWarning, match="a hook"):
+        fast(tape.tensor(x))
+    for k in (1, 2, 3):
+        given = tape.tensor(k * x)
+        np.testing.assert_allclose(fast(given).numpy(), np.exp(k * x) * (1 + 3 * k * x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("kind", ["argument", "view", "buffer"])
+def test_what_a_list_cannot_tell_is_asked_of_every_call(name, kind):
+    def f(x):
+        y = x if kind == "argument" else x.T
+        if kind == "buffer":
+            y = tape.zeros(2, 2)
+            y.copy_(x)
+        found = getattr(y, name)
+        found = found() if inspect.ismethod(found) else found
+        seen.append(found if isinstance(found, (bool, tuple, tape.Tensor)) else type(found))
+        return x * 1
+
+    seen: list = []
+    fast = tape.compile(f)
+    for requires_grad in (True, False):
+        x = tape.ones(2, 2, requires_grad=requires_grad)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for g in (f, fast, fast):
+                g(x)
+    for first, second, third in (seen[:3], seen[3:]):
+        assert tape.equal(first, second) if isinstance(first, tape.Tensor) else first == second == third
+
+
+def test_the_same_reason_is_told_once():
+    seen = []
+
+    def f(x):
+        x.register_hook(seen.append)
+        seen.append(1)  # so that what is around it changes
+        return x * len(seen)
+
+    fast = tape.compile(f)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(4):
+            fast(tape.ones(2, requires_grad=True))
+    assert len(told) == 1
+
+
+def test_what_a_derivative_was_taken_at_has_no_history_after_it():
+    def f(x):
+        y = tape.func.jacrev(lambda t: t.tanh() * t[0])(x.detach())
+        return grad(y.sum() * 2, x)[0]
+
+    x = tape.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        f(x)
+    with pytest.warns(RuntimeWarning, match="history"), pytest.raises(RuntimeError, match="does not require grad"):
+        tape.compile(f)(x)
+
+
+def test_a_derivative_at_what_has_no_history_is_recorded():
+    fast = tape.compile(lambda x: tape.func.grad(lambda t: (t * t).sum())(tape.stop_gradient(x)) * x)
+    x = np.array([1.0, 3.0])
+    for k in (1, 2):
+        np.testing.assert_allclose(fast(k * x), 2 * (k * x) ** 2)
+    assert fast.statistics().eager == 0

@@ -1,0 +1,435 @@
+"""When work passes from Python to jitted code: not before that pays, and not later than pays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from ast import literal_eval
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import tape
+from tape.autograd import grad
+from tape.backprop import engine
+from tape.base import jit_door
+from tape.base.jit_door import NUMBA, Account
+from tape.history import sweep_python
+from tape.jit.emission import repeats, shorten
+from tape.jit.machine import gradual, kept
+from tape.recording import liveness
+from tape.recording.wengert import current
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ["numba", "llvmlite", "scipy", "click", "rich", "tape.gradcheck.checking", "tape.jit"]
+
+
+def fresh(program: str, caches: Path, **more: str) -> str:
+    """What a fresh process prints, with nothing in the environment that says which sweep to use."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TAPE_", "NUMBA_"))}
+    env |= {"TAPE_CACHE_DIR": f"{caches}/tape", "NUMBA_CACHE_DIR": f"{caches}/numba", "PYTHONPATH": str(ROOT), **more}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """Caches in which the jitted sweep lies."""
+    caches = tmp_path_factory.mktemp("caches")
+    fresh("import tape\nx = tape.ones(2, requires_grad=True)\n(x * x).sum().backward()", caches, TAPE_JIT="1")
+    return caches
+
+
+@pytest.fixture
+def undecided(monkeypatch):
+    """As in a process that has imported Numba, and in whose environment nothing is said of jitted code."""
+    assert sys.modules["numba"] is numba
+    monkeypatch.delenv("TAPE_JIT", raising=False)
+
+
+def chain(x, records):
+    y = x
+    for _ in range(records // 2):
+        y = y * 0.5 + x
+    return y.sum()
+
+
+# A fresh process.
+
+
+SMALL = """
+import sys, tape
+x = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
+{work}
+print([m for m in {heavy} if m in sys.modules])
+"""
+
+
+def heavy(work, caches, **more):
+    """The heavy modules that a fresh process has imported after some work with a tensor x of three numbers."""
+    return literal_eval(fresh(SMALL.format(work=work, heavy=HEAVY), caches, **more))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "(x * x).sum().backward()",
+        "tape.autograd.grad((tape.sin(x) / x).sum(), x)",
+        "for _ in range(100): (tape.exp(x) @ x).backward()",
+        "import gc; y = (x * x).sum(); gc.collect(); y.backward(); gc.collect()",
+    ],
+)
+def test_a_small_gradient_waits_for_nothing(work, tmp_path):
+    assert heavy(work, tmp_path) == []
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "assert tape.autograd.gradcheck(lambda x: tape.tanh(x) * x, x)",
+        "assert tape.autograd.gradgradcheck(lambda x: x * x * x, x)",
+        "f = tape.compile(lambda x: (x * x).sum()); f(x), f(x)",
+        "f = tape.compile(lambda x: tape.autograd.grad((tape.sin(x) * x).sum(), x)[0]); f(x), f(x)",
+        "tape.sin(tape.ones(10_000))",
+    ],
+)
+def test_small_work_does_without_numba(work, tmp_path):
+    assert "numba" not in heavy(work, tmp_path)
+
+
+def test_what_the_environment_says_is_done(warm):
+    work = "(x * x).sum().backward()"
+    assert "numba" in heavy(work, warm, TAPE_JIT="1")
+    long = "y = x\nfor _ in range(60_000): y = y * 0.5\ny.sum().backward()"
+    assert "numba" not in heavy(long, warm, TAPE_JIT="0")
+
+
+SWITCH = """
+import sys, tape
+x = tape.tensor([0.5, 2.0], requires_grad=True)
+records, found = 0, []
+while "tape.jit.run" not in sys.modules and records < {most}:
+    y = x
+    for _ in range(500): y = y * 0.5 + x
+    y = y.sum()
+    found.append(tape.autograd.grad(y, x)[0].tolist())
+    records += 1001
+assert all(g == found[0] for g in found), found
+print(records)
+"""
+
+
+def test_the_jitted_sweep_comes_when_it_pays(warm):
+    """At the same record each time; the code is not loaded before so much was done as that costs."""
+    first, second = (int(fresh(SWITCH.format(most=10**6), warm)) for _ in range(2))
+    price = (NUMBA + jit_door.SWEEPS.load) / sweep_python.PER_RECORD
+    assert first == second
+    assert 0.9 * price <= first <= 1.1 * price + 1001
+
+
+def test_what_must_be_compiled_costs_more(tmp_path, warm):
+    records = int(fresh(SWITCH.format(most=60_000), tmp_path))
+    assert records >= 60_000 > int(fresh(SWITCH.format(most=60_000), warm))
+
+
+def test_one_long_list_is_swept_jitted_at_once(warm):
+    """Before the first rule is run, as the length of the list says what is to come."""
+    long = "y = x\nfor _ in range(100_000): y = y * 0.5 + x\ny.sum().backward()"
+    assert "numba" in heavy(long, warm)
+
+
+def test_a_note_says_what_is_compiled(tmp_path, warm):
+    """By processes that use it, where Numba has a place for it; a damaged note is none."""
+    names = {p.name for p in (warm / "tape").iterdir()}
+    (note,) = [name for name in names if not (warm / "tape" / name).read_bytes()[32:]]
+    (tmp_path / "tape").mkdir()
+    (tmp_path / "tape" / note).write_bytes(b"damaged")
+    assert int(fresh(SWITCH.format(most=60_000), tmp_path, NUMBA_CACHE_DIR=str(warm / "numba"))) >= 60_000
+
+
+FORKS = """
+import os, sys, tape
+def work(records):
+    x = tape.tensor([0.5, 2.0], requires_grad=True)
+    y = x
+    for _ in range(records): y = y * 1.0
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0], x.grad
+def in_child(records):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work(records)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+work(100)
+in_child(100)
+in_child(900)
+in_child(60_000)
+print("tape.jit.run" in sys.modules)
+work(60_000)
+in_child(60_000)
+print("tape.jit.run" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_forked_before_and_after(warm):
+    """A child goes over by itself, whether its parent has or not."""
+    assert fresh(FORKS, warm).split() == ["False", "True"]
+
+
+THREADS = """
+import sys, threading, tape
+sys.setswitchinterval(1e-5)
+wrong = []
+def work():
+    try:
+        for records in [10] * 20 + [3000] * 8 + [10] * 20:
+            x = tape.tensor([0.5, 2.0], requires_grad=True)
+            y = x
+            for _ in range(records): y = y * 1.0
+            y.sum().backward()
+            assert x.grad.tolist() == [1.0, 1.0], x.grad
+    except BaseException as error:
+        wrong.append(error)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong, "tape.jit.run" in sys.modules)
+"""
+
+
+def test_several_threads_go_over_together(warm):
+    assert fresh(THREADS, warm) == "[] True\n"
+
+
+def test_a_process_ends_while_a_thread_goes_over(warm):
+    """The thread is no daemon, so Python waits for it; nothing of ours runs that nobody waits for."""
+    program = (
+        "import threading, tape\n"
+        "x = tape.tensor([0.5, 2.0], requires_grad=True)\n"
+        "def work():\n"
+        "    y = x\n"
+        "    for _ in range(60_000): y = y * 1.0\n"
+        "    y.sum().backward()\n"
+        "    assert threading.active_count() == 2, threading.enumerate()\n"
+        "    print(x.grad.tolist())\n"
+        "threading.Thread(target=work).start()\n"
+    )
+    assert fresh(program, warm) == "[1.0, 1.0]\n"
+
+
+# Accounts.
+
+
+@given(st.lists(st.floats(0.001, 3.0), max_size=40), st.floats(0.01, 2.0), st.floats(1.0, 5.0), st.booleans())
+def test_never_twice_what_would_have_been_best(pieces, load, more, on_disk):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TAPE_JIT", raising=False)
+        patch.setattr(kept, "is_kept", lambda name: on_disk)
+        rented = Account("of a test", load, load * more)
+        price = load if on_disk else load * more
+        paid = needed = 0.0
+        for work in pieces:
+            was_open = rented.is_open
+            needed += work
+            paid += work if rented.defers(work) else 0.0 if was_open else price
+            best = min(needed, price)
+            assert paid <= 2 * best * (1 + 1e-12)
+            assert not was_open or rented.is_open
+
+
+def test_the_disk_is_asked_when_it_begins_to_matter(undecided, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kept, "is_kept", lambda name: asked.append(name) or False)
+    rented = Account("of a test", 1.0, 2.2)
+    assert rented.defers(0.9)
+    assert asked == []
+    assert rented.defers(0.9)
+    assert asked == ["of a test"]
+    assert not rented.defers(0.9)
+
+
+def test_forced(monkeypatch):
+    monkeypatch.setenv("TAPE_JIT", "1")
+    assert not Account("of a test", 1.0, 2.0).defers(0.0)
+    monkeypatch.setenv("TAPE_JIT", "0")
+    assert Account("of a test", 1.0, 2.0).defers(1e9)
+
+
+# Both ways.
+
+
+def test_a_sweep_goes_over_between_two_backwards(undecided, monkeypatch):
+    """The same gradients before and after, of targets too, and of what is kept for a second time."""
+    rented = Account("of a test", 0.02, 0.02)
+    monkeypatch.setattr(engine, "SWEEPS", rented)
+    x = tape.tensor(np.linspace(0.5, 2.0, 5), requires_grad=True)
+    h = tape.tanh(chain(x, 400) * x * 0.02)
+    y = (h * h).sum()
+    found = []
+    while not rented.is_open:
+        found.append([g.numpy() for g in grad(y, (x, h), retain_graph=True)])
+        assert len(found) < 100
+    found.append([g.numpy() for g in grad(y, (x, h), retain_graph=True)])
+    assert 2 <= len(found) <= 10
+    for pair in found:
+        for g, h in zip(pair, found[0]):
+            np.testing.assert_allclose(g, h, rtol=1e-13)
+    assert rented.settled
+
+
+def test_a_row_without_a_kernel_is_no_reason_to_go_over(undecided, monkeypatch):
+    """Its rule runs in Python either way."""
+    rented = Account("of a test", 1e-4, 1e-4)
+    monkeypatch.setattr(engine, "SWEEPS", rented)
+    x = tape.tensor(np.eye(3), requires_grad=True)
+    y = tape.linalg.inv(x)
+    rows, work = sweep_python.reach(current(), [y._node])
+    assert (len(rows), work) == (1, 0.0)
+    for _ in range(20):
+        grad(y, x, tape.ones(3, 3, dtype=tape.float64), retain_graph=True)
+    assert not rented.is_open
+
+
+def test_looking_for_rows_ends_at_the_limit():
+    x = tape.tensor([1.0], requires_grad=True)
+    y = chain(x, 1000)
+    rows, work = sweep_python.reach(current(), [y._node], 100 * sweep_python.PER_RECORD)
+    assert 100 <= len(rows) <= 102
+    assert work >= 100 * sweep_python.PER_RECORD
+    everything, _ = sweep_python.reach(current(), [y._node])
+    assert len(everything) == 1001
+
+
+def test_a_scan_goes_over(undecided, monkeypatch):
+    """Rows that are alive stay and others go, in Python and jitted."""
+    rented = Account("of a test", 2000 * liveness.PER_RECORD, 2000 * liveness.PER_RECORD)
+    monkeypatch.setattr(liveness, "SCANS", rented)
+    current().scan()
+    x = tape.tensor([1.0], requires_grad=True)
+    counts = []
+    for _ in range(6):
+        y = chain(x, 600)
+        chain(x, 600)
+        before = len(current())
+        current().scan()
+        counts.append(before - len(current()))
+    assert rented.is_open
+    assert counts[0] >= 600
+    assert len(set(counts[1:])) == 1
+    y.backward()
+
+
+# Passes.
+
+
+def columns(rng, rows):
+    """A listing of records with one or two operands: opcodes, where their operands begin, operands."""
+    arity = rng.integers(1, 3, rows)
+    arity[:2] = 0
+    first = np.concatenate([[0], np.cumsum(arity)])
+    args = np.array([rng.integers(0, k) for k in range(rows) for _ in range(arity[k])], dtype=np.int64)
+    code = rng.integers(0, 3, rows)
+    code[:2] = -1
+    return code, first, args
+
+
+@given(st.integers(3, 60), st.integers(0, 2**32 - 1))
+def test_passes_do_the_same_as_python_and_jitted(rows, seed):
+    rng = np.random.default_rng(seed)
+    code, first, args = columns(rng, rows)
+    outputs = rng.integers(0, rows, 2)
+    for each, given_columns in (
+        (shorten.mark_needed, (first, args, outputs, np.zeros(rows, np.bool_))),
+        (shorten.mark_constant, (code, first, args, code < 0)),
+    ):
+        both = []
+        for run in (each.plain, gradual.jit(each.plain) if each.jitted is None else each.jitted):
+            mine = [column.copy() for column in given_columns]
+            both.append((run(*mine), mine))
+            each.jitted = each.jitted if run is each.plain else run
+        assert both[0][0] == both[1][0]
+        for a, b in zip(both[0][1], both[1][1]):
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("repetitions", [5, 40])
+def test_loops_are_found_as_python_and_jitted(repetitions):
+    """The hashes wrap around in NumPy's numbers as they do in Numba's."""
+    rng = np.random.default_rng(repetitions)
+    body = rng.integers(0, 100, 31)
+    code = np.concatenate([rng.integers(0, 100, 50), np.tile(body, repetitions), rng.integers(0, 100, 50)])
+    operands = np.full(3 * len(code), -1, np.int64)
+    operands[::3] = np.maximum(np.arange(len(code)) - 1, 0)
+    kinds = np.zeros(len(code) + 1, np.int64)
+    each, both = repeats.find_loops, []
+    each.jitted = each.jitted or gradual.jit(each.plain)
+    for run in (each.plain, each.jitted):
+        found = np.zeros((len(code) // repeats.BODY + 1, repeats.FIELDS), np.int64)
+        with np.errstate(all="ignore"):
+            count = run(code, operands, kinds, 1, np.array([128, 32]), found)
+        both.append(found[:count].tolist())
+    assert both[0] == both[1]
+    assert any(loop[2] >= repetitions - 2 for loop in both[0])
+
+
+def test_a_pass_goes_over_and_warns_of_nothing(undecided, monkeypatch):
+    """Hashes wrap around in Python too."""
+
+    @gradual.Pass
+    def wrap(out):
+        for k in range(out.size):
+            out[k] = out[k] * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+
+    wrap.account = Account("of a test", 100 * gradual.PER_WORD, 100 * gradual.PER_WORD)
+    results = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while wrap.jitted is None:
+            out = np.arange(30, dtype=np.uint64)
+            wrap(out)
+            results.append(out.tolist())
+    assert len(results) == 4
+    assert all(result == results[0] for result in results)
+
+
+def test_threads_that_meet_at_a_pass(undecided):
+    @gradual.Pass
+    def double(out):
+        for k in range(out.size):
+            out[k] *= 2
+
+    double.account = Account("of a test", 50 * gradual.PER_WORD, 50 * gradual.PER_WORD)
+    start, wrong = threading.Barrier(4), []
+
+    def work():
+        start.wait()
+        for _ in range(10):
+            out = np.arange(10)
+            double(out)
+            if out.tolist() != list(range(0, 20, 2)):
+                wrong.append(out)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+    assert double.jitted is not None
