@@ -10,7 +10,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from functools import cache, wraps
+from typing import Any, TypeVar
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _renewals: list[Callable[[], None]] = []
@@ -21,6 +22,25 @@ def new_lock() -> Any:
     made = threading.RLock()
     _locks.add(made)
     return made
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def once(function: F) -> F:
+    """A function whose results are kept, and worked out by one thread at a time.
+
+    `functools.cache` lets two threads work out the same, and forgets one of the results: machine code that was given
+    out by its address would be unloaded.
+    """
+    kept, lock = cache(function), new_lock()
+
+    @wraps(function)
+    def locked(*args: Any) -> Any:
+        with lock:
+            return kept(*args)
+
+    return locked  # type: ignore[return-value]
 
 
 def in_child(renew: Callable[[], None]) -> Callable[[], None]:

@@ -16,6 +16,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.core.lane import Same
 
+from ...base.locks import once
 from .lines import B, Code, has_lane, operand_kinds, result_kind
 from .kernels import compile_kernel
 
@@ -40,7 +41,7 @@ def numbering(count: int) -> np.ndarray:
     return numbers
 
 
-@cache
+@once
 def interpreter(bits: int, count: int) -> tuple[Any, int]:
     """The engine that owns the interpreter for numbers of that size, and its address."""
     return compile_kernel(module_text(bits), level=1)

@@ -7,12 +7,12 @@ is text, which is kept under a name made of everything that it depends on and co
 from __future__ import annotations
 
 import re
-from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import llvmlite
 
+from ...base.locks import once
 from ...base.rooms import opened
 from ..machine import objectcache
 from ..machine.kept import sources
@@ -29,7 +29,7 @@ define void @kernel(i64 %step) {{
 """
 
 
-@cache
+@once
 def portable(module: str, function: str) -> tuple[Any, int]:
     """A function of a module of `tape.jit` as machine code: what keeps it loaded, and its address."""
     t = target()

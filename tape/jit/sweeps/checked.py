@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ops import REGISTRY, Symbol
 
+from ...base.locks import once
 from ...history.anomaly import blame, has_nan
 from ...history.blame import nan_error
 from ...history.propagate import contributions, op_of
@@ -29,7 +29,7 @@ IS_PRODUCT = 2
 FEW = 16
 
 
-@cache
+@once
 def counter(bits: int) -> tuple[int, Any]:
     """Address of the kernel that counts the nan among numbers, and the engine that owns it."""
     g = Symbol("g")

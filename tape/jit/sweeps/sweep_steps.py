@@ -6,6 +6,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
+from ...base.locks import once
 from ..emission.kernels import compile_kernel
 from ..machine.regions import REFUSED
 
@@ -45,13 +46,13 @@ leave:
 """``sweep(block, steps, first, end)``: the number of the step that Python does, or that refused; `end` after all."""
 
 
-@cache
+@once
 def sweep() -> tuple[Any, int]:
     """The sweep: what keeps it loaded, and its address."""
     return compile_kernel(SWEEP)
 
 
-@cache
+@once
 def foreign(arguments: int) -> tuple[Any, int]:
     """A step that calls a function of so many pointers: its words are the function's address and the pointers."""
     lines, names = [], []

@@ -1,8 +1,8 @@
 """A program as a plan: its memory laid out beforehand, and its steps as kernels that find their operands there.
 
 `tape.program.plans.sweeping` runs plans; `tape.program.plans.moving` and `tape.program.plans.linear_steps` say which
-records are steps.
-What has no step is a stop: Python runs the record by NumPy, into memory of its own, and the sweep goes on.
+records are steps.  What has no step is a stop: Python runs the record by NumPy, into memory of its own, and the sweep
+goes on.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Plan(Words):
         brought: the inputs and captured constants that lie in regions, as (source, region, spec).
         numbers: the inputs that are plain numbers, as (source, place, spec).
         given: arrays that are made for each call: what the caller gets.
+        made_of: the steps, and with them the kernels whose addresses the plan has: the replay lets go of them when it
+            compiles better ones, while other threads may still run this plan.
     """
 
     def __init__(self, replay: Replay, checked: bool = CHECKED):
@@ -88,7 +90,8 @@ class Plan(Words):
         self._inputs = dict(replay.inputs)
         self._constants = dict(replay.constants)
         self._begin()
-        for step in replay.steps:
+        self.made_of = tuple(replay.steps)
+        for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
             else:
