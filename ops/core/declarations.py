@@ -30,7 +30,7 @@ def check_name(name: Any, replace: bool, own: Container[Op]) -> None:
             f"an op named {name!r} is declared already.\nPass replace=True to declare it anew, take it away with "
             f"ops.remove({name!r}), or choose another name."
         )
-    if name not in REGISTRY and hasattr(sys.modules[__package__], name):
+    if name not in REGISTRY and hasattr(sys.modules[__package__.partition(".")[0]], name):
         raise ValueError(f"ops.{name} is something else already; choose another name")
 
 

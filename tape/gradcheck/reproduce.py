@@ -104,4 +104,4 @@ def loading(target: str, by_hand: bool) -> tuple[list[str], Callable[[str | None
         made = [f"function = calling(load({f'{place}:{name}'!r})[0], list(inputs))"]
         return made + ([f"gradient = calling(load({f'{place}:{gradient}'!r})[0], list(inputs))"] if by_hand else [])
 
-    return ["from tape.gradcheck import check", "from tape.gradcheck.model import calling, load"], lines
+    return ["from tape.gradcheck import check", "from tape.gradcheck.terminal.model import calling, load"], lines

@@ -65,7 +65,7 @@ import signal, sys
 import numpy as np
 import pytest
 import tape
-from tape.wengert import current
+from tape.recording.wengert import current
 
 x = tape.tensor(np.linspace(0, 1, 50), requires_grad=True)
 def work():

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import tape
-
-ROOT = Path(tape.__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "tape" / "gradcheck" / "pytest_wengert.py"
 
 TESTS = """

@@ -99,9 +99,9 @@ def test_every_public_callable_is_documented():
 
 def test_signatures_are_worked_out_when_they_are_asked_for():
     code = (
-        "import gc, tape; from tape.signatures import Lazy; from tape.describing import Description\n"
+        "import gc, tape; from tape.base.signatures import Lazy; from tape.base.describing import Description\n"
         "assert not [x for x in gc.get_objects() if type(x) is Lazy and x._found is not None]\n"
-        "docs = [f.__doc__ for f in tape.functions.FUNCTIONS.values()]\n"
+        "docs = [f.__doc__ for f in tape.recording.functions.FUNCTIONS.values()]\n"
         "print(sum(type(d) is Description for d in docs), sum(getattr(d, '_whole', None) is not None for d in docs))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -119,7 +119,7 @@ SWITCH = """
 import sys, tape
 x = tape.tensor([0.5, 2.0], requires_grad=True)
 records, found = 0, []
-while "tape.jit.run" not in sys.modules and records < {most}:
+while "tape.jit.sweeps.run" not in sys.modules and records < {most}:
     y = x
     for _ in range(500): y = y * 0.5 + x
     y = y.sum()
@@ -180,10 +180,10 @@ work(100)
 in_child(100)
 in_child(900)
 in_child(60_000)
-print("tape.jit.run" in sys.modules)
+print("tape.jit.sweeps.run" in sys.modules)
 work(60_000)
 in_child(60_000)
-print("tape.jit.run" in sys.modules)
+print("tape.jit.sweeps.run" in sys.modules)
 """
 
 
@@ -210,7 +210,7 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-print(wrong, "tape.jit.run" in sys.modules)
+print(wrong, "tape.jit.sweeps.run" in sys.modules)
 """
 
 

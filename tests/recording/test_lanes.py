@@ -209,7 +209,7 @@ def test_narrower_vectors_without_a_vector_library_agree(width, bits, monkeypatc
 def test_the_switch_for_vector_math():
     """TAPE_VECTOR_MATH=0 gives the same gradients without the vector library."""
     program = (
-        "import numpy as np, tape; from tape.jit import platform\n"
+        "import numpy as np, tape; from tape.jit.machine import platform\n"
         "assert platform.target().prefix == ''\n"
         "x = tape.tensor(np.linspace(0.1, 0.9, 37), requires_grad=True)\n"
         "(tape.exp(tape.sin(x)) * tape.log(x)).sum().backward()\n"

@@ -142,7 +142,7 @@ def _test(target: str, plan: Plan, inputs: dict[str, Any], options: dict[str, An
     files = {name: text for name, text in texts.items() if FILE.fullmatch(text.partition("=")[2].strip())}
     read = [name for name in inputs if name in files and name not in plan.wrt]
     if read:
-        imports.append("from tape.gradcheck.inputs import read")
+        imports.append("from tape.gradcheck.terminal.inputs import read")
     folders = [str(Path.cwd()), *([str(Path(target.rpartition(":")[0]).resolve().parent)] if ".py:" in target else [])]
     dtype = "" if options["dtype"] is None else f", dtype={options['dtype']!r}"
     shown = {

@@ -170,7 +170,7 @@ class Attributes(Base):
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
-        return sys.modules[__package__]
+        return sys.modules[__package__.rpartition(".")[0]]
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Any:
         """The array itself; there is one device, ``"cpu"``."""
