@@ -18,7 +18,7 @@ from ops import Operators
 from ops.core import operators
 from tape.stubs import stubs
 
-HERE, ROOT = Path(__file__).parent, Path(tape.__file__).parents[1]
+HERE, ROOT = Path(__file__).parents[1], Path(tape.__file__).parents[1]
 USES = HERE / "typed" / "uses.py"
 
 
