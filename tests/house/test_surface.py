@@ -51,7 +51,8 @@ def test_rooms_and_helpers_are_not_in_it():
 
 
 def test_a_star_import_opens_no_room():
-    code = "import sys; before = set(sys.modules); from tape import *; print('tape.program.plans.plan' in sys.modules, exp)"
+    loaded = "tape.program.plans.plan"
+    code = f"import sys; from tape import *; print({loaded!r} in sys.modules, exp)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("False <function exp")
 
