@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 Rules = Callable[..., Iterable[tuple[int, Any, Any]]]
-"""What runs the rules of a record: `tape.propagate.contributions`, or something around it."""
+"""What runs the rules of a record: `tape.history.propagate.contributions`, or something around it."""
 
 Steps = Callable[[int, int], None]
 """What runs steps of a jitted sweep: so many, from one on."""

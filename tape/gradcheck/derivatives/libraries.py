@@ -145,7 +145,7 @@ class Foreign(Written):
         self, func: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[int], names: Sequence[str],
         library: Library,
     ):  # fmt: skip
-        self.native, self.library, self.mode = func, library, library.name
+        self.native, self.peer, self.mode = func, library, library.name
 
         @functools.wraps(func)
         def on_arrays(*values: Any) -> Any:
@@ -165,9 +165,9 @@ class Foreign(Written):
         rows: list[list[Array]] = [[] for _ in arrays]
         given = self.arguments(arrays)
         xs = [np.asarray(given[i])[()] for i in self.wrt]
-        with self.library.around():
+        with self.peer.around():
             for axis in self.output_axes:
-                pull = self.library.pullback(functools.partial(self._output, axis.name, given), xs)
+                pull = self.peer.pullback(functools.partial(self._output, axis.name, given), xs)
                 for g in units(np.zeros(axis.shape, axis.dtype)):
                     for row, bar, x, i in zip(rows, pull(g), arrays, self.wrt):
                         row.append(self._fitting(bar, x, self.names[i]))
@@ -175,16 +175,16 @@ class Foreign(Written):
 
     def _on_arrays(self, *values: Any) -> Any:
         """The function of NumPy's values."""
-        with self.library.around():
-            result = self.native(*map(self.library.native, values))
-            found = {name: self.library.plain(out) for name, out in named(result).items()}
+        with self.peer.around():
+            result = self.native(*map(self.peer.native, values))
+            found = {name: self.peer.plain(out) for name, out in named(result).items()}
         if isinstance(result, Mapping):
             return found
         return tuple(found.values()) if isinstance(result, (tuple, list)) else found["output"]
 
     def _output(self, name: str, given: list[Any], *xs: Any) -> Any:
         """One output, as the library's own, as a function of the checked inputs."""
-        arguments = [self.library.native(x) for x in given]
+        arguments = [self.peer.native(x) for x in given]
         for i, x in zip(self.wrt, xs):
             arguments[i] = x
         return named(self.native(*arguments))[name]
@@ -194,7 +194,7 @@ class Foreign(Written):
             return np.zeros(x.size)
         if np.shape(bar) != x.shape:
             raise GradcheckError(
-                f"Analytical gradient has incorrect size: that of {self.library.name} for {name} has shape "
+                f"Analytical gradient has incorrect size: that of {self.peer.name} for {name} has shape "
                 f"{np.shape(bar)}; it must have the input's, {x.shape}"
             )
         return np.asarray(bar, dtype=np.float64).ravel()

@@ -56,7 +56,7 @@ def prepare(target: str, options: dict[str, Any]) -> Plan:
     wrt = None if options["wrt"] is None else [name.strip() for name in options["wrt"].split(",")]
     inside = Inside(func) if hands_arrays(options) else func
     chosen = plan(inside, [reader.read(text) for text in options["inputs"]], wrt, reader, by_hand)
-    chosen.returned, chosen.library = options["value_and_gradient"], options["library"]
+    chosen.returned, chosen.peer = options["value_and_gradient"], options["library"]
     return chosen
 
 
@@ -95,7 +95,7 @@ def run(found: Findings, target: str, options: dict[str, Any]) -> None:
         "wrt": wrt,
         "names": chosen.names,
         "gradient": chosen.given,
-        "library": chosen.library,
+        "library": chosen.peer,
         **how,
     }
     curves = options["html"] is not None
@@ -153,7 +153,7 @@ def _test(target: str, plan: Plan, inputs: dict[str, Any], options: dict[str, An
     how |= {name: "True" for name in ("fast", "forward", "batched") if options[name]}
     how |= {"arrays": "True"} if hands_arrays(options) else {}
     how |= {"gradient": "True"} if plan.returned else {"gradient": "gradient"} if plan.gradient is not None else {}
-    how |= {"library": repr(plan.library)} if plan.library else {}
+    how |= {"library": repr(plan.peer)} if plan.peer else {}
     wrt = [plan.names.index(name) for name in plan.wrt]
     title = target.rpartition(":")[2]
     return text_of("function", title, shown, wrt, imports=imports, after=before(options["gradient"]), options=how)

@@ -22,7 +22,7 @@ class Plan:
         names, values: of the arguments that are passed.
         wrt: names of those that are checked.
         returned: whether the function returns its gradient beside its value.
-        library: the one that the function is written in, if its gradient is checked.
+        peer: the library that the function is written in, if its gradient is checked.
     """
 
     func: Callable[..., Any]
@@ -31,7 +31,7 @@ class Plan:
     values: list[Any]
     wrt: list[str]
     returned: bool = False
-    library: str | None = None
+    peer: str | None = None
 
     @property
     def given(self) -> Callable[..., Any] | bool | None:
@@ -43,7 +43,7 @@ class Plan:
         """Whose gradient is checked, in a word."""
         if self.gradient is not None:
             return getattr(self.gradient, "__name__", "by hand")
-        return self.library or ("returned" if self.returned else "tape")
+        return self.peer or ("returned" if self.returned else "tape")
 
     def described(self) -> list[dict[str, Any]]:
         """The inputs as name, shape, dtype and whether they are checked."""
