@@ -51,7 +51,7 @@ def collect(phase: str, info: dict[str, Any]) -> None:
     wengert = LISTS.get(get_ident())
     if wengert is None or not wengert.rows or at_work(sys._getframe(1)):
         return
-    wengert.scan()
+    wengert.scan(collecting=True)
     if phase == "start" and 0 < len(wengert.hooks) <= FEW and not wengert.busy:
         lend_hooks(wengert)
     if phase == "start" and wengert.entangled and not wengert.busy and (lent := lend(wengert)) is not None:

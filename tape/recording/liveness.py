@@ -38,9 +38,13 @@ PER_RECORD = 3e-6
 """Seconds that a scan in Python takes for each record."""
 
 
-def scan(wengert: Rows) -> tuple[np.ndarray, int]:
-    """Mask of the records to keep, and the bytes that the kept ones may hold."""
-    if SCANS.defers(len(wengert) * PER_RECORD):
+def scan(wengert: Rows, collecting: bool = False) -> tuple[np.ndarray, int]:
+    """Mask of the records to keep, and the bytes that the kept ones may hold.
+
+    While Python collects garbage nothing is imported or compiled: it may be parsing at that moment, and its parser
+    does not bear another one inside (CPython 3.11: "AST constructor recursion depth mismatch").
+    """
+    if SCANS.defers(len(wengert) * PER_RECORD) or collecting and not SCANS.settled:
         return scan_in_python(wengert)
     room = jitted("sweeps.scan")
     if room is None:

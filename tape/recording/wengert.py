@@ -170,35 +170,38 @@ class WengertList:
         if rows and rows[-WIDTH + HANDLE] > self.limit and LISTS.get(get_ident()) is self:
             self.scan()
 
-    def scan(self) -> None:
+    def scan(self, collecting: bool = False) -> None:
         """Reclaim the records that no living tensor can reach.
 
         Only the list's own thread may do this, or one that knows that the thread has ended.
+
+        Args:
+            collecting: whether Python is collecting garbage, which may be in the middle of anything.
         """
         with self._lock:
-            self._scan()
+            self._scan(collecting)
 
-    def _scan(self) -> None:
+    def _scan(self, collecting: bool) -> None:
         rows, n = self.rows, len(self)
         last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
         self.limit = last + ROWS_BETWEEN_SCANS
         self._bytes = 0
         if self._sweeps or not n:
             return
-        kept, held = self._drop_dead(last)
+        kept, held = self._drop_dead(last, collecting)
         before = n
         while self.entangled and 0 < kept < before:
             before = kept
-            kept, held = self._drop_dead(last)
+            kept, held = self._drop_dead(last, collecting)
         self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
         self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
         if self.hooks and kept < n:
             self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
 
-    def _drop_dead(self, last: int) -> tuple[int, int]:
+    def _drop_dead(self, last: int, collecting: bool) -> tuple[int, int]:
         """Drop the records that nothing refers to now: how many are kept, and the bytes they may hold."""
         rows = self.rows
-        keep, held = liveness.scan(self)
+        keep, held = liveness.scan(self, collecting)
         kept = int(np.count_nonzero(keep))
         if kept < len(self):
             edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH

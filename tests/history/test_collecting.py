@@ -1,6 +1,9 @@
 """Python's garbage collector and the list: what ``gc.collect()`` lets go of, and when it must not."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 
 import numba
@@ -150,3 +153,23 @@ def second_order():
     (g,) = tape.autograd.grad(z, x, create_graph=True)
     g.sum().backward()
     return x.grad.tolist(), g.tolist()
+
+
+def test_a_collection_imports_and_compiles_nothing():
+    """It may begin in the middle of Python's own parser, which does not bear to be entered again."""
+    code = (
+        "import gc, sys, tape\n"
+        "x = tape.tensor(1.0, requires_grad=True)\n"
+        "ys = [x.sin() for _ in range(50)]\n"
+        "before = set(sys.modules)\n"
+        "gc.collect()\n"
+        "del ys\n"
+        "gc.collect()\n"
+        "assert not set(sys.modules) - before, set(sys.modules) - before\n"
+        "from tape.recording.wengert import current\n"
+        "assert len(current()) == 0\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TAPE_JIT": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
