@@ -20,7 +20,7 @@ from .operand_layout import Layout
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
 from .threads import Shares, shares
-from .tiers import FEW, INTERPRET, QUICK, first_tier, next_tier
+from .tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 
 NEVER = 1 << 62
 PER_RECORD = 2e-6
@@ -34,6 +34,7 @@ class Replay:
 
     Attributes:
         steps: what is done, in order.
+        saved: seconds that a plan saves in each replay, or more.
         until: the number of the replay before which something is compiled again.
     """
 
@@ -49,6 +50,8 @@ class Replay:
             else NumPyStep(listing, s)
             for s in steps_of(listing)
         ]
+        elements = sum(len(s.group.rows) * s.group.size for s in self.steps if isinstance(s, KernelStep))
+        self.saved = PER_RECORD * len(listing) + ELEMENT * elements
         self._lives()
         self._lock = threading.Lock()
         self._sweeper: Any = None
@@ -97,7 +100,7 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        if self._sweeper is None and plans_wait(PER_RECORD * len(self.listing)):
+        if self._sweeper is None and plans_wait(self.saved):
             return self.in_python(inputs)
         results = list(self.sweeper(inputs))
         if not PLANS.settled:
