@@ -6,11 +6,16 @@ takes two thousand examples of everything.
 """
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
 # Jitted from the first sweep on, as in a process that has worked for a while; test_native.py is about the time before.
 os.environ.setdefault("TAPE_JIT", "1")
+
+# A shell may have told its jobs in the background to ignore it, and some tests interrupt what they run.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["command_line", "dask_cluster", "gradcheck_damage"]  # fixtures of several test files
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+import time
 import traceback
 
 import numpy as np
@@ -259,7 +260,8 @@ def test_backwards_nested_a_thousand_deep(monkeypatch):
 def test_an_interrupt_far_down():
     def rule(ctx, g):
         threading.Timer(0.2, _thread.interrupt_main).start()
-        while True:
+        late = time.monotonic() + 60.0
+        while time.monotonic() < late:
             pass
 
     endless = declare(backward=rule)
