@@ -90,7 +90,6 @@ LATER = {
     ("tape.base.jit_door", "tape.jit.machine.kept"),  # the door to the jitted half stands before it
     ("tape.base.jit_door", "tape.jit.machine.object_layout"),
     ("tape.history.node", "tape.autograd.graph"),  # a node's class says that it is PyTorch's
-    ("tape.jit.emission.kernels", "tape.jit.sweeps.small_products"),  # kernels by number, this one too
     ("tape.recording.calls", "tape.numpy.dispatch"),  # a call that meets an array goes there
 }
 """What is imported, from a room further down, when it is first asked for."""

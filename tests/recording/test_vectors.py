@@ -13,9 +13,9 @@ import tape
 from ops import REGISTRY
 from tape.jit.emission import emit
 from tape.jit.emission.fused import Writer
-from tape.jit.emission.kernels import optimise
 from tape.jit.emission.lines import lines_of
 from tape.jit.emission.vector_functions import FUNCTIONS
+from tape.jit.machine.machine_code import optimise
 from tape.jit.machine.platform import machine, target
 from tape.program.plans import prepared
 from tape.program.plans.operand_layout import Layout

@@ -64,13 +64,13 @@ class Compiled:
     """
 
     def __init__(self, task: Any, layout: Layout, tier: str):
-        fused, kernels = _jit("emission.fused"), _jit("emission.kernels")
+        fused, compiler = _jit("emission.fused"), _jit("machine.machine_code")
         self.blocks = layout.blocks
         self._length = layout.group.size // max(self.blocks, 1)
         many = task.size != 1
         writer = fused.Writer(task, width_of(task.bits, self._length, tier) if many else 1)
         level = 0 if tier == "quick" and not many else 2
-        self.engine, self.address = kernels.compile_kernel(writer.text(), level, lines=many)
+        self.engine, self.address = compiler.compile_kernel(writer.text(), level, lines=many)
         self.header = fused.HEADER
         self.vectors = -(-self._length // writer.width)
         self.workspace_bytes = writer.workspace_bytes

@@ -91,7 +91,7 @@ class Words:
     @staticmethod
     def jit(module: str, function: str) -> tuple[Any, int]:
         """A kernel of `tape.jit`."""
-        found: tuple[Any, int] = opened("tape.jit.emission.portable").portable(module, function)
+        found: tuple[Any, int] = opened("tape.jit.machine.portable").portable(module, function)
         return found
 
     def _step(self, kernel: int, words: int) -> int:
