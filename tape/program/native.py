@@ -17,7 +17,7 @@ import numpy as np
 from ..base.rooms import opened
 from ..base.spec import Spec
 from ..base.tree import Structure
-from .capture.record_call import Place as Output
+from .capture.record_call import OutputPlace as Output
 from .plans.plan import Plan, Raw, Result, is_memory
 from .plans.replay import Replay
 from .plans.tiers import OPTIMISED

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -161,6 +162,16 @@ NAMES_OF_PYTORCH = {"forward_ad", "function", "grad_mode", "gradcheck", "hooks"}
 def test_a_name_occurs_once(paths, packages):
     last = [name.rpartition(".")[2] for name in paths]
     assert {name for name in last if last.count(name) > 1} <= NAMES_OF_PYTORCH
+
+
+def classes(path: Path) -> list[str]:
+    """The classes that a file defines, also inside others and inside functions."""
+    return [node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if type(node) is ast.ClassDef]
+
+
+def test_a_class_name_occurs_once(paths):
+    count = Counter(name for path in paths.values() for name in classes(path))
+    assert {name for name, n in count.items() if n > 1} == set()
 
 
 def test_importing_ops_leaves_scipy_and_numba_alone():

@@ -195,7 +195,7 @@ def test_narrower_vectors_without_a_vector_library_agree(width, bits, monkeypatc
     native = platform.target()
     if width > native.bits:
         width = 128
-    fake = platform.Target(native.cpu, native.features, width, "")
+    fake = platform.Processor(native.cpu, native.features, width, "")
     for module in (platform, lanes, machine_code):
         monkeypatch.setattr(module, "target", lambda: fake)
     rng = np.random.default_rng(8)

@@ -49,10 +49,10 @@ def interpreter(bits: int, count: int) -> tuple[Any, int]:
 
 def module_text(bits: int) -> str:
     """LLVM code of the interpreter, ``kernel(step)``; word 1 of the step is the address of its table."""
-    return _Writer(bits).text()
+    return _InterpreterWriter(bits).text()
 
 
-class _Writer(Code):
+class _InterpreterWriter(Code):
     def __init__(self, bits: int):
         super().__init__()
         self.bits = bits
