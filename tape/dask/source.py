@@ -12,17 +12,17 @@ import numpy as np
 
 from ..base.location import in_library
 from ..base.tree import leaves_of, transform
+from ..jit.emission.tiers import TIERS
 from ..program import Untraceable
 from ..program.capture.record_call import record_call
 from ..program.capture.required import require_function
 from ..program.capture.signature import is_varying, take_apart
 from ..program.compiled import CompiledFunction
 from ..program.files.file import to_bytes
-from ..program.plans.tiers import TIERS
+from ..program.recorded.fingerprint import fingerprint
 from ..program.recorded.listing import Listing
 from ..program.recorded.trace import INPUT
 from ..program.recorded_program import Program
-from ..program.world.fingerprint import fingerprint
 from ..program.world.looking import surroundings
 from ..program.world.surroundings import Surroundings
 from .derived import DERIVED

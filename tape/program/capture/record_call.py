@@ -16,7 +16,6 @@ from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.doors import opened
 from ...recording.level import live
-from ..adjoints import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.trace import Trace, Untraceable, value_in

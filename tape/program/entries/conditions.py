@@ -9,7 +9,7 @@ from typing import Any
 
 from ...base.spec import spec
 from ...jit.machine import object_layout as objects
-from ..plans.frames import address_of, fits
+from ...jit.machine.frames import address_of, fits
 from ..world.surroundings import Surroundings
 from ..world.watched import BUSY, MISSING, TAGS, Container, Space, WatchedArray
 

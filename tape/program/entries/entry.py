@@ -19,11 +19,11 @@ from ...base.rooms import opened
 from ...base.spec import Spec, spec
 from ...base.tensor import Tensor
 from ...base.tree import Structure, leaves_of, structure_of
+from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed
-from ..plans.frames import WORD, address_of
 from ..plans.plan import Raw
 from ..plans.replay import KernelStep
 from ..plans.sweeping import PlanBlock

@@ -37,9 +37,9 @@ from ops import REGISTRY
 from ...base.location import Location, locate
 from ...base.spec import Spec
 from ...base.tree import Structure
+from ...jit.emission.tiers import TIERS
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed, varying
-from ..plans.tiers import TIERS
 from ..recorded.listing import Listing, op_number
 from ..recorded.trace import Guard
 from .check import check

@@ -12,6 +12,7 @@ from ...base.jit_door import PLANS, plans_wait
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
+from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.evaluate import forward_of
 from ..recorded.listing import Listing, op_number
 from ..recorded.trace import CONSTANT, INPUT
@@ -20,7 +21,6 @@ from .operand_layout import Layout
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
 from .threads import Shares, shares
-from .tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 
 NEVER = 1 << 62
 PER_RECORD = 2e-6

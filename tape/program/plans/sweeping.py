@@ -16,8 +16,8 @@ import numpy as np
 from ...base.rooms import opened
 from ...base.tensor import Tensor
 from ...jit.emission.task import WORKSPACE
+from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
-from .frames import KERNEL, Pool, address_of, fit, fits
 from .ownership import separate, suspects
 from .plan import Plan, PythonStep, Raw, Result, SharedKernel
 from .plan_places import CANARY, Place, PlanValue, array_at

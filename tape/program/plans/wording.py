@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...base.rooms import opened
+from ...jit.machine.frames import WORD
 from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
-from .frames import WORD
 from .indexmaps import axes_of
 from .plan_places import Chunk, DataRegion, Place, PlanValue, place_in
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .chrome_trace import write_trace
-from .table import table_of
+from .profile_table import table_of
 
 
 class TimeRange:
