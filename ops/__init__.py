@@ -5,7 +5,18 @@ Every op is declared once; `REGISTRY` holds them all.
 
 from typing import Any
 
-from .algebra import contraction, decomposition, inverses, norms, products, sparse, spectral, spectrum, systems
+from .algebra import (
+    contraction,
+    decomposition,
+    inverses,
+    norms,
+    numpy_products,
+    products,
+    sparse,
+    spectral,
+    spectrum,
+    systems,
+)
 from .composites import activation, numpy_functions, numpy_numerics, numpy_picking, numpy_reductions
 from .core import bounds, bundle, foreign
 from .core.op import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain

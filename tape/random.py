@@ -10,9 +10,9 @@ import numpy as np
 
 from .base.dtypes import check_dtype, int64
 from .base.tensor import Tensor
-from .levels.batch import active, spread
 from .recording.creation import factories
 from .recording.leaf import leaf
+from .recording.level import active
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 _generator: np.random.Generator | None = None
@@ -54,7 +54,8 @@ def drawing(draw: F) -> F:
 
     @functools.wraps(draw)
     def drawn(*args: Any, **kwargs: Any) -> Tensor:
-        return spread(lambda: draw(*args, **kwargs)) if active() else draw(*args, **kwargs)
+        levels = active()
+        return levels[0].spread(lambda: draw(*args, **kwargs)) if levels else draw(*args, **kwargs)
 
     return drawn  # type: ignore[return-value]
 

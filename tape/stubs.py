@@ -65,7 +65,7 @@ OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
         (f"(input: Tensor, {UNIQUE}, dim: builtins.int | None = None)", "Any"),
     ),
 }  # fmt: skip
-"""Functions whose result is of another kind by what is asked; those that give a `Pair` along a dimension are seen."""
+"""Functions whose result is of another kind by what is asked; those that give `ValuesAndIndices` are seen."""
 OVERLOADS["unique_consecutive"] = tuple(
     (text.replace("sorted: builtins.bool = True, ", ""), gives) for text, gives in OVERLOADS["unique"]
 )
@@ -135,12 +135,12 @@ class Stub:
         if method:
             shown[0] = "self"
         gives = self.annotation(signature.return_annotation, namespace)
-        if gives == "Tensor | Pair":
+        if gives == "Tensor | ValuesAndIndices":
             at = next(i for i, p in enumerate(signature.parameters) if p == "dim")
             whole, along = list(shown), list(shown)
             whole[at], along[at] = "dim: None = None", "dim: builtins.int"
             self._overload(before, name, f"({', '.join(whole)})", "Tensor")
-            self._overload(before, name, f"({', '.join(along)})", "Pair")
+            self._overload(before, name, f"({', '.join(along)})", "ValuesAndIndices")
             if name in ("max", "min"):
                 along[at : at + 2] = ["dim: Tensor"]
                 self._overload(before, name, f"({', '.join(along[: at + 1])})", "Tensor")
@@ -331,7 +331,7 @@ def stubs() -> dict[Path, str]:
     """Every stub by the file that it belongs in."""
     root = Path(__file__).parent
     choosing = import_module("tape.memory.choosing")
-    FOUND.update(Pair=choosing.Pair, Extremes=choosing.Extremes, Tensor=Tensor)
+    FOUND.update(ValuesAndIndices=choosing.ValuesAndIndices, Extremes=choosing.Extremes, Tensor=Tensor)
     found = {root / "__init__.pyi": declared("tape"), root / "methods.pyi": tensor()}
     for room in ROOMS:
         found[root / f"{room}.pyi"] = declared(f"tape.{room}")

@@ -11,7 +11,7 @@ from ops import REGISTRY, Op
 from ops.algebra.sparse import Matrix
 from ops.core.bundle import Bundle
 from ops.core.op import in_dtype
-from ops.specials.scipys import Unknown
+from ops.specials.scipys import NotDifferentiated
 
 DIFFERENTIABLE = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("output", "custom", "replay")]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind == "elementwise"]
@@ -57,7 +57,7 @@ def active(op: Op, operands: Any) -> list[int]:
 
 def known(rule: Any) -> bool:
     """Whether there is a rule that does not refuse."""
-    return rule is not None and not isinstance(rule.call, Unknown)
+    return rule is not None and not isinstance(rule.call, NotDifferentiated)
 
 
 def results(z: Any) -> list[np.ndarray]:

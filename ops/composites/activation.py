@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..algebra.products import matmul
 from ..core.op import composite, ready
 from ..pointwise.comparison import gt, lt
 from ..pointwise.elementary import expm1, sigmoid, tanh
@@ -56,11 +55,6 @@ def _addcdiv(x: Any, y: Any, z: Any, value: float = 1.0) -> Any:
     return ready(x) + value * (ready(y) / ready(z))
 
 
-def _addmm(x: Any, y: Any, z: Any, beta: float = 1.0, alpha: float = 1.0) -> Any:
-    """beta x + alpha (y @ z)."""
-    return beta * ready(x) + alpha * matmul(ready(y), ready(z))
-
-
 silu = composite("silu", _silu)
 gelu = composite("gelu", _gelu)
 elu = composite("elu", _elu)
@@ -68,4 +62,3 @@ leaky_relu = composite("leaky_relu", _leaky_relu)
 lerp = composite("lerp", _lerp)
 addcmul = composite("addcmul", _addcmul)
 addcdiv = composite("addcdiv", _addcdiv)
-addmm = composite("addmm", _addmm)

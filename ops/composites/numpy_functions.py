@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.products import matmul, tensordot
 from ..core.op import composite, is_complex, ready, shape_of
-from ..pointwise.arithmetic import mul, pow
+from ..pointwise.arithmetic import pow
 from ..pointwise.comparison import isnan
 from ..pointwise.selection import clamp, clamp_max, clamp_min, where
 from ..reductions.extremes import amax, amin, sort
@@ -21,7 +20,6 @@ from ..reductions.variance import std, var
 from ..shapes.index import getitem, index_put, take
 from ..shapes.joining import along, cat, split, stack
 from ..shapes.overwriting import fill
-from ..shapes.parts import mH
 from ..shapes.queries import empty_like
 from ..shapes.shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
 
@@ -203,19 +201,6 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
 trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,))
 
 
-def _numpy_dot(a: Any, b: Any) -> Any:
-    """NumPy's dot: `matmul` up to two axes, else the sum over the last axis of a and the second last of b."""
-    a, b = ready(a), ready(b)
-    if a.ndim == 0 or b.ndim == 0:
-        return mul(a, b)
-    if a.ndim <= 2 and b.ndim <= 2:
-        return matmul(a, b)
-    return tensordot(a, b, axes=((-1,), (-min(b.ndim, 2),)))
-
-
-numpy_dot = composite("numpy_dot", _numpy_dot, numpy=(np.dot,))
-
-
 def _cross(a: Any, b: Any, axis: int = -1) -> Any:
     """Vector product in three dimensions, along one axis."""
     a, b = ready(a), ready(b)
@@ -228,20 +213,6 @@ def _cross(a: Any, b: Any, axis: int = -1) -> Any:
 
 
 cross = composite("cross", _cross, numpy=(np.cross, np.linalg.cross))
-
-
-def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
-    """Covariance matrix of variables in rows (or columns), observed in the other axis."""
-    m = ready(m)
-    m = reshape(m, shape=(1, -1)) if m.ndim < 2 else m
-    m = m if rowvar or m.shape[0] == 1 else transpose(m)
-    freedom = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    deviation = m - mean(m, axis=1, keepdims=True)
-    z = matmul(deviation, mH(deviation)) / float(freedom)
-    return reshape(z, shape=()) if z.shape == (1, 1) else z
-
-
-cov = composite("cov", _cov, numpy=(np.cov,))
 
 
 def _at_least(n: int, new: Any):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""NumPy's numerical methods: interpolation, differences, convolution, polynomials, sequences of numbers."""
+"""NumPy's numerical methods: interpolation, differences, polynomials, sequences of numbers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.products import matmul
-from ..core.op import composite, conjugate, is_complex, ready
+from ..core.op import composite, ready
 from ..pointwise.arithmetic import pow, remainder
 from ..pointwise.comparison import eq, gt, logical_and, lt
-from ..pointwise.elementary import exp, log, sqrt
+from ..pointwise.elementary import exp, log
 from ..pointwise.selection import abs, where
 from ..reductions.cumulative import cumsum
-from ..shapes.diagonals import diag
 from ..shapes.index import getitem, take
 from ..shapes.joining import along, cat
-from ..shapes.parts import real
 from ..shapes.queries import argsort, searchsorted
-from ..shapes.shape import broadcast_to, cast, flip, movedim, ravel, reshape
-from .numpy_functions import cov, diff
+from ..shapes.shape import broadcast_to, cast, movedim, ravel, reshape
+from .numpy_functions import diff
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
@@ -146,44 +143,6 @@ def _unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: flo
 unwrap = composite("unwrap", _unwrap, numpy=(np.unwrap,))
 
 
-def _sliding(a: Any, v: Any, mode: str) -> Any:
-    """Sums of products of a vector with the parts of a longer one that are as long, beyond its ends too."""
-    n, m = a.shape[0], v.shape[0]
-    around = np.zeros(m - 1, a.dtype)
-    windows = np.arange(n + m - 1)[:, None] + np.arange(m)
-    z = matmul(take(cat([around, a, around], axis=0), windows, axis=0), v)
-    start, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return getitem(z, index=slice(start, start + length))
-
-
-def _vectors(a: Any, v: Any, mode: str) -> tuple[Any, Any]:
-    vectors = [reshape(x, shape=(1,)) if not x.ndim else x for x in map(ready, (a, v))]
-    shapes = [x.shape for x in vectors]
-    if any(len(shape) != 1 or not shape[0] for shape in shapes) or mode not in ("full", "same", "valid"):
-        raise ValueError(
-            "a convolution needs two vectors that are not empty, and the mode 'full', 'same' or 'valid'; got shapes "
-            f"{shapes[0]} and {shapes[1]}, mode={mode!r}"
-        )
-    return vectors[0], vectors[1]
-
-
-def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """Convolution of two vectors: zₖ = Σⱼ aⱼ vₖ₋ⱼ."""
-    a, v = _vectors(a, v, mode)
-    return _sliding(a, flip(v), mode) if a.shape[0] >= v.shape[0] else _sliding(v, flip(a), mode)
-
-
-def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """Correlation of two vectors: zₖ = Σⱼ aⱼ₊ₖ conj(vⱼ)."""
-    a, v = _vectors(a, v, mode)
-    v = conjugate(v)
-    return _sliding(a, v, mode) if a.shape[0] >= v.shape[0] else flip(_sliding(v, a, mode))
-
-
-convolve = composite("convolve", _convolve, numpy=(np.convolve,))
-correlate = composite("correlate", _correlate, numpy=(np.correlate,))
-
-
 def _polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients p, that of the highest power first, at x; by Horner's rule."""
     p, x = ready(p), ready(x)
@@ -204,18 +163,6 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 vander = composite("vander", _vander, numpy=(np.vander,))
-
-
-def _corrcoef(x: Any, *, rowvar: bool = True) -> Any:
-    """Correlation matrix of variables in rows (or columns): their covariances over the standard deviations."""
-    c = cov(x, rowvar=rowvar)
-    if not c.ndim:
-        return c / c
-    deviation = sqrt(real(diag(c)) if is_complex(c) else diag(c))
-    return c / reshape(deviation, shape=(-1, 1)) / deviation
-
-
-corrcoef = composite("corrcoef", _corrcoef, numpy=(np.corrcoef,))
 
 
 def _evenly(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple[Any, Any]:

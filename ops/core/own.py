@@ -138,7 +138,7 @@ def linear(
     declarations.check_facts(name, facts)
     declarations.check_rules(name, "linear", declarations.signature(name, forward, variadic=True), transposes)
     _make_room(name, replace)
-    rules = [Applied(t, ("g",)) if isinstance(t, Op) else t for t in transposes]
+    rules = [RuleByOp(t, ("g",)) if isinstance(t, Op) else t for t in transposes]
     return _joined(Op(name, "linear", forward, rules, doc=doc, **facts))
 
 
@@ -251,7 +251,7 @@ def _no_formula(name: str, operands: tuple[str, ...]) -> str:
 def _rule(name: str, x: str, partial: Any, operands: tuple[str, ...], parts: list[Op]) -> Any:
     """A partial as a rule.  An op is applied to the operands; scalar code becomes an op, applied to what it reads."""
     if isinstance(partial, Op):
-        return Applied(partial, operands[: partial.arity])
+        return RuleByOp(partial, operands[: partial.arity])
     code = scalar_code(partial)
     if code is None:
         return partial
@@ -260,10 +260,10 @@ def _rule(name: str, x: str, partial: Any, operands: tuple[str, ...], parts: lis
     evaluate = ElementByElement(part, Elementwise(code, [f"x{k}" for k in range(len(names))]))
     ends = [_end(name, x)] * len(names)
     parts.append(Op(part, "elementwise", evaluate, ends, lane=Scalar(code), doc=f"∂z/∂{x} of {name}."))
-    return Applied(parts[-1], names)
+    return RuleByOp(parts[-1], names)
 
 
-class Applied:
+class RuleByOp:
     """A rule that applies an op to the values of these names."""
 
     def __init__(self, op: Op, names: tuple[str, ...]):

@@ -11,13 +11,13 @@ from typing import Any
 from ..core.domain import POSITIVE, REAL, Interval
 from ..core.op import composite, elementwise, ready
 from ..pointwise.selection import sign
-from .scipys import Unknown, scipy_function
+from .scipys import NotDifferentiated, scipy_function
 
 ORDER = Interval(0.1, 2.5)
 
 
-def _order(name: str) -> Unknown:
-    return Unknown(name, "order")
+def _order(name: str) -> NotDifferentiated:
+    return NotDifferentiated(name, "order")
 
 
 special_j0 = elementwise(

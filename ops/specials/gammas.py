@@ -11,7 +11,7 @@ from ..core.domain import POSITIVE, Interval
 from ..core.op import elementwise
 from ..pointwise.elementary import exp, log, log1p
 from .rarer import xlog1py
-from .scipys import Unknown, scipy_function
+from .scipys import NotDifferentiated, scipy_function
 from .usual import digamma, lgamma, xlogy
 
 LOG_PI = 1.1447298858494002
@@ -81,76 +81,76 @@ special_binom = elementwise(
 )
 
 special_gammainc = elementwise(
-    "special_gammainc", scipy_function("gammainc", 2), Unknown("gammainc", "first argument a"),
+    "special_gammainc", scipy_function("gammainc", 2), NotDifferentiated("gammainc", "first argument a"),
     lambda x, y: exp(_log_gamma_density(x, y)),
     domain=(SHAPE, POSITIVE), doc="Lower incomplete gamma function, regularised: z = P(x, y).",
 )
 
 special_gammaincc = elementwise(
-    "special_gammaincc", scipy_function("gammaincc", 2), Unknown("gammaincc", "first argument a"),
+    "special_gammaincc", scipy_function("gammaincc", 2), NotDifferentiated("gammaincc", "first argument a"),
     lambda x, y: -exp(_log_gamma_density(x, y)),
     domain=(SHAPE, POSITIVE), doc="Upper incomplete gamma function, regularised: z = Q(x, y).",
 )
 
 special_gammaincinv = elementwise(
-    "special_gammaincinv", scipy_function("gammaincinv", 2), Unknown("gammaincinv", "first argument a"),
+    "special_gammaincinv", scipy_function("gammaincinv", 2), NotDifferentiated("gammaincinv", "first argument a"),
     lambda x, z: exp(-_log_gamma_density(x, z)),
     domain=(SHAPE, QUANTILE), doc="The z with P(x, z) = y.",
 )
 
 special_gammainccinv = elementwise(
-    "special_gammainccinv", scipy_function("gammainccinv", 2), Unknown("gammainccinv", "first argument a"),
+    "special_gammainccinv", scipy_function("gammainccinv", 2), NotDifferentiated("gammainccinv", "first argument a"),
     lambda x, z: -exp(-_log_gamma_density(x, z)),
     domain=(SHAPE, QUANTILE), doc="The z with Q(x, z) = y.",
 )
 
 special_betainc = elementwise(
     "special_betainc", scipy_function("betainc", 3),
-    Unknown("betainc", "first argument a"), Unknown("betainc", "second argument b"),
+    NotDifferentiated("betainc", "first argument a"), NotDifferentiated("betainc", "second argument b"),
     lambda x, y, u: exp(_log_beta_density(x, y, u)),
     domain=(SHAPE, SHAPE, QUANTILE), doc="Incomplete beta function, regularised: z = I(u; x, y).",
 )
 
 special_betaincc = elementwise(
     "special_betaincc", scipy_function("betaincc", 3),
-    Unknown("betaincc", "first argument a"), Unknown("betaincc", "second argument b"),
+    NotDifferentiated("betaincc", "first argument a"), NotDifferentiated("betaincc", "second argument b"),
     lambda x, y, u: -exp(_log_beta_density(x, y, u)),
     domain=(SHAPE, SHAPE, QUANTILE), doc="z = 1 − I(u; x, y).",
 )
 
 special_betaincinv = elementwise(
     "special_betaincinv", scipy_function("betaincinv", 3),
-    Unknown("betaincinv", "first argument a"), Unknown("betaincinv", "second argument b"),
+    NotDifferentiated("betaincinv", "first argument a"), NotDifferentiated("betaincinv", "second argument b"),
     lambda x, y, z: exp(-_log_beta_density(x, y, z)),
     domain=(SHAPE, SHAPE, QUANTILE), doc="The z with I(z; x, y) = u.",
 )
 
 special_chdtr = elementwise(
-    "special_chdtr", scipy_function("chdtr", 2), Unknown("chdtr", "degrees of freedom"),
+    "special_chdtr", scipy_function("chdtr", 2), NotDifferentiated("chdtr", "degrees of freedom"),
     lambda x, y: 0.5 * exp(_log_gamma_density(0.5 * x, 0.5 * y)),
     domain=(POSITIVE, POSITIVE), doc="Distribution function of χ² with x degrees of freedom.",
 )
 
 special_chdtrc = elementwise(
-    "special_chdtrc", scipy_function("chdtrc", 2), Unknown("chdtrc", "degrees of freedom"),
+    "special_chdtrc", scipy_function("chdtrc", 2), NotDifferentiated("chdtrc", "degrees of freedom"),
     lambda x, y: -0.5 * exp(_log_gamma_density(0.5 * x, 0.5 * y)),
     domain=(POSITIVE, POSITIVE), doc="Survival function of χ² with x degrees of freedom.",
 )
 
 special_stdtr = elementwise(
-    "special_stdtr", scipy_function("stdtr", 2), Unknown("stdtr", "degrees of freedom"),
+    "special_stdtr", scipy_function("stdtr", 2), NotDifferentiated("stdtr", "degrees of freedom"),
     lambda x, y: _t_density(x, y),
     domain=(POSITIVE, Interval()), doc="Distribution function of Student's t with x degrees of freedom.",
 )
 
 special_stdtrit = elementwise(
-    "special_stdtrit", scipy_function("stdtrit", 2), Unknown("stdtrit", "degrees of freedom"),
+    "special_stdtrit", scipy_function("stdtrit", 2), NotDifferentiated("stdtrit", "degrees of freedom"),
     lambda x, z: 1.0 / _t_density(x, z),
     domain=(Interval(1.0, 4.0), QUANTILE), doc="Quantile y of Student's t with x degrees of freedom.",
 )
 
 special_zeta = elementwise(
-    "special_zeta", scipy_function("zeta", 2), Unknown("zeta", "first argument x"),
+    "special_zeta", scipy_function("zeta", 2), NotDifferentiated("zeta", "first argument x"),
     lambda x, y: -x * special_zeta(x + 1.0, y),
     domain=(Interval(1.5, 4.0), Interval(0.5, 4.0)), doc="Hurwitz's zeta function: z = Σₖ (k + y)⁻ˣ (DLMF 25.11.17).",
 )

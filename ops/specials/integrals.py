@@ -11,7 +11,7 @@ from ..pointwise.comparison import eq
 from ..pointwise.elementary import cos, cosh, exp, log, sin, sqrt
 from ..pointwise.selection import where
 from .rarer import PI, SQRT_TWO_PI, sinc
-from .scipys import Unknown, scipy_function
+from .scipys import NotDifferentiated, scipy_function
 from .usual import SQRT_PI_OVER_TWO, TWO_OVER_SQRT_PI, erf
 
 MODULUS = Interval(0.1, 0.9)
@@ -130,13 +130,13 @@ def _twice(x: Any) -> Any:
 
 special_ellipkinc = elementwise(
     "special_ellipkinc", scipy_function("ellipkinc", 2),
-    lambda x, y: 1.0 / sqrt(1.0 - y * square(sin(x))), Unknown("ellipkinc", "parameter m"),
+    lambda x, y: 1.0 / sqrt(1.0 - y * square(sin(x))), NotDifferentiated("ellipkinc", "parameter m"),
     domain=(UNIT, MODULUS), doc="Incomplete elliptic integral of the first kind, of the angle x and the parameter y.",
 )
 
 special_ellipeinc = elementwise(
     "special_ellipeinc", scipy_function("ellipeinc", 2),
-    lambda x, y: sqrt(1.0 - y * square(sin(x))), Unknown("ellipeinc", "parameter m"),
+    lambda x, y: sqrt(1.0 - y * square(sin(x))), NotDifferentiated("ellipeinc", "parameter m"),
     domain=(UNIT, MODULUS), doc="Incomplete elliptic integral of the second kind, of the angle x and the parameter y.",
 )
 
@@ -146,22 +146,22 @@ special_wrightomega = elementwise(
 )
 
 special_hyp0f1 = elementwise(
-    "special_hyp0f1", scipy_function("hyp0f1", 2), Unknown("hyp0f1", "first argument v"),
+    "special_hyp0f1", scipy_function("hyp0f1", 2), NotDifferentiated("hyp0f1", "first argument v"),
     lambda x, y: special_hyp0f1(x + 1.0, y) / x,
     domain=(POSITIVE, REAL), doc="Confluent hypergeometric limit function ₀F₁(; x; y).",
 )
 
 special_hyp1f1 = elementwise(
     "special_hyp1f1", scipy_function("hyp1f1", 3),
-    Unknown("hyp1f1", "first argument a"), Unknown("hyp1f1", "second argument b"),
+    NotDifferentiated("hyp1f1", "first argument a"), NotDifferentiated("hyp1f1", "second argument b"),
     lambda x, y, u: x / y * special_hyp1f1(x + 1.0, y + 1.0, u),
     domain=(POSITIVE, POSITIVE, REAL), doc="Confluent hypergeometric function ₁F₁(x; y; u) (DLMF 13.3.15).",
 )
 
 special_hyp2f1 = elementwise(
     "special_hyp2f1", scipy_function("hyp2f1", 4),
-    Unknown("hyp2f1", "first argument a"), Unknown("hyp2f1", "second argument b"),
-    Unknown("hyp2f1", "third argument c"),
+    NotDifferentiated("hyp2f1", "first argument a"), NotDifferentiated("hyp2f1", "second argument b"),
+    NotDifferentiated("hyp2f1", "third argument c"),
     lambda x, y, u, v: x * y / u * special_hyp2f1(x + 1.0, y + 1.0, u + 1.0, v),
     domain=(Interval(0.3, 2.0), Interval(0.3, 2.0), Interval(2.2, 4.0), Interval(-0.7, 0.7)),
     doc="Gauss' hypergeometric function ₂F₁(x, y; u; v) (DLMF 15.5.1).",
@@ -169,7 +169,7 @@ special_hyp2f1 = elementwise(
 
 special_hyperu = elementwise(
     "special_hyperu", scipy_function("hyperu", 3),
-    Unknown("hyperu", "first argument a"), Unknown("hyperu", "second argument b"),
+    NotDifferentiated("hyperu", "first argument a"), NotDifferentiated("hyperu", "second argument b"),
     lambda x, y, u: -x * special_hyperu(x + 1.0, y + 1.0, u),
     domain=(Interval(0.3, 2.0), Interval(0.3, 2.0), Interval(0.8, 4.0)),
     doc="Tricomi's confluent hypergeometric function U(x, y, u) (DLMF 13.3.22).",

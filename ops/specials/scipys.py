@@ -34,7 +34,7 @@ def scipy_function(name: str, arity: int = 1, part: int | None = None) -> Callab
     return call
 
 
-class Unknown:
+class NotDifferentiated:
     """The rule of an operand, such as the order of a Bessel function, by which nobody here can differentiate.
 
     Raises:

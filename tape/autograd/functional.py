@@ -12,7 +12,7 @@ from typing import Any
 import ops
 
 from ..base.tensor import Tensor
-from ..func.functional_call import Call, Tensors, detached, ones, tuple_of
+from ..func.functional_call import FunctionalCall, Tensors, detached, ones, tuple_of
 from ..func.seeds import blocks_along, no_block, rows_of
 from ..history.reachability import requires_grad
 from ..levels.duals import Direction, parts
@@ -45,7 +45,7 @@ def vjp(
     >>> vjp(lambda x: x * x, tape.tensor([1.0, 2.0]), tape.tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    call = Call("vjp", func, inputs, create_graph, strict)
+    call = FunctionalCall("vjp", func, inputs, create_graph, strict)
     call.run()
     weights = call.vector(v, call.outputs, call.many_outputs, "the user-provided function returns")
     found = call.gradients(call.outputs, weights, create=create_graph)
@@ -65,7 +65,7 @@ def jvp(
     >>> jvp(lambda x: x * x, tape.tensor([1.0, 2.0]), tape.tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    call = Call("jvp", func, inputs, create_graph, strict)
+    call = FunctionalCall("jvp", func, inputs, create_graph, strict)
     with Direction() as level:
         call.run(call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is"), level)
         pairs = [parts(z, level) for z in call.outputs]
@@ -88,7 +88,7 @@ def vhp(
     >>> vhp(lambda x: (x**3).sum(), tape.tensor([1.0, 2.0]), tape.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
     """
-    call = Call("vhp", func, inputs, create_graph, strict)
+    call = FunctionalCall("vhp", func, inputs, create_graph, strict)
     weights = call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is")
     call.run()
     slopes = call.slopes()
@@ -109,7 +109,7 @@ def hvp(
     >>> hvp(lambda x: (x**3).sum(), tape.tensor([1.0, 2.0]), tape.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
     """
-    call = Call("hvp", func, inputs, create_graph, strict)
+    call = FunctionalCall("hvp", func, inputs, create_graph, strict)
     with Direction() as level:
         call.run(call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is"), level)
         pairs = [parts(z, level) for z in call.outputs]
@@ -157,7 +157,7 @@ def jacobian(
             "jacobian: strict=True and vectorize=True, or strategy='forward-mode', are not supported together; "
             "leave out one of them"
         )
-    call = Call("jacobian", func, inputs, create_graph, strict)
+    call = FunctionalCall("jacobian", func, inputs, create_graph, strict)
     rows = _columnwise(call) if strategy == "forward-mode" else _rowwise(call, vectorize)
     results = tuple(call.give(row, call.many_inputs) for row in rows)
     return results if call.many_outputs else results[0]
@@ -182,7 +182,7 @@ def hessian(
     many, given = tuple_of(inputs, "inputs", "hessian")
 
     def slopes(*xs: Tensor) -> tuple[Tensor, ...]:
-        call = Call("hessian", func, tuple(xs), True, strict)
+        call = FunctionalCall("hessian", func, tuple(xs), True, strict)
         call.run()
         return tuple(call.slopes())
 
@@ -190,7 +190,7 @@ def hessian(
     return found if many else found[0][0]
 
 
-def _rowwise(call: Call, vectorize: bool) -> list[list[Tensor]]:
+def _rowwise(call: FunctionalCall, vectorize: bool) -> list[list[Tensor]]:
     """Per output, the Jacobian with respect to each input: a sweep for each of the output's elements, or for all."""
     call.run()
     found = []
@@ -203,14 +203,14 @@ def _rowwise(call: Call, vectorize: bool) -> list[list[Tensor]]:
     return found
 
 
-def _block(call: Call, rows: Tensor | None, z: Tensor, x: Tensor) -> Tensor:
+def _block(call: FunctionalCall, rows: Tensor | None, z: Tensor, x: Tensor) -> Tensor:
     if rows is None:
         return no_block(z, x)
     with set_grad_enabled(call.create):
         return ops.reshape(rows, shape=(*z._spec.shape, *x._spec.shape))
 
 
-def _check_rows(call: Call, i: int, rows: Sequence[Tensor | None]) -> None:
+def _check_rows(call: FunctionalCall, i: int, rows: Sequence[Tensor | None]) -> None:
     """In strict mode, raise if an output is independent of an input, or its derivative is."""
     for j, g in enumerate(rows if call.strict else ()):
         if g is None:
@@ -222,7 +222,7 @@ def _check_rows(call: Call, i: int, rows: Sequence[Tensor | None]) -> None:
             )
 
 
-def _columnwise(call: Call) -> list[list[Tensor]]:
+def _columnwise(call: FunctionalCall) -> list[list[Tensor]]:
     """The same in forward mode, with a call of the function for all elements of the inputs."""
     arguments = call.arguments if call.create else list(map(detached, call.arguments))
 

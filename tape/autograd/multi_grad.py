@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..backprop.engine import Task, node_of
+from ..backprop.engine import BackwardTask, node_of
 from ..base.locks import new_lock
 from ..base.row import X, Y, operands
 from ..base.tensor import Tensor
@@ -89,7 +89,7 @@ class Gather:
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], Any]):
         self.fn = fn
         self.keys = [None if t._node is None else key(node_of(t)) + 0 for t in tensors]
-        self.parts: WeakKeyDictionary[Task, list[Any]] = WeakKeyDictionary()
+        self.parts: WeakKeyDictionary[BackwardTask, list[Any]] = WeakKeyDictionary()
         self.lock = new_lock()
 
     def hook(self, i: int) -> Callable[[Tensor], None]:
@@ -110,13 +110,13 @@ class Gather:
         return receive
 
 
-def _task() -> Task:
-    task: Task | None = current().task
+def _task() -> BackwardTask:
+    task: BackwardTask | None = current().task
     assert task is not None, "gradients come in a backward"
     return task
 
 
-def reach(task: Task) -> set[int]:
+def reach(task: BackwardTask) -> set[int]:
     """The keys of all tensors whose gradients a backward computes."""
     targets = task.wanted
     found = set(task.roots)

@@ -19,9 +19,9 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..base.location import locate
-from ..profiling.events import EventList, FunctionEvent, FunctionEventAvg
-from ..profiling.profile_recorder import RECORDERS, USER_SCOPE, Note, Recorder
-from ..profiling.table import memory_text, time_text
+from .profile_events import EventList, FunctionEvent, FunctionEventAvg
+from .profile_recorder import RECORDERS, USER_SCOPE, Note, Recorder
+from .profile_table import memory_text, time_text
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "format_memory", "format_time", "profile",
            "record_function"]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.tensor import Tensor
 from ..recording.guard import GUARDS, Guards
-from ..recording.packing import Pair, check_enabled, pairs_of, with_pair
+from ..recording.packing import PackHooks, check_enabled, pairs_of, with_pair
 from ..recording.wengert import WengertList, current
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
@@ -53,7 +53,7 @@ class saved_tensors_hooks:
         for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
             if not callable(hook):
                 raise TypeError(f"saved_tensors_hooks() takes two functions; its {name} is {hook!r}")
-        self._pair = Pair(pack_hook, unpack_hook)
+        self._pair = PackHooks(pack_hook, unpack_hook)
         self._before: list[tuple[WengertList, Any]] = []
 
     def __enter__(self) -> None:

@@ -20,7 +20,7 @@ from ..base.tensor import Tensor, method
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply
 from ..history.changes import check_unchanged
-from ..history.edges import GradientEdge, Place, tensor_at
+from ..history.edges import EdgeTensor, GradientEdge, tensor_at
 from ..history.hooks import retain_grad
 from ..history.propagate import key
 from ..recording.recorder import wrap
@@ -205,7 +205,7 @@ def _run(
     gradients = _fit_all(outputs, weights, create)
     check_unchanged(outputs, targets)
     for t in targets or ():
-        if type(t) is not Place:
+        if type(t) is not EdgeTensor:
             retain_grad(t)
     retain = create if retain is None else retain
     differentiate(outputs, gradients, targets, _receive, retain_graph=retain, create_graph=create, passing=True)

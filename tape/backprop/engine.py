@@ -23,7 +23,7 @@ Arrive = Callable[[Tensor, list[Any]], Any]
 _numbers = itertools.count().__next__
 
 
-class Task:
+class BackwardTask:
     """One backward under way.
 
     Attributes:
@@ -80,7 +80,7 @@ def differentiate(
     extend = recorder.extend
     try:
         recorder.recording, recorder.where = create_graph, None
-        recorder.task = task = Task(tuple(adjoints), wanted, passing)
+        recorder.task = task = BackwardTask(tuple(adjoints), wanted, passing)
         kept: dict[int, Any] = {}
         early = partial(_keep, kept, arrive) if LEAVES else None
         found = _sweep_lists(adjoints, leaves, wanted, early, retain_graph, as_tensors)

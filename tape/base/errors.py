@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,4 +61,16 @@ def unused_error(i: int, shape: Sequence[int]) -> RuntimeError:
     return RuntimeError(
         f"The differentiated Tensor at index {i}, of shape {tuple(shape)}, appears to not have been used in the graph: "
         "no output depends on it.\nSet allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+    )
+
+
+def warn_left(name: str) -> None:
+    """Warn that a plain number leaves a history behind."""
+    warnings.warn(
+        f"{name}() makes a plain number of a tensor that requires grad, so no gradient flows "
+        "through it.\nCompute with the tensor itself (tape.exp, not math.exp), and gather results in a tensor "
+        "(tape.zeros, np.zeros_like(x), tape.stack): an array, such as np.zeros gives, holds bare numbers.\nIf "
+        "it needs no gradient, say .item() or .detach().",
+        UserWarning,
+        stacklevel=3,
     )

@@ -19,7 +19,7 @@ pictures = Room("tape.surface.pictures")
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     """What `set_printoptions` sets."""
 
     precision: int = 4
@@ -29,8 +29,8 @@ class Options:
     sci_mode: bool | None = None
 
 
-PROFILES = {"default": Options(), "short": Options(2, 1000, 2), "full": Options(4, 1 << 62)}
-options = Options()
+PROFILES = {"default": PrintOptions(), "short": PrintOptions(2, 1000, 2), "full": PrintOptions(4, 1 << 62)}
+options = PrintOptions()
 
 
 def set_printoptions(profile: str | None = None, **changes: Any) -> None:
@@ -44,7 +44,7 @@ def set_printoptions(profile: str | None = None, **changes: Any) -> None:
         TypeError: on an unknown option.
     """
     global options
-    known = {f.name for f in fields(Options)}
+    known = {f.name for f in fields(PrintOptions)}
     if unknown := sorted(set(changes) - known):
         raise TypeError(f"set_printoptions() knows {', '.join(sorted(known))}; got {', '.join(unknown)}")
     base = PROFILES[profile] if profile else options
@@ -55,7 +55,7 @@ def _listed(*first: Parameter) -> Signature:
     """The options by name, after other parameters."""
     kind = Parameter.KEYWORD_ONLY
     named = [Parameter(f.name, kind, default=None, annotation=f"{f.type}".removesuffix(" | None") + " | None")
-             for f in fields(Options)]  # fmt: skip
+             for f in fields(PrintOptions)]  # fmt: skip
     return Signature([*first, *named], return_annotation="None" if first else "AbstractContextManager[None]")
 
 

@@ -208,3 +208,12 @@ def _typed(p: Parameter) -> Parameter:
     if known is None and isinstance(p.default, (bool, str)):
         known = type(p.default).__name__
     return p.replace(annotation=known or "Any")
+
+
+def named_after(function: Callable[..., Any], transformed: Callable[..., Any], prefix: str) -> Callable[..., Any]:
+    """A transformed function with a name of its own, and the original's documentation."""
+    name = getattr(function, "__name__", type(function).__name__)
+    transformed.__name__ = transformed.__qualname__ = f"{prefix}({name})"
+    transformed.__doc__ = getattr(function, "__doc__", None)
+    transformed.__wrapped__ = function  # type: ignore[attr-defined]
+    return transformed

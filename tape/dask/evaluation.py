@@ -14,8 +14,8 @@ from ..base.tree import build, leaves_of, structure_of, transform
 from .blocks import Blocks
 from .parcel import same
 from .paths import PathReport
-from .scheduling import Engine
-from .source import Source
+from .scheduling import Scheduler
+from .source import UserFunction
 from .tree_sum import sum_of
 from .worker import contribution
 
@@ -39,7 +39,7 @@ class Evaluation:
         who = f"tape.dask.{type(self).__name__}()"
         one_of(who, "reduction", reduction, ("sum", "mean"))
         one_of(who, "nan", nan, ("propagate", "raise"))
-        self._source, self._blocks = Source(function, self.kind, tier), Blocks(data, who)
+        self._source, self._blocks = UserFunction(function, self.kind, tier), Blocks(data, who)
         self._mean, self._nan = reduction == "mean", nan
         self._label = f"{self._source.name}-{self.kind}"
         self._digests: dict[str, None] = {}
@@ -54,11 +54,11 @@ class Evaluation:
 
     def paths(self) -> list[PathReport]:
         """Which ways through the function the blocks took, on each worker that is there now."""
-        return Engine().reports(self._digests)
+        return Scheduler().reports(self._digests)
 
     def _sum(self, *arguments: Any) -> list[Any]:
         """The leaves of the sum, or mean, of what the function gives for these arguments and each block."""
-        engine, graph = Engine(), self._blocks.graph
+        engine, graph = Scheduler(), self._blocks.graph
         if engine.client is None and self._blocks.futures:
             raise RuntimeError(
                 "the data is in the memory of a cluster, and there is no client of it now; make one with "
@@ -69,7 +69,7 @@ class Evaluation:
         found = engine.get({**graph, **own} if graph else own, key)
         return self._finished(found)
 
-    def _graph(self, engine: Engine, arguments: tuple[Any, ...]) -> tuple[dict[Key, Any], Key]:
+    def _graph(self, engine: Scheduler, arguments: tuple[Any, ...]) -> tuple[dict[Key, Any], Key]:
         """The tasks of one evaluation, and the key of its result."""
         token, count = uuid4().hex, len(self._blocks)
         name, graph = f"{self._label}-{token}", {}
@@ -84,7 +84,7 @@ class Evaluation:
         sums, last = sum_of(keys, f"sum-of-{name}")
         return {**graph, **sums}, last
 
-    def _parcels(self, engine: Engine, arguments: tuple[Any, ...]) -> list[Any]:
+    def _parcels(self, engine: Scheduler, arguments: tuple[Any, ...]) -> list[Any]:
         """What stands in the graph for the program of each kind of block."""
         parcels = [
             self._source.recorded((*arguments, *shapes), engine.travels).parcel for shapes in self._blocks.examples

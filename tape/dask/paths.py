@@ -15,7 +15,7 @@ import numpy as np
 from ..base.tree import transform
 from ..program import GuardMissed, Untraceable
 from ..program.capture.record_call import record_call
-from ..program.capture.signature import Call, take_apart
+from ..program.capture.signature import CallArguments, take_apart
 from ..program.compiled import MOST_PATHS, Path
 from ..program.recorded_program import Program, from_bytes, shown
 from ..program.world.looking import surroundings
@@ -25,7 +25,7 @@ from .parcel import Parcel, checked
 MOST_OPEN = 256
 """So many parcels are kept open in a process; the one that was used longest ago is opened again when it comes back."""
 
-_open: OrderedDict[str, Paths] = OrderedDict()
+_open: OrderedDict[str, ParcelPrograms] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -45,7 +45,7 @@ class PathReport(NamedTuple):
     replays: int
 
 
-class Paths:
+class ParcelPrograms:
     """The programs of a parcel in this process."""
 
     def __init__(self, parcel: Parcel):
@@ -82,7 +82,7 @@ class Paths:
         """The arguments in the order in memory that the program is for."""
         return laid_out(args) if self.ordered else args
 
-    def _record(self, args: tuple[Any, ...], call: Call, last: Path | None, missed: GuardMissed | None) -> Any:
+    def _record(self, args: tuple[Any, ...], call: CallArguments, last: Path | None, missed: GuardMissed | None) -> Any:
         """Record the path that these arguments take, and run it.
 
         When there are too many to keep, it is recorded for these arguments alone: what a block gives must not depend
@@ -112,7 +112,7 @@ class Paths:
                     last.branches.append((missed.index, copy.copy(missed.value), Path(program)))
         return results
 
-    def _give_up(self, args: tuple[Any, ...], call: Call, last: Path | None, reason: str) -> Any:
+    def _give_up(self, args: tuple[Any, ...], call: CallArguments, last: Path | None, reason: str) -> Any:
         if last is None:
             self.roots[call.key] = reason
             warn(f"{self.parcel.name} runs as it is on blocks like this one: {reason}.")
@@ -168,13 +168,13 @@ def warn(message: str) -> None:
         remote(message, RuntimeWarning)
 
 
-def opened(travelled: tuple[Any, ...]) -> Paths:
+def opened(travelled: tuple[Any, ...]) -> ParcelPrograms:
     """A parcel's programs; each parcel is opened once in a process."""
     with _lock:
         found = _open.get(travelled[1])
         if found is None:
             parcel = checked(travelled, here() or "this process")
-            found = _open[parcel.digest] = Paths(parcel)
+            found = _open[parcel.digest] = ParcelPrograms(parcel)
             while len(_open) > MOST_OPEN:
                 _open.popitem(last=False)
         else:

@@ -16,11 +16,11 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.typing import Key
 
 from ..base.tree import Structure, build, leaves_of, structure_of
-from ..program.capture.record_call import Place
+from ..program.capture.record_call import OutputPlace
 from .blocks import as_collection
 from .parcel import Parcel, same
-from .scheduling import Engine
-from .source import Recorded, Source
+from .scheduling import Scheduler
+from .source import RecordedParcel, UserFunction
 from .worker import Shape, mapped, mapped_alone
 
 EXAMPLE = 2
@@ -53,7 +53,7 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> An
     >>> value.sum().compute().round(3)
     np.float64(16.31)
     """
-    source = Source(function, "map", tier)
+    source = UserFunction(function, "map", tier)
     arrays = {k: as_collection(x, "tape.dask.map()", k) for k, x in enumerate(args) if isinstance(x, da.Array)}
     common = {k: x for k, x in enumerate(args) if k not in arrays}
     rows = rows_of(arrays)
@@ -84,9 +84,9 @@ def rows_of(arrays: dict[int, Any]) -> tuple[float, ...]:
     return next(iter(known))
 
 
-def record(source: Source, args: tuple[Any, ...], n: float) -> Recorded:
+def record(source: UserFunction, args: tuple[Any, ...], n: float) -> RecordedParcel:
     """What is sent for blocks of so many rows; where nobody knows how many, workers record."""
-    travels = Engine().travels
+    travels = Scheduler().travels
     return source.left(travels) if isnan(n) else source.recorded(with_shapes(args, int(n)), travels)
 
 
@@ -96,7 +96,7 @@ def with_shapes(args: tuple[Any, ...], n: int) -> list[Any]:
 
 
 def block_tasks(
-    source: Source, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel], only: Any
+    source: UserFunction, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel], only: Any
 ) -> Layers:
     """A task for each block, which gives the leaves of its results; or, if there is `only` one, that."""
     token = tokenize(parcels, list(arrays.values()), common)
@@ -141,12 +141,14 @@ def array_of(graph: HighLevelGraph, name: str, rows: tuple[float, ...], leaf: An
     return da.Array(graph, name, (rows, *((n,) for n in leaf.shape[1:])), dtype=leaf.dtype)
 
 
-def results_of(source: Source, recorded: Recorded, args: tuple[Any, ...]) -> tuple[Structure, list[Any]]:
+def results_of(source: UserFunction, recorded: RecordedParcel, args: tuple[Any, ...]) -> tuple[Structure, list[Any]]:
     """How the results of a block are built, and arrays or specs like their leaves."""
     program = recorded.program
     if program is not None and program.results is not None:
         rows, results = program.recorded.outputs, program.results
-        specs = [program.recorded.spec_of(int(rows[x.number])) if isinstance(x, Place) else x for x in results.leaves]
+        specs = [
+            program.recorded.spec_of(int(rows[x.number])) if isinstance(x, OutputPlace) else x for x in results.leaves
+        ]
         return results.structure, [x if hasattr(x, "shape") else np.asarray(x) for x in specs]
     stands = [x.stand_in() if isinstance(x, Shape) else x for x in with_shapes(args, EXAMPLE)]
     try:

@@ -17,7 +17,7 @@ _sent: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 """By client and digest, the futures of the parcels that are in a cluster's memory."""
 
 
-class Engine:
+class Scheduler:
     """Where graphs are computed now.
 
     Attributes:

@@ -12,17 +12,17 @@ import numpy as np
 
 from ..base.location import in_library
 from ..base.tree import leaves_of, transform
+from ..jit.emission.tiers import TIERS
 from ..program import Untraceable
 from ..program.capture.record_call import record_call
 from ..program.capture.required import require_function
 from ..program.capture.signature import is_varying, take_apart
 from ..program.compiled import CompiledFunction
 from ..program.files.file import to_bytes
-from ..program.plans.tiers import TIERS
+from ..program.recorded.fingerprint import fingerprint
 from ..program.recorded.listing import Listing
 from ..program.recorded.trace import INPUT
 from ..program.recorded_program import Program
-from ..program.world.fingerprint import fingerprint
 from ..program.world.looking import surroundings
 from ..program.world.surroundings import Surroundings
 from .derived import DERIVED
@@ -30,14 +30,14 @@ from .parcel import Parcel, packed
 from .worker import Shape
 
 
-class Recorded(NamedTuple):
+class RecordedParcel(NamedTuple):
     """A parcel, and the program in it; None if recording is left to the workers."""
 
     parcel: Parcel
     program: Program | None
 
 
-class Source:
+class UserFunction:
     """The user's function, and what is evaluated of it."""
 
     def __init__(self, function: Callable[..., Any], kind: str, tier: str):
@@ -54,7 +54,7 @@ class Source:
         self._look()
         self._told: set[str] = set()
 
-    def recorded(self, arguments: Sequence[Any], travels: bool) -> Recorded:
+    def recorded(self, arguments: Sequence[Any], travels: bool) -> RecordedParcel:
         """What is sent for arguments of these shapes, where a `Shape` is a part of a block.
 
         `travels` says whether it leaves this process.
@@ -69,14 +69,14 @@ class Source:
 
     def _look(self) -> None:
         """Look at what the function reads around it; what was recorded before is for something else."""
-        self.around, self._known = surroundings(self.function), dict[Any, Recorded]()
+        self.around, self._known = surroundings(self.function), dict[Any, RecordedParcel]()
         self._prints = prints_of(self.around)
 
-    def left(self, travels: bool) -> Recorded:
+    def left(self, travels: bool) -> RecordedParcel:
         """What is sent where workers are to record, because shapes are not known here."""
         return self._packed(None, None, None, False, travels)
 
-    def _record(self, arguments: Sequence[Any], travels: bool) -> Recorded:
+    def _record(self, arguments: Sequence[Any], travels: bool) -> RecordedParcel:
         stands = transform(lambda x: x.stand_in() if isinstance(x, Shape) else x, tuple(arguments))
         call = take_apart(stands, {})
         leaves = leaves_of(tuple(arguments))
@@ -97,7 +97,7 @@ class Source:
 
     def _packed(
         self, program: Program | None, eager: str | None, failure: Exception | None, ordered: bool, travels: bool
-    ) -> Recorded:
+    ) -> RecordedParcel:
         function: Any = None
         if program is None or program.guards:
             function = self._pickled(program, eager, failure) if travels else self.own
@@ -105,7 +105,7 @@ class Source:
             self._warn(f"{self.name} runs as it is where the data is, and travels by cloudpickle: {eager}.")
         whole = None if program is None else to_bytes(program)
         parcel = packed(self.name, self.kind, whole, function, eager, ordered, self.tier)
-        return Recorded(parcel, program)
+        return RecordedParcel(parcel, program)
 
     def _pickled(self, program: Program | None, eager: str | None, failure: Exception | None) -> bytes | None:
         """The function, which workers need; None if it cannot be pickled and they may do without.

@@ -5,9 +5,9 @@
 tensor(1.)
 """
 
+from ..levels.vmapping import vmap
 from .forward import hessian, jacfwd, jvp, linearize
 from .reverse import grad, grad_and_value, jacrev, value_and_grad, vjp
-from .vmapping import vmap
 
 __all__ = [
     "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap",

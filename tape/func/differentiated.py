@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..base.tensor import Tensor
@@ -137,12 +136,3 @@ def split_aux(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
             f"{type(result).__name__}"
         )
     return result
-
-
-def named_after(function: Callable[..., Any], transformed: Callable[..., Any], prefix: str) -> Callable[..., Any]:
-    """A transformed function with a name of its own, and the original's documentation."""
-    name = getattr(function, "__name__", type(function).__name__)
-    transformed.__name__ = transformed.__qualname__ = f"{prefix}({name})"
-    transformed.__doc__ = getattr(function, "__doc__", None)
-    transformed.__wrapped__ = function  # type: ignore[attr-defined]
-    return transformed

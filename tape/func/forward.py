@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backprop.backward import grad
+from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..history.reachability import requires_grad
@@ -18,7 +19,6 @@ from .differentiated import (
     fitting,
     inexact,
     matching,
-    named_after,
     outputs_in,
     replaced,
     split_aux,

@@ -22,7 +22,7 @@ Tensors = Tensor | tuple[Tensor, ...]
 Found = list[Tensor | None]
 
 
-class Call:
+class FunctionalCall:
     """One call of a user's function on new tensors in the place of its inputs.
 
     Attributes:

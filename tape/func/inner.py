@@ -17,10 +17,9 @@ from ..backprop.backward import gradients
 from ..base.tensor import Tensor
 from ..history.propagate import key
 from ..history.reachability import components, history, requires_grad
-from ..levels.batch import active
 from ..levels.duals import zeros
 from ..recording.leaf import leaf
-from ..recording.level import Layer, live
+from ..recording.level import Layer, active, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import ops
 
+from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..numpy.inside import arrays_inside, inputs_inside
@@ -20,7 +21,6 @@ from .differentiated import (
     fitting,
     inexact,
     matching,
-    named_after,
     outputs_in,
     replaced,
     split_aux,

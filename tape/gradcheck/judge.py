@@ -27,7 +27,7 @@ from .derivatives.subject import components, is_inexact, plain
 
 
 @dataclass
-class Application:
+class AppliedOp:
     """An op that was applied: to these operands, with these parameters, at this line."""
 
     op: Op
@@ -52,7 +52,7 @@ class Application:
         return Suspect(self.op.title(self.params), name, locate(*self.where), analytic, numeric, mode, order)
 
 
-def judge(applied: Application, modes: Iterable[str]) -> Iterator[Suspect]:
+def judge(applied: AppliedOp, modes: Iterable[str]) -> Iterator[Suspect]:
     """The operands for which a rule of the op disagrees with differences of its forward function."""
     ways = {REVERSE: _by_sweep, FORWARD: _by_push}
     values = applied.values()
@@ -68,7 +68,7 @@ def judge(applied: Application, modes: Iterable[str]) -> Iterator[Suspect]:
             yield applied.suspect(i, analytic, float(estimate.value[0]), mode)
 
 
-def judge_second(applied: Application) -> Iterator[Suspect]:
+def judge_second(applied: AppliedOp) -> Iterator[Suspect]:
     """The operands for which what the op's rule computes has a wrong gradient in turn."""
     values = applied.values()
     judged = _judged(applied, values)
@@ -88,7 +88,7 @@ def judge_second(applied: Application) -> Iterator[Suspect]:
             break
 
 
-def _judged(applied: Application, values: Sequence[Any]) -> list[int]:
+def _judged(applied: AppliedOp, values: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(values) if applied.op.rule(i) and is_inexact(x) and np.size(x)]
 
 
@@ -123,11 +123,11 @@ def _paired(weights: Sequence[Any], outs: Sequence[Any]) -> float:
     return sum(float(components(w) @ components(z)) for w, z in zip(weights, outs) if w is not None)
 
 
-def _result(applied: Application, weights: Sequence[Any], values: Sequence[Any]) -> float:
+def _result(applied: AppliedOp, weights: Sequence[Any], values: Sequence[Any]) -> float:
     return _paired(weights, applied.run(values))
 
 
-def _vjp(applied: Application, weights: Sequence[Any], i: int, v: Any, values: Sequence[Any]) -> float:
+def _vjp(applied: AppliedOp, weights: Sequence[Any], i: int, v: Any, values: Sequence[Any]) -> float:
     return _paired([v], [_sweep(applied, values, weights, i)])
 
 
@@ -145,7 +145,7 @@ def _along(i: int, values: Sequence[Any], bar: Any) -> Any:
     return sized(value.real, np.real(bar)) + 1j * sized(value.imag, np.imag(bar))
 
 
-def _sweep(applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int) -> Any:
+def _sweep(applied: AppliedOp, values: Sequence[Any], weights: Sequence[Any], i: int) -> Any:
     """The vjp of one operand, through the list."""
     x = leaf(_own(values[i]), requires_grad=True)
     outs, ws = _flowing(applied.run([x if k == i else v for k, v in enumerate(values)]), weights)
@@ -153,7 +153,7 @@ def _sweep(applied: Application, values: Sequence[Any], weights: Sequence[Any], 
     return np.zeros_like(plain(x)) if bar is None else np.asarray(plain(bar))
 
 
-def _sweep_twice(applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int, k: int, v: Any) -> Any:
+def _sweep_twice(applied: AppliedOp, values: Sequence[Any], weights: Sequence[Any], i: int, k: int, v: Any) -> Any:
     """The gradient with respect to operand k of ⟨v, the vjp of operand i⟩."""
     xs = [leaf(_own(x), requires_grad=True) if j in (i, k) else x for j, x in enumerate(values)]
     outs, ws = _flowing(applied.run(xs), weights)
@@ -171,11 +171,11 @@ def _flowing(outs: Sequence[Any], weights: Sequence[Any]) -> tuple[list[Any], li
     return [out for out, _ in pairs], [w for _, w in pairs]
 
 
-def _by_sweep(applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int, direction: Any) -> float:
+def _by_sweep(applied: AppliedOp, values: Sequence[Any], weights: Sequence[Any], i: int, direction: Any) -> float:
     return float(components(_sweep(applied, values, weights, i)) @ components(direction))
 
 
-def _by_push(applied: Application, values: Sequence[Any], weights: Sequence[Any], i: int, direction: Any) -> float:
+def _by_push(applied: AppliedOp, values: Sequence[Any], weights: Sequence[Any], i: int, direction: Any) -> float:
     from ..levels.duals import Direction, make, parts  # forward mode is opened when it is asked for
 
     with Direction() as level:

@@ -15,7 +15,7 @@ from .checking import subject_of
 from .derivatives.report import place
 from .derivatives.subject import Array, has_history, is_inexact, plain
 from .flow import ENDS, OVERFLOWS, POLE, UNDERFLOWS, Event, flow_of
-from .judge import Application
+from .judge import AppliedOp
 from .suspects import trace
 
 LIMITS = {8: 1e8, 4: 3e3}
@@ -158,7 +158,7 @@ def _elements(pattern: Array, x: Array) -> Array:
     return np.abs(pattern).reshape(x.size, -1).sum(axis=1) if x.size else pattern
 
 
-def _note_values(log: Sequence[Application], found: Health) -> None:
+def _note_values(log: Sequence[AppliedOp], found: Health) -> None:
     """Note the records that cancel, and the first values that leave the range of numbers."""
     worst: dict[tuple[str, Location], Cancelling] = {}
     lost: dict[str, Lost] = {}
@@ -185,7 +185,7 @@ def _bytes(result: Any) -> int:
     return 8 if dtype.itemsize // (2 if dtype.kind == "c" else 1) >= 8 else 4
 
 
-def _factor(applied: Application, values: list[Any], result: Any) -> float:
+def _factor(applied: AppliedOp, values: list[Any], result: Any) -> float:
     if isinstance(result, tuple):
         return 0.0
     wanted = [i for i, x in enumerate(values) if applied.op.rule(i) is not None and is_inexact(x)]
@@ -195,7 +195,7 @@ def _factor(applied: Application, values: list[Any], result: Any) -> float:
         return 0.0
 
 
-def _left(applied: Application, values: list[Any], result: Any) -> str | None:
+def _left(applied: AppliedOp, values: list[Any], result: Any) -> str | None:
     """Whether a result overflows, or underflows, out of operands that are numbers."""
     if not is_inexact(result) or not all(np.all(np.isfinite(v)) for v in values if is_inexact(v)):
         return None

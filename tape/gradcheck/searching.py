@@ -23,7 +23,7 @@ from .derivatives.sides import Sides
 from .derivatives.subject import Array, is_inexact, plain
 from .reproduce import text_of_function, written
 from .smaller import smaller
-from .trial import Enough, Trial
+from .trial import TimeIsOver, Trial
 
 EXAMPLES, SECONDS = 300, 60.0
 LAST = 4
@@ -180,6 +180,6 @@ def _draw(trial: Trial, given: list[Array], fixed: list[Array], vary: bool, nonf
                          random=random.Random(seed))  # fmt: skip
         if trial.failing is not None:
             smaller(trial.failing, trial)
-    except Enough:
+    except TimeIsOver:
         return trial.failing is None
     return True

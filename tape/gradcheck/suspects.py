@@ -21,7 +21,7 @@ from ..recording.wengert import current
 from .derivatives.applied import Applied
 from .derivatives.report import REVERSE, Suspect
 from .derivatives.subject import Array, Subject
-from .judge import Application, judge, judge_second
+from .judge import AppliedOp, judge, judge_second
 
 PER_LINE = 3
 """How many applications of one op at one line are looked at."""
@@ -29,18 +29,18 @@ PER_LINE = 3
 LINES = 12
 
 
-class Traced(Applied):
+class NotingTensor(Applied):
     """A tensor that notes in `applied` what is applied to it."""
 
     __slots__ = ()
-    applied: list[Application]
+    applied: list[AppliedOp]
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        traced = [x for x in operands if isinstance(x, Traced)]
+        traced = [x for x in operands if isinstance(x, NotingTensor)]
         kind = type(traced[0])
         where = current().where or user_frame(sys._getframe(1))
-        kind.applied.append(Application(op, tuple(operands), dict(params), where))
+        kind.applied.append(AppliedOp(op, tuple(operands), dict(params), where))
         as_kind(Tensor, traced)
         try:
             z = bind(op, operands, params)
@@ -78,7 +78,7 @@ def find_suspects(
     return list(suspects.values()), [] if suspects else list(lines)[-LINES:]
 
 
-def _found(log: Sequence[Application], judges: Callable[[Application], Iterable[Suspect]]) -> Iterator[Suspect]:
+def _found(log: Sequence[AppliedOp], judges: Callable[[AppliedOp], Iterable[Suspect]]) -> Iterator[Suspect]:
     """What is found wrong with the first few applications of each op at each line."""
     seen: Counter[tuple[Any, ...]] = Counter()
     for applied in log:
@@ -88,10 +88,10 @@ def _found(log: Sequence[Application], judges: Callable[[Application], Iterable[
             yield from judges(applied)
 
 
-def trace(func: Callable[..., Any], arguments: Sequence[Any]) -> list[Application]:
+def trace(func: Callable[..., Any], arguments: Sequence[Any]) -> list[AppliedOp]:
     """What the function applies to its tensors; up to the point where it fails, if it does."""
-    log: list[Application] = []
-    kind = type("Tensor", (Traced,), {"__slots__": (), "applied": log})
+    log: list[AppliedOp] = []
+    kind = type("Tensor", (NotingTensor,), {"__slots__": (), "applied": log})
     for x in arguments:
         if type(x) is Tensor:
             x.__class__ = kind

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..base.tensor import Tensor
 from ..custom.rules import BackwardCFunction
-from ..func.vmapping import vmap
 from ..levels.dual_levels import dual_level, unpack_dual
+from ..levels.vmapping import vmap
 from ..recording.leaf import leaf
 from .batched_check import compared, drawn
 from .derivatives.forward_check import alone, moving, push

@@ -38,7 +38,7 @@ MANY = 256
 """Jacobians of more elements are not looked at from both sides element by element."""
 
 
-class Enough(BaseException):
+class TimeIsOver(BaseException):
     """The time is over; no `Exception`, which Hypothesis would take for a failure."""
 
 
@@ -77,7 +77,7 @@ class Trial:
         if outcome == WRONG:
             self.failing = [np.array(x) for x in point]
         if time.monotonic() > self.end:
-            raise Enough
+            raise TimeIsOver
         return outcome == WRONG
 
     def examined(self, point: Sequence[Array]) -> tuple[list[Any], Report, str | None, Sides | None]:

@@ -9,7 +9,7 @@ from ops import REGISTRY
 
 from ..base.row import PARAMS, X
 from ..base.tensor import Tensor
-from ..recording.views import INFERRED, SEVERAL, SEVERAL_CUSTOM, UNTRACKED, Look
+from ..recording.views import INFERRED, SEVERAL, SEVERAL_CUSTOM, UNTRACKED, ViewStep
 from ..recording.wengert import row_of
 from .propagate import name_of
 
@@ -20,7 +20,7 @@ MODES = {
 """For views made where nothing was recorded: the mode then, the one that forbids the change, and what switches it."""
 
 
-def change_error(tensor: Tensor, above: Look, operation: str) -> RuntimeError:
+def change_error(tensor: Tensor, above: ViewStep, operation: str) -> RuntimeError:
     """The error for a change in place of a barred view."""
     if above.bar in MODES:
         then, now, switch = MODES[above.bar]
@@ -48,7 +48,7 @@ def _reason(bar: str | None, operation: str) -> str:
     )
 
 
-def _title(tensor: Tensor, above: Look) -> str:
+def _title(tensor: Tensor, above: ViewStep) -> str:
     """Which result of which operation a view is."""
     if above.steps:
         name, params, output = above.steps[-1]

@@ -21,14 +21,14 @@ class GradientEdge(NamedTuple):
     ownership_token: Node | None = None
 
 
-class Place(Tensor):
+class EdgeTensor(Tensor):
     """A place in the history, given by an edge: a tensor of zeros, because the value is not known."""
 
     __slots__ = ()
 
 
 def tensor_at(edge: GradientEdge) -> Tensor:
-    """The leaf at an edge, or a `Place`.
+    """The leaf at an edge, or a `EdgeTensor`.
 
     Raises:
         TypeError: if this is no edge of our graph.
@@ -45,6 +45,6 @@ def tensor_at(edge: GradientEdge) -> Tensor:
     if row[SPEC] is None:
         known = record_of_result(handle, i)
         handle = output(current(), handle, i, blank, row[CODE], row[LASTI])._node if known is None else known
-    place: Place = object.__new__(Place)
+    place: EdgeTensor = object.__new__(EdgeTensor)
     place._data, place._node, place._spec = blank, handle, spec
     return place

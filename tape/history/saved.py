@@ -12,7 +12,7 @@ from ops import Op
 from ..base.row import SPEC, WIDTH, XV, YV, ZV
 from ..base.tensor import Tensor
 from ..recording.functions import FIRST, SECOND, SPELLINGS
-from ..recording.packing import Packed, Pair, opened
+from ..recording.packing import Packed, PackHooks, opened
 from ..recording.recorder import wrap
 from ..recording.wengert import list_of, row_of
 from .propagate import arguments, op_of, released, released_error, spec_of_operand
@@ -82,7 +82,7 @@ class SavedTensor:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already been set; only one pair is allowed"
             )
-        self._replace(Packed(value, Pair(pack, unpack)))
+        self._replace(Packed(value, PackHooks(pack, unpack)))
 
     def _replace(self, value: Any) -> None:
         wengert = list_of(self._handle)

@@ -9,7 +9,6 @@ gradient may flow) or layers of outer levels.  So maps nest, with each other and
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,19 +24,8 @@ from ..base.errors import unused_error
 from ..base.spec import Spec, spec
 from ..base.tensor import Tensor
 from ..history.reachability import components, history, keys, requires_grad
-from ..recording.level import Layer, Level, depths, live, read
+from ..recording.level import Layer, Level, active, depths, live, read
 from ..recording.recorder import CUSTOM, wrap
-
-_thread = threading.local()
-
-
-def active() -> list[Batch]:
-    """The batches that this thread is in, the outermost first."""
-    try:
-        return _thread.batches
-    except AttributeError:
-        _thread.batches = []
-        return _thread.batches
 
 
 class Batch(Level):
@@ -53,6 +41,8 @@ class Batch(Level):
     """
 
     __slots__ = ("_known", "lifting", "lifts", "n", "randomness")
+
+    in_front = 1
 
     def __init__(self, n: int, randomness: str = "error"):
         super().__init__()
@@ -129,6 +119,28 @@ class Batch(Level):
             known = self._known[k] = with_lanes, versions(with_lanes)
             self.lifts.append((as_it_is(x), with_lanes))
         return known[0]
+
+    @staticmethod
+    def spread(draw: Callable[[], Tensor]) -> Tensor:
+        """What ``draw()`` gives, or what it gives for each of the lanes.
+
+        Raises:
+            RuntimeError: within a `vmap` whose randomness is ``"error"``.
+        """
+        levels = active()
+        _check_allowed(levels)
+        different = [level for level in levels if level.randomness == "different"]
+        if not different:
+            return draw()
+        lengths = tuple([level.n for level in different])
+        rows = [draw() for _ in range(max(math.prod(lengths), 1))]
+        values = np.stack([row._data for row in rows])[: math.prod(lengths)]
+        x: Tensor = wrap(values.reshape(*lengths, *values.shape[1:]))
+        for level in different:
+            x = level.layer(x)
+        for part in components(x) if rows[0].requires_grad else ():
+            part.requires_grad_()
+        return x
 
     def lanes(self, x: Any) -> list[Any]:
         """A tensor lane by lane."""
@@ -336,25 +348,3 @@ def check_redraw(tensor: Any) -> None:
                 f"{'differs from lane to lane' if level.has(tensor) else 'is the same in all lanes'}.\nMake a new "
                 "tensor of random numbers instead, such as tape.rand_like(x)."
             )
-
-
-def spread(draw: Callable[[], Tensor]) -> Tensor:
-    """What ``draw()`` gives, or what it gives for each of the lanes.
-
-    Raises:
-        RuntimeError: within a `vmap` whose randomness is ``"error"``.
-    """
-    levels = active()
-    _check_allowed(levels)
-    different = [level for level in levels if level.randomness == "different"]
-    if not different:
-        return draw()
-    lengths = tuple([level.n for level in different])
-    rows = [draw() for _ in range(max(math.prod(lengths), 1))]
-    values = np.stack([row._data for row in rows])[: math.prod(lengths)]
-    x: Tensor = wrap(values.reshape(*lengths, *values.shape[1:]))
-    for level in different:
-        x = level.layer(x)
-    for part in components(x) if rows[0].requires_grad else ():
-        part.requires_grad_()
-    return x

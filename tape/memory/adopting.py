@@ -16,7 +16,7 @@ from ..base.tensor import Tensor
 from ..history.reachability import components
 from ..recording.level import Layer, live
 from ..recording.recorder import wrap
-from ..recording.views import Look, base_of, children, is_related, look_of, replace
+from ..recording.views import ViewStep, base_of, children, is_related, look_of, replace
 
 Dress = Callable[[Tensor, Tensor, Tensor], None]
 """Makes a tensor a layer: of a tensor below, with a tangent."""
@@ -70,7 +70,7 @@ def _adopt_all(tensor: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress
         view._held = tops[0]  # as the view held its base before
 
 
-def views_below(base: Tensor) -> Iterator[tuple[Tensor, Look]]:
+def views_below(base: Tensor) -> Iterator[tuple[Tensor, ViewStep]]:
     """The living views of a tensor and how they are made, each after its parent."""
     stack = [base]
     while stack:

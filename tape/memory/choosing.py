@@ -23,7 +23,7 @@ from ..recording.short_ways import store
 from .shaping import along
 
 
-class Pair(NamedTuple):
+class ValuesAndIndices(NamedTuple):
     """What functions that choose along one dimension give: each has a tuple of its own with these names."""
 
     values: Tensor
@@ -38,7 +38,7 @@ class Extremes(NamedTuple):
 
 
 def _pair(name: str) -> Any:
-    return namedtuple(name, Pair._fields)
+    return namedtuple(name, ValuesAndIndices._fields)
 
 
 def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
@@ -47,7 +47,7 @@ def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
 
     def extreme(
         input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
-    ) -> Tensor | Pair:
+    ) -> Tensor | ValuesAndIndices:
         if isinstance(dim, Tensor):
             return getattr(ops, elementwise)(input, dim)
         if dim is None:
@@ -74,7 +74,8 @@ def _named(name: str, *fields: str) -> None:
     """A function of two results, which have names."""
     pair = namedtuple(name, fields)  # type: ignore[misc]
 
-    result = "Extremes" if name == "aminmax" else "Tensor | Pair" if name.endswith("median") else "Pair"
+    result = "Extremes" if name == "aminmax" else "ValuesAndIndices"
+    result = f"Tensor | {result}" if name.endswith("median") else result
 
     def function(*args: Any, **kwargs: Any) -> Any:
         z = derived[name](*args, **kwargs)
@@ -96,14 +97,14 @@ Sorted = _pair("sort")
 @adaptor
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: int | None = None
-) -> Pair:  # fmt: skip
+) -> ValuesAndIndices:  # fmt: skip
     """The elements in order along one axis, and the indices that they had; equal ones keep their order in any case.
 
     >>> import tape
     >>> tape.sort(tape.tensor([2.0, 1.0]), stable=True)
     sort(values=tensor([1., 2.]), indices=tensor([1, 0]))
     """
-    pair: Pair = Sorted(*derived["sort"](input, axis=dim if axis is None else axis, descending=descending))
+    pair: ValuesAndIndices = Sorted(*derived["sort"](input, axis=dim if axis is None else axis, descending=descending))
     return pair
 
 

@@ -24,7 +24,7 @@ from ..history.bars import MODES, Barred, change_error
 from ..history.hooks import move_retained
 from ..recording.packing import before_overwriting
 from ..recording.recorder import CUSTOM, operand, wrap
-from ..recording.views import SEVERAL, Look, base_of, counted_with, family, look_of, materialise, owner, path_to
+from ..recording.views import SEVERAL, ViewStep, base_of, counted_with, family, look_of, materialise, owner, path_to
 from ..recording.wengert import WengertList, current
 from .writing import check_fits, check_writeable, is_alone, put
 
@@ -205,7 +205,7 @@ def append(op: Op, refs: tuple[Any, Any], params: dict[str, Any], spec: Spec | N
     return handle
 
 
-def append_barred(node: Any, above: Look, spec: Spec) -> int:
+def append_barred(node: Any, above: ViewStep, spec: Spec) -> int:
     """Append a record through which no gradient can flow: of a view that must not be used after its base changed."""
     wengert = current()
     handle = wengert.next()

@@ -11,7 +11,7 @@ from ..base.tensor import Tensor, method
 from ..recording.functions import FUNCTIONS
 from ..recording.inference import check_changeable
 from ..recording.version import increment, note_refit
-from ..recording.views import Look, children, link, look_of, sever
+from ..recording.views import ViewStep, children, link, look_of, sever
 from ..recording.wengert import current
 from . import choosing, shaping, storage  # noqa: F401  (their functions are public, and have a form here)
 from .rebase import check_free, is_tracked
@@ -54,7 +54,7 @@ def _become(tensor: Tensor, compute: Callable[[], Tensor]) -> None:
         tensor._node = node
 
 
-def _parts(tensor: Tensor, compute: Callable[[], Tensor]) -> tuple[Any, Any, Spec, Look | None]:
+def _parts(tensor: Tensor, compute: Callable[[], Tensor]) -> tuple[Any, Any, Spec, ViewStep | None]:
     """What a view is made of, which is then gone.
 
     A tensor with a history has it recorded under `no_grad` too: that would else be of another shape than the tensor.

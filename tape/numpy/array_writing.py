@@ -16,8 +16,7 @@ import ops
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
 from ..history.reachability import components
-from ..levels.batch import active
-from ..recording.level import live
+from ..recording.level import active, live
 from ..recording.version import renew
 from ..recording.views import is_related
 from .array_reading import plain_index

@@ -15,9 +15,9 @@ from ..base.location import in_library
 from ..base.tensor import Face
 from ..recording.level import Layer
 from .capture.labels import parameters_of
-from .capture.record_call import Recorded, in_order, record_call
+from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
-from .capture.signature import Call, Fixed, objects_in, take_apart, varying
+from .capture.signature import CallArguments, Fixed, objects_in, take_apart, varying
 from .capture.variety import Variety, advice
 from .capture.witness import Again
 from .entries.conditions import Entry
@@ -204,7 +204,7 @@ class CompiledFunction:
                 return self._eager(args, kwargs)
         return self._record(args, kwargs, call, paths, last, missed)
 
-    def _paths_of(self, call: Call, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
+    def _paths_of(self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
         """The programs for such a call; None if there are none, and too many for others that differ little."""
         paths = self._paths.get(call.key)
         if paths is not None:
@@ -220,13 +220,13 @@ class CompiledFunction:
         paths = self._paths[call.key] = Paths(call.key, fixed_floats)
         return paths
 
-    def _remember(self, path: Path, paths: Paths, call: Call, arguments: Any) -> None:
+    def _remember(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
         """Let the next such call find this path at once."""
         assert self._surroundings is not None
         path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
         self._entry = path.shortcut.entry or self._entry
 
-    def _record(self, args: Any, kwargs: Any, call: Call, paths: Paths, last: Any, missed: Any) -> Any:
+    def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
         if missed is not None:
             paths.missed += 1
             if paths.count >= self.most_paths:
@@ -267,7 +267,7 @@ class CompiledFunction:
             recorded.before.put_back()
             return self._eager(args, kwargs)
 
-    def _recorded(self, args: Any, kwargs: Any, call: Call, paths: Paths) -> Recorded:
+    def _recorded(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths) -> RecordedCall:
         """Record the function; what it reads around it, and in the objects among its arguments, is watched."""
         assert self._surroundings is not None
         around, objects = self._surroundings, objects_in(call.key)
@@ -313,7 +313,7 @@ class CompiledFunction:
         return self.function(*args, **kwargs)
 
 
-def kinds_of(call: Call) -> list[type]:
+def kinds_of(call: CallArguments) -> list[type]:
     """The types of what varies in a call."""
     return [type(x) for x in call.given]
 

@@ -17,10 +17,10 @@ import numpy as np
 from ..base.rooms import opened
 from ..base.spec import Spec
 from ..base.tree import Structure
-from .capture.record_call import Place as Output
+from ..jit.emission.tiers import OPTIMISED
+from .capture.record_call import OutputPlace as Output
 from .plans.plan import Plan, Raw, Result, is_memory
 from .plans.replay import Replay
-from .plans.tiers import OPTIMISED
 from .recorded_program import Program, shown
 
 _pinned: list[Any] = []

@@ -8,6 +8,7 @@ operands, which takes its own layer off and applies what it makes of the op to w
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,15 +19,30 @@ from ..base.tensor import Tensor
 from .indexing import LayeredIndex, plain_index
 
 depths = itertools.count()
+_thread = threading.local()
+
+
+def active() -> list[Any]:
+    """The levels with lanes that this thread is in, the outermost first."""
+    try:
+        return _thread.batches
+    except AttributeError:
+        _thread.batches = []
+        return _thread.batches
 
 
 class Level:
     """One transformation under way; a later level is an inner one.
 
     When the level is left its layers are taken off: they are the tensors below them from then on.
+
+    Attributes:
+        in_front: how many axes of lanes a layer of this level has in front of its own.
     """
 
     __slots__ = ("alive", "depth")
+
+    in_front = 0
 
     def __init__(self) -> None:
         self.depth = next(depths)
@@ -41,6 +57,11 @@ class Level:
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply an op to operands of which at least one has a layer of this level, and none an inner one."""
         raise NotImplementedError(f"{type(self).__name__} does not say how ops apply at its level")
+
+    @staticmethod
+    def spread(draw: Callable[[], Tensor]) -> Tensor:
+        """What ``draw()`` gives, or what it gives for each of the lanes that this thread is in."""
+        return draw()
 
     def differentiate(
         self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],

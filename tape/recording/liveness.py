@@ -17,7 +17,7 @@ from ..base.jit_door import SCANS, jitted
 from ..base.row import HANDLE, SPEC, WIDTH, X, Y, operands
 
 
-class Rows(Protocol):
+class ScannedList(Protocol):
     """What a scan asks of a list."""
 
     rows: list[Any]
@@ -38,13 +38,13 @@ PER_RECORD = 3e-6
 """Seconds that a scan in Python takes for each record."""
 
 
-def scan(wengert: Rows, collecting: bool = False) -> tuple[np.ndarray, int]:
+def scan(wengert: ScannedList, collecting: bool = False) -> tuple[np.ndarray, int]:
     """Mask of the records to keep, and the bytes that the kept ones may hold.
 
     While Python collects garbage nothing is imported or compiled: it may be parsing at that moment, and its parser
     does not bear another one inside (CPython 3.11: "AST constructor recursion depth mismatch").
     """
-    if SCANS.defers(len(wengert) * PER_RECORD) or collecting and not SCANS.settled:
+    if SCANS.defers(len(wengert) * PER_RECORD) or (collecting and not SCANS.settled):
         return scan_in_python(wengert)
     room = jitted("sweeps.scan")
     if room is None:
@@ -55,7 +55,7 @@ def scan(wengert: Rows, collecting: bool = False) -> tuple[np.ndarray, int]:
     return found
 
 
-def scan_in_python(wengert: Rows) -> tuple[np.ndarray, int]:
+def scan_in_python(wengert: ScannedList) -> tuple[np.ndarray, int]:
     """The same without reading memory: slower, and what the jitted scan is tested against."""
     rows = wengert.rows
     n = len(wengert)

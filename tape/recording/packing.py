@@ -21,7 +21,7 @@ from .views import owner
 from .wengert import WengertList, current
 
 
-class Pair(NamedTuple):
+class PackHooks(NamedTuple):
     """What puts a value away, and what gets it back; `note` sees each row first, also those of inner pairs."""
 
     pack: Callable[[Tensor], Any]
@@ -40,7 +40,7 @@ class Packed:
 
     __slots__ = ("held", "spec", "unpack")
 
-    def __init__(self, value: Any, pair: Pair, leaf: Tensor | None = None):
+    def __init__(self, value: Any, pair: PackHooks, leaf: Tensor | None = None):
         self.spec: Spec = spec_of(value)
         self.unpack = pair.unpack
         self.held = _pack(wrap(value) if leaf is None else leaf, pair.pack)
@@ -91,7 +91,7 @@ def _pack(given: Tensor, pack: Callable[[Tensor], Any]) -> Any:
     return held
 
 
-def packed(value: Any, ref: Any, pair: Pair, doomed: Any = None) -> Any:
+def packed(value: Any, ref: Any, pair: PackHooks, doomed: Any = None) -> Any:
     """A field of a row, the values of `ref`, with the values in it put away; plain numbers and None stay.
 
     A hook is given a leaf itself.  It never gets the history of anything else, which would live on in what it keeps.
@@ -126,7 +126,7 @@ class Packing:
 
     __slots__ = ("doomed", "pairs", "wengert")
 
-    def __init__(self, wengert: WengertList, pairs: tuple[Pair, ...], doomed: Any = None):
+    def __init__(self, wengert: WengertList, pairs: tuple[PackHooks, ...], doomed: Any = None):
         self.wengert, self.pairs, self.doomed = wengert, pairs, doomed
 
     def __call__(self, row: Sequence[Any]) -> None:
@@ -149,7 +149,7 @@ class Packing:
         rows[position * WIDTH : position * WIDTH] = row
 
 
-def with_pair(wengert: WengertList, pair: Pair) -> Packing:
+def with_pair(wengert: WengertList, pair: PackHooks) -> Packing:
     """What a list's ``extend`` is to be while a pair puts away what records save, in place of the pair before.
 
     Raises:
@@ -177,6 +177,6 @@ def check_enabled(wengert: WengertList) -> None:
         raise RuntimeError(wengert.unpacked)
 
 
-def pairs_of(wengert: WengertList) -> tuple[Pair, ...]:
+def pairs_of(wengert: WengertList) -> tuple[PackHooks, ...]:
     """The pairs that are active, outermost first."""
     return wengert.extend.pairs if isinstance(wengert.extend, Packing) else ()

@@ -39,7 +39,7 @@ CUSTOM, SEVERAL_CUSTOM = "of a custom function", "one of several of a custom fun
 DEEPEST = 16
 
 
-class Look(NamedTuple):
+class ViewStep(NamedTuple):
     """How a view is made of its parent.
 
     Attributes:
@@ -164,14 +164,14 @@ def _owners(views: Views) -> list[Tensor]:
     return [t for t in [r() for r in views.owners] if t is not None]
 
 
-def look_of(view: Tensor) -> Look | None:
+def look_of(view: Tensor) -> ViewStep | None:
     """How a view is made of its parent; None for a tensor that is no view.
 
     A view as it is made holds less: the short way of ``x[i]`` the parent alone, or with the index where
     nothing was recorded; `attach` its own arguments.
     """
     of = getattr(view, "_of", None)
-    if of is None or type(of) is Look:
+    if of is None or type(of) is ViewStep:
         return of
     if type(of) is not tuple:
         of = of, SELECT, {"index": row_of(view._node)[PARAMS][0]}, True, None
@@ -202,16 +202,16 @@ def infer(view: Tensor) -> None:
         view._of = (*of[:2], None) if len(of) == 3 else (*of[:3], None, of[4])
 
 
-def _look(parent: Tensor, steps: Steps, bar: str | None) -> Look:
+def _look(parent: Tensor, steps: Steps, bar: str | None) -> ViewStep:
     above = look_of(parent)
     if above is None:
-        return Look(parent, steps, bar, 1)
+        return ViewStep(parent, steps, bar, 1)
     if above.depth >= DEEPEST:
         return _shortened(parent, steps, bar or above.bar)
-    return Look(parent, steps, bar or above.bar, above.depth + 1)
+    return ViewStep(parent, steps, bar or above.bar, above.depth + 1)
 
 
-def _shortened(parent: Tensor, steps: Steps, bar: str | None) -> Look:
+def _shortened(parent: Tensor, steps: Steps, bar: str | None) -> ViewStep:
     """A look that leads from the base to a view at once, so that chains of views do not grow for ever."""
     base, path = path_to(parent)
     steps = (*path, *steps)
@@ -221,7 +221,7 @@ def _shortened(parent: Tensor, steps: Steps, bar: str | None) -> Look:
         first = (("view_as_real", (), None),) if base._spec.complex else ()
         last = (("view_as_complex", (), None),) if overwriting.look(shell(base), steps).dtype.kind == "c" else ()
         flat = (*first, *flat, *last)
-    return Look(base, flat, bar, 1)
+    return ViewStep(base, flat, bar, 1)
 
 
 def shell(tensor: Tensor) -> np.ndarray:

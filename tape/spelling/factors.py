@@ -13,7 +13,7 @@ from ..recording.calls import adaptor
 from ..recording.recorder import wrap
 
 
-class Svd(NamedTuple):
+class SvdWithV(NamedTuple):
     """A = U diag(S) Vᴴ."""
 
     U: Tensor
@@ -36,7 +36,7 @@ class Slogdet(NamedTuple):
 
 
 @adaptor
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Svd:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SvdWithV:
     """A = U diag(S) Vᴴ with V itself, where `tape.linalg.svd` and `numpy.linalg.svd` give Vᴴ.
 
     Args:
@@ -51,8 +51,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Svd:
     """
     u, s, vh = ops.svd(input, full_matrices=not (some and compute_uv))
     if compute_uv:
-        return Svd(u, s, ops.mT(vh).conj())
-    return Svd(wrap(np.zeros(u.shape, u.dtype)), s, wrap(np.zeros(vh.shape, vh.dtype)))
+        return SvdWithV(u, s, ops.mT(vh).conj())
+    return SvdWithV(wrap(np.zeros(u.shape, u.dtype)), s, wrap(np.zeros(vh.shape, vh.dtype)))
 
 
 @adaptor

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ..base.errors import warn_left
 from ..base.tensor import Tensor, method
 from ..recording.leaf import leaf
 
@@ -45,18 +45,6 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> None:
     conversion.__name__ = name
     conversion.__doc__ = f"The only element as Python's {convert.__name__}; warns where a history is left behind."
     method(conversion)
-
-
-def warn_left(name: str) -> None:
-    """Warn that a plain number leaves a history behind."""
-    warnings.warn(
-        f"{name}() makes a plain number of a tensor that requires grad, so no gradient flows "
-        "through it.\nCompute with the tensor itself (tape.exp, not math.exp), and gather results in a tensor "
-        "(tape.zeros, np.zeros_like(x), tape.stack): an array, such as np.zeros gives, holds bare numbers.\nIf "
-        "it needs no gradient, say .item() or .detach().",
-        UserWarning,
-        stacklevel=3,
-    )
 
 
 _conversion("__float__", float)

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..base.signatures import drawing_as
 from ..base.tensor import Tensor, method
-from ..levels.batch import Batched, active, check_redraw
+from ..levels.batch import Batched, check_redraw
 from ..random import generator as default
+from ..recording.level import active
 from ..recording.recorder import wrap
 
 Draw = Callable[..., Any]

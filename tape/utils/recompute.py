@@ -19,14 +19,14 @@ import numpy as np
 from ops.core.op import OPS
 
 from .. import random
-from ..backprop.engine import Task
+from ..backprop.engine import BackwardTask
 from ..base.location import locate
 from ..base.row import CODE, LASTI, OP, X, Y, operands
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..history.propagate import at_leaf
 from ..recording.guard import GUARDS, Guarded, Guards
-from ..recording.packing import Packed, Pair, pairs_of, with_pair
+from ..recording.packing import Packed, PackHooks, pairs_of, with_pair
 from ..recording.recorder import wrap
 from ..recording.recording_modes import enable_grad
 from ..recording.version import count
@@ -44,7 +44,7 @@ class Enough(BaseException):
     """Everything that is needed has been computed again; not an Exception, so that no program catches it."""
 
 
-class Place(NamedTuple):
+class FrameValue(NamedTuple):
     """Which value of a frame is meant."""
 
     frame: Frame
@@ -127,7 +127,7 @@ class Frame:
         self.states = random_states() if preserve_rng else None
         self.saved: list[Saved] = []
         self.leaves: dict[int, tuple[Tensor, int]] = {}
-        self.values: WeakKeyDictionary[Task, dict[int, Guarded]] = WeakKeyDictionary()
+        self.values: WeakKeyDictionary[BackwardTask, dict[int, Guarded]] = WeakKeyDictionary()
         self.place: tuple[Any, ...] = ()
 
     def _keep(self, x: Any) -> Any:
@@ -144,7 +144,7 @@ class Frame:
         wengert.entangled = True  # rows hold this frame, which holds arguments
         before = wengert.extend
         try:
-            wengert.extend = with_pair(wengert, Pair(self.remember, self.get, self.note))
+            wengert.extend = with_pair(wengert, PackHooks(self.remember, self.get, self.note))
             return self.function(*args, **kwargs)
         finally:
             wengert.extend = before
@@ -159,14 +159,14 @@ class Frame:
             if isinstance(ref, Tensor) and id(ref) not in self.leaves:
                 self.leaves[id(ref)] = ref, count(ref)
 
-    def remember(self, x: Tensor) -> Place:
+    def remember(self, x: Tensor) -> FrameValue:
         """What is kept for a value: nothing of it."""
         self.saved.append(Saved(x._spec, *self.place))
-        return Place(self, len(self.saved) - 1)
+        return FrameValue(self, len(self.saved) - 1)
 
-    def get(self, place: Place) -> Tensor:
+    def get(self, place: FrameValue) -> Tensor:
         """A value, computed again with all others when the first is asked for."""
-        task = current().task or Task((), None)
+        task = current().task or BackwardTask((), None)
         if place.number not in self.values.get(task, ()):
             self.values[task] = self.recompute()
         values = self.values[task]
@@ -224,7 +224,7 @@ class Collector:
         wengert = current()
         before = wengert.extend
         try:
-            wengert.extend = with_pair(wengert, Pair(self.collect, _present))
+            wengert.extend = with_pair(wengert, PackHooks(self.collect, _present))
             call()
         except Enough:
             pass

@@ -6,6 +6,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -90,7 +92,6 @@ LATER = {
     ("tape.base.jit_door", "tape.jit.machine.kept"),  # the door to the jitted half stands before it
     ("tape.base.jit_door", "tape.jit.machine.object_layout"),
     ("tape.history.node", "tape.autograd.graph"),  # a node's class says that it is PyTorch's
-    ("tape.jit.emission.kernels", "tape.jit.sweeps.small_products"),  # kernels by number, this one too
     ("tape.recording.calls", "tape.numpy.dispatch"),  # a call that meets an array goes there
 }
 """What is imported, from a room further down, when it is first asked for."""
@@ -145,6 +146,36 @@ def test_a_room_imports_those_before_it_on_the_map(paths, packages, on_the_map):
     assert wrong == set()
 
 
+def floors(names: Iterable[str], room_of: Callable[[str], str], edges: dict[str, set[str]]) -> int:
+    """How many rooms the longest chain of imports goes through; a room's own package does not count."""
+    below: dict[str, set[str]] = {room_of(name): set() for name in names}
+    for name, used in edges.items():
+        here = room_of(name)
+        below[here] |= {there for there in map(room_of, used) if there != here and not here.startswith(f"{there}.")}
+    height: dict[str, int] = {}
+    for here in TopologicalSorter(below).static_order():
+        height[here] = 1 + max((height[there] for there in below[here]), default=0)
+    return max(height.values())
+
+
+def test_the_house_has_few_floors(paths, packages):
+    """Counted by the first folder below `ops` and `tape`, and by every folder for itself."""
+    known = set(paths)
+    edges = {
+        name: {m for m in (imports(name, path, known) & known) | opened(path, known) if (name, m) not in LATER}
+        for name, path in paths.items() if name not in packages
+    }  # fmt: skip
+    edges |= {name: imports(name, paths[name], known) & known for name in packages}
+    assert floors(paths, lambda name: ".".join(name.split(".")[: 1 if name.startswith("ops") else 2]), edges) <= 10
+    assert floors(paths, lambda name: room(name, packages), edges) <= 16
+
+
+def test_floors_are_counted():
+    edges = {"t.a.x": {"t.b.y"}, "t.b.y": {"t.c"}, "t.c": set(), "t.c.z": {"t.c"}}
+    assert floors(edges, lambda name: name, edges) == 3
+    assert floors(edges, lambda name: "t" if name.startswith("t.a") else "u", edges) == 2
+
+
 def test_what_is_opened_later_is(paths):
     asked = {name: opened(paths[name], set(paths)) | imports(name, paths[name], set(paths)) for name, _ in LATER}
     assert {(name, other) for name, other in LATER if other not in asked[name]} == set()
@@ -162,6 +193,16 @@ NAMES_OF_PYTORCH = {"forward_ad", "function", "grad_mode", "gradcheck", "hooks"}
 def test_a_name_occurs_once(paths, packages):
     last = [name.rpartition(".")[2] for name in paths]
     assert {name for name in last if last.count(name) > 1} <= NAMES_OF_PYTORCH
+
+
+def classes(path: Path) -> list[str]:
+    """The classes that a file defines, also inside others and inside functions."""
+    return [node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if type(node) is ast.ClassDef]
+
+
+def test_a_class_name_occurs_once(paths):
+    count = Counter(name for path in paths.values() for name in classes(path))
+    assert {name for name, n in count.items() if n > 1} == set()
 
 
 def test_importing_ops_leaves_scipy_and_numba_alone():

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import tape
 from tape.autograd import forward_ad, functional
 from tape.func import vmap
-from tape.levels.batch import active
+from tape.recording.level import active
 
 X = tape.arange(6.0).reshape(3, 2)
 Y = tape.tensor([1.0, -2.0, 0.5])

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import tape
 from tape.autograd import grad
-from tape.backprop.engine import Task
+from tape.backprop.engine import BackwardTask
 from tape.history import sweep_python
 from tape.jit.sweeps import run, scan
 from tape.recording import liveness
@@ -267,7 +267,7 @@ class Programs(RuleBasedStateMachine):
         for p, g in zip(outputs, gs):
             roots[p.tensor._node] = roots[p.tensor._node] + g if p.tensor._node in roots else g
         before, self.list.recording = (self.list.recording, self.list.where), False
-        self.list.task = Task(tuple(roots), keys)
+        self.list.task = BackwardTask(tuple(roots), keys)
         try:
             a, visited_a = run.sweep(self.list, dict(roots), {}, keys)
             b, visited_b = sweep_python.sweep(self.list, dict(roots), {}, keys, False)

@@ -320,7 +320,7 @@ def test_compiled_functions_and_programs_work_in_dasks_own_collections(client):
 
 def test_tasks_have_readable_names(client):
     evaluate = tape.dask.value_and_grad(logistic, data=persisted(client, X, y))
-    own, _ = evaluate._graph(tape.dask.scheduling.Engine(), (W,))
+    own, _ = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,))
     assert {dask.utils.key_split(key) for key in own} == {"logistic-value-and-grad", "sum-of-logistic-value-and-grad"}
     assert len(own) == 11 + 2 + 1
 

@@ -26,7 +26,7 @@ if jitted("sweeps.run") is None:
 from tape.jit.emission.kernels import KERNELS
 from tape.jit.machine.state import FIRST_OWN, LANES, MOTION, PYTHON
 from tape.jit.machine.workspace import ALL, IDLE, at_rest
-from tape.jit.sweeps.run import Run
+from tape.jit.sweeps.run import SweepRun
 
 pytestmark = pytest.mark.usefixtures("library")
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,13 +35,13 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def stops(monkeypatch):
     """The records that the sweep stops at."""
-    met, stop = [], Run.stop
+    met, stop = [], SweepRun.stop
 
     def counted(self):
         met.append(1)
         return stop(self)
 
-    monkeypatch.setattr(Run, "stop", counted)
+    monkeypatch.setattr(SweepRun, "stop", counted)
     return met
 
 

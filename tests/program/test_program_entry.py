@@ -143,7 +143,7 @@ def test_a_guard_for_a_number():
 
 
 def test_replays_are_counted_and_better_kernels_are_taken_up(monkeypatch):
-    monkeypatch.setattr("tape.program.plans.tiers.COMPILE", {"quick": 1e-9, "optimised": 1e-7})
+    monkeypatch.setattr("tape.jit.emission.tiers.COMPILE", {"quick": 1e-9, "optimised": 1e-7})
     fast = tape.compile(lambda x, y: x * y + x)
     for k in range(200):
         assert fast(2.0, float(k)) == 2.0 * k + 2.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.jit.emission.function_plan import Lines, Plan, Slots, Strided
+from tape.jit.emission.function_plan import FunctionPlan, Lines, Slots, Strided
 from tape.jit.emission.segments import loops_of
 from tape.program.plans.groups import Group
 
@@ -133,7 +133,7 @@ def test_functions_compute_what_the_rows_say(seed):
     sources, sinks = random_places(rng, given), random_places(rng, len(wanted))
     sinks[:, 0] = np.abs(sinks[:, 0])
     inputs = [value(-1, [k]) for k in range(given)]
-    plan = Plan(operands.reshape(-1), loops, sources, wanted, sinks)
+    plan = FunctionPlan(operands.reshape(-1), loops, sources, wanted, sinks)
     machine = Machine(plan, codes, operands, inputs, sources, wanted, sinks)
     expected = directly(codes, operands, inputs)
     assert machine.written == {tuple(sinks[n]): expected[x] for n, x in enumerate(wanted)}

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from ops import REGISTRY
-from tape.jit.emission import kernels, lanes
-from tape.jit.emission.kernels import compile_kernel, describe
+from tape.jit.emission import lanes
+from tape.jit.emission.kernels import describe
 from tape.jit.emission.lanes import kernel_module, vjp_formula
-from tape.jit.machine import objectcache, platform
+from tape.jit.machine import machine_code, objectcache, platform
 from tape.jit.machine.address import call
 from tape.jit.machine.jitting import entry
+from tape.jit.machine.machine_code import compile_kernel
 from tape.jit.machine.state import (
     ELEMENTS,
     G_STRIDE,
@@ -194,8 +195,8 @@ def test_narrower_vectors_without_a_vector_library_agree(width, bits, monkeypatc
     native = platform.target()
     if width > native.bits:
         width = 128
-    fake = platform.Target(native.cpu, native.features, width, "")
-    for module in (platform, lanes, kernels):
+    fake = platform.Processor(native.cpu, native.features, width, "")
+    for module in (platform, lanes, machine_code):
         monkeypatch.setattr(module, "target", lambda: fake)
     rng = np.random.default_rng(8)
     for name, side in SIDES[:: 3 if width == 128 else 7]:
@@ -222,16 +223,16 @@ def test_the_switch_for_vector_math():
 def test_a_kernel_that_is_being_freed_is_not_given_to_others():
     text = str(kernel_module(vjp_formula(REGISTRY["tanh"], 0) * 0.12345, 64))
     loaded, _ = compile_kernel(text)
-    (name,) = [k for k, v in kernels._loaded.items() if v is loaded]
+    (name,) = [k for k, v in machine_code._loaded.items() if v is loaded]
     found = []
 
     class Closing:
         def __del__(self):
-            found.append(kernels._loaded.get(name))
+            found.append(machine_code._loaded.get(name))
 
     assert not hasattr(loaded, "__del__")  # for as long as that runs, a weak reference still finds it
     loaded.engine = Closing()
-    assert kernels._loaded.get(name) is loaded
+    assert machine_code._loaded.get(name) is loaded
     del loaded
     assert found == [None]
 

@@ -12,10 +12,10 @@ import scipy.special
 import tape
 from ops import REGISTRY
 from tape.jit.emission import emit
-from tape.jit.emission.fused import Writer
-from tape.jit.emission.kernels import optimise
+from tape.jit.emission.fused import KernelWriter
 from tape.jit.emission.lines import lines_of
 from tape.jit.emission.vector_functions import FUNCTIONS
+from tape.jit.machine.machine_code import optimise
 from tape.jit.machine.platform import machine, target
 from tape.program.plans import prepared
 from tape.program.plans.operand_layout import Layout
@@ -29,7 +29,7 @@ def code_of(function, *args):
     steps = [step for step in program.replay.steps if isinstance(step, KernelStep)]
     assert len(steps) == 1
     task = task_of(Layout(program.listing, steps[0].group))
-    return Writer(task, width_of(task.bits, task.size, "optimised") if task.size != 1 else 1).text()
+    return KernelWriter(task, width_of(task.bits, task.size, "optimised") if task.size != 1 else 1).text()
 
 
 def head_of(code):

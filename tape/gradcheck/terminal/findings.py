@@ -13,7 +13,7 @@ from ..checking import check
 from ..derivatives.report import Report
 from ..derivatives.second import second_order
 from .inputs import FILE, BadInput, Reader
-from .matching import Plan, plan
+from .matching import CallPlan, plan
 from .model import load, module_of, pick
 from .progress_table import Progress
 
@@ -33,14 +33,14 @@ class Findings:
         test: the text of a test that fails as the search did.
     """
 
-    plan: Plan | None = None
+    plan: CallPlan | None = None
     reports: list[Report] = field(default_factory=list)
     search: Search | None = None
     health: Health | None = None
     test: str | None = None
 
 
-def prepare(target: str, options: dict[str, Any]) -> Plan:
+def prepare(target: str, options: dict[str, Any]) -> CallPlan:
     """Load the function and read its inputs.
 
     Raises:
@@ -133,7 +133,7 @@ def _search(found: Findings, target: str, options: dict[str, Any], known: dict[s
         found.test = _test(target, found.plan, found.search.failure.inputs, options)
 
 
-def _test(target: str, plan: Plan, inputs: dict[str, Any], options: dict[str, Any]) -> str:
+def _test(target: str, plan: CallPlan, inputs: dict[str, Any], options: dict[str, Any]) -> str:
     """The text of a test that fails at these inputs; data are read from their files again."""
     from ..reproduce import loading, text_of, written
 

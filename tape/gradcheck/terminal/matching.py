@@ -14,7 +14,7 @@ from .model import calling, parameters
 
 
 @dataclass
-class Plan:
+class CallPlan:
     """A call that is ready to be made.
 
     Attributes:
@@ -68,7 +68,7 @@ def plan(
     wrt: list[str] | None,
     reader: Reader,
     gradient: Callable[..., Any] | None,
-) -> Plan:
+) -> CallPlan:
     """Give every argument its value and choose what is checked.
 
     Checked are the named arguments; without names, every float input that was not read from a
@@ -95,7 +95,7 @@ def plan(
         )
     names = list(ordered)
     by_hand = None if gradient is None else calling(gradient, _accepted(gradient, names))
-    return Plan(calling(func, names), by_hand, names, list(ordered.values()), chosen)
+    return CallPlan(calling(func, names), by_hand, names, list(ordered.values()), chosen)
 
 
 def _by_name(inputs: Sequence[Given], known: dict[str, inspect.Parameter], title: str) -> dict[str, Given]:

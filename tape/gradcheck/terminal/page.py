@@ -7,7 +7,7 @@ from typing import Any
 
 from ..derivatives.report import Comparison, Report, Suspect, percent
 from .findings import Findings
-from .matching import Plan
+from .matching import CallPlan
 from .plot import plot
 
 VERDICTS = "right", "wrong", "unsettled"
@@ -92,7 +92,7 @@ def _input(row: dict[str, Any]) -> str:
     return f"{row['name']}{shape}{'' if row['checked'] else ' (held)'}"
 
 
-def _table(report: Report, plan: Plan) -> str:
+def _table(report: Report, plan: CallPlan) -> str:
     heads = [("mode", ""), ("output", ""), ("input", ""), ("shape", ""), ("worst", ""), (plan.whose, "n")]
     heads += [("difference", "n"), ("error", "n"), ("may be", "n"), ("error/tol", "n"), ("", "")]
     head = "".join(f"<th class='{kind}'>{escape(name)}</th>" for name, kind in heads)

@@ -16,7 +16,7 @@ LEAST = 1e-300
 TICKS = 6
 
 
-class Axis:
+class Decades:
     """Decades of numbers along a stretch of the picture."""
 
     def __init__(self, values: Sequence[float], start: float, stop: float):
@@ -47,9 +47,9 @@ def plot(curve: Curve, title: str, step: float, tolerance: float) -> str:
     floor = [(h, r) for h, r in zip(curve.steps, curve.rounding) if LEAST < r < math.inf]
     if len(seen) < 2:
         return f"<p class=note>{escape(_flat(points, len(curve.steps)))}</p>"
-    x = Axis([h for h, _ in seen], LEFT, WIDTH - RIGHT)
+    x = Decades([h for h, _ in seen], LEFT, WIDTH - RIGHT)
     inside = [r for _, r in floor if r < 10 * max(e for _, e in seen)]
-    y = Axis([*(e for _, e in seen), *inside[:1], *([tolerance] if tolerance > 0 else [])], HEIGHT - BOTTOM, TOP)
+    y = Decades([*(e for _, e in seen), *inside[:1], *([tolerance] if tolerance > 0 else [])], HEIGHT - BOTTOM, TOP)
     clip = f"clip{crc32(title.encode())}"
     lines = [_path(floor, x, y, "rounding"), _path(_truncation(seen), x, y, "truncation")]
     if LEAST < tolerance < math.inf:
@@ -82,7 +82,7 @@ def _truncation(seen: Sequence[tuple[float, float]]) -> list[tuple[float, float]
     return []
 
 
-def _frame(x: Axis, y: Axis) -> list[str]:
+def _frame(x: Decades, y: Decades) -> list[str]:
     """The axes with their decades and names."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = [f'<rect class=frame x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}"/>']
@@ -105,7 +105,7 @@ def _power(k: int) -> str:
     return f'10<tspan dy="-5" font-size="8">{str(k).replace("-", "−")}</tspan>'
 
 
-def _path(points: Sequence[tuple[float, float]], x: Axis, y: Axis, kind: str) -> str:
+def _path(points: Sequence[tuple[float, float]], x: Decades, y: Decades, kind: str) -> str:
     if len(points) < 2:
         return ""
     dots = " ".join(f"{x(h):.1f},{y(e):.1f}" for h, e in points)

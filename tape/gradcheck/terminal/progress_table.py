@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ...base.location import Location
 from ..derivatives.report import UNSETTLED, Comparison, Report, percent, place_of
-from .matching import Plan
+from .matching import CallPlan
 
 if TYPE_CHECKING:
     from ..searching import Search
@@ -101,7 +101,7 @@ def _show_total(out: Console, outcome: dict[str, Any], reports: Sequence[Report]
     out.print(f"[{COLOURS[verdict]}]{verdict}[/]: {total} derivatives, {calls} calls, {outcome['seconds']:.2f} s{tail}")
 
 
-def _table(title: str, plan: Plan, report: Report) -> Table:
+def _table(title: str, plan: CallPlan, report: Report) -> Table:
     table = Table(title=title, title_justify="left")
     several = {c.output for c in report.comparisons} != {"output"}
     ours = plan.whose
@@ -158,7 +158,7 @@ def _line(where: Location) -> str:
     return f"{escape(where.file)}:{where.line} in {escape(where.function)}{text}"
 
 
-def _show_inputs(out: Console, plan: Plan) -> None:
+def _show_inputs(out: Console, plan: CallPlan) -> None:
     for row in plan.described():
         shape = "" if row["shape"] is None else f" {tuple(row['shape'])}"
         out.print(f"{escape(row['name'])}: {row['dtype']}{escape(shape)}{', checked' if row['checked'] else ''}")

@@ -49,7 +49,7 @@ def holds() -> bool:
     return cell[CONTENT // 8] == id(content) and all(SLOTS.values())
 
 
-class Writer(Instructions):
+class EntryWriter(Instructions):
     """Writes an entry."""
 
     # Conditions: the entry refuses the call where one does not hold.

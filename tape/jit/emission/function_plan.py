@@ -65,7 +65,7 @@ class Body:
     outputs: dict[int, list[Strided]]
 
 
-class Plan:
+class FunctionPlan:
     """The functions of a kernel in order, and the slots between them.
 
     A given value, and an output, is described by three words: its kind, its memory, its offset there.

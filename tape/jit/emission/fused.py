@@ -7,13 +7,13 @@ the names of the values are filled in here.
 
 from __future__ import annotations
 
-from .kernel_functions import Function, Shared
+from .kernel_functions import KernelFunction, Shared
 from .lines import F, hexadecimal
 from .loop import loop_text, total_text
-from .task import HEADER, Task
+from .task import HEADER, KernelTask
 
 
-class Writer:
+class KernelWriter:
     """Writes the code of a kernel, ``kernel(step)``; word 1 of the step is the address of its table.
 
     Attributes:
@@ -21,7 +21,7 @@ class Writer:
         workspace_bytes: what the kernel needs to work in, at an address that is a multiple of 64.
     """
 
-    def __init__(self, task: Task, width: int | None = None):
+    def __init__(self, task: KernelTask, width: int | None = None):
         self.task, self.shared = task, Shared(task, width)
         self.width = self.shared.width
 
@@ -31,7 +31,7 @@ class Writer:
 
     def text(self) -> str:
         segments = self.shared.plan.segments
-        functions = [Function(self.shared).text(k, s, len(segments) == 1) for k, s in enumerate(segments)]
+        functions = [KernelFunction(self.shared).text(k, s, len(segments) == 1) for k, s in enumerate(segments)]
         main = self.main()
         return "\n".join([*self.shared.declared, *functions, main])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import compile_kernel
+from ..machine.machine_code import compile_kernel
 from ..machine.object_layout import ARRAY_DATA, TUPLE_ITEMS
 from .lines import Code
 

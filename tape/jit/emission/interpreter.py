@@ -18,7 +18,7 @@ from ops.core.lane import Same
 
 from ...base.locks import once
 from .lines import B, Code, has_lane, operand_kinds, result_kind
-from .kernels import compile_kernel
+from ..machine.machine_code import compile_kernel
 
 END, LOAD, STORE, FIRST_OP = 0, 1, 2, 3
 """LOAD puts number ``y`` at address ``x`` of the table into a place; STORE is its converse."""
@@ -49,10 +49,10 @@ def interpreter(bits: int, count: int) -> tuple[Any, int]:
 
 def module_text(bits: int) -> str:
     """LLVM code of the interpreter, ``kernel(step)``; word 1 of the step is the address of its table."""
-    return _Writer(bits).text()
+    return _InterpreterWriter(bits).text()
 
 
-class _Writer(Code):
+class _InterpreterWriter(Code):
     def __init__(self, bits: int):
         super().__init__()
         self.bits = bits

@@ -14,8 +14,8 @@ from . import prefetch
 from .lines import B, Code, F, has_lane, hexadecimal, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
-from .function_plan import Body, Lines, Plan, Slots, Strided
-from .task import HEADER, SUMS, WORKSPACE, Input, Output, Task
+from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
+from .task import HEADER, SUMS, WORKSPACE, Input, Output, KernelTask
 
 INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
 
@@ -47,7 +47,7 @@ class Shared:
         declared: what the code calls.
     """
 
-    def __init__(self, task: Task, width: int | None):
+    def __init__(self, task: KernelTask, width: int | None):
         self.task, self.given = task, task.given
         self.width = width or (target().lanes(task.bits) if task.size != 1 else 1)
         self.real, self.item = ("double", 8) if task.bits == 64 else ("float", 4)
@@ -59,7 +59,7 @@ class Shared:
         self.kinds = [i.kind for i in task.inputs] + [B if isinstance(c, bool) else F for c in task.constants]
         self.kinds += kinds_of_results(len(REGISTRY))[task.codes].tolist()
         wanted = [output.value for output in task.outputs]
-        self.plan = Plan(task.operands, task.loops, task.sources(), wanted, task.sinks())
+        self.plan = FunctionPlan(task.operands, task.loops, task.sources(), wanted, task.sinks())
         sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]
         self.accumulators = {k: self.plan.slots + n for n, k in enumerate(sums)}
         self.declared: dict[str, None] = {}
@@ -80,7 +80,7 @@ class Shared:
         self.declared[text] = None
 
 
-class Function(Code):
+class KernelFunction(Code):
     """A function that is being written.
 
     Attributes:

@@ -2,88 +2,28 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 
 from ops import REGISTRY, Op, Symbol
 from ops.core.op import OPS
 from ops.core.own import CHANGES
 
-from ...base.rooms import opened
 from ...base.locks import new_lock
-from ..machine import objectcache
-from .emit import NoLane
-from .lanes import kernel_module, vjp_formula
-from ..machine.platform import machine, target
+from ..machine.machine_code import compile_kernel
+from ..machine.portable import portable
 from ..machine.state import (
     AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
 )  # fmt: skip
 from ..machine.workspace import at_rest
+from .emit import NoLane
+from .lanes import kernel_module, vjp_formula
 
 MOTIONS = {"spread": SPREAD, "average": AVERAGE, "same": SAME, "block": BLOCK, "matrix": MATRIX}
 NO_KERNEL = NoLane, AttributeError, TypeError, ValueError
 """What a rule may raise that is no formula in numbers; if it is wrong, it says so where it runs instead."""
 VALUES = {"x": 1, "y": 2, "z": 4}
-
-
-class Loaded:
-    """An engine in use.
-
-    The engine itself could still be found by a weak reference while it is being closed; this cannot.
-    """
-
-    __slots__ = ("__weakref__", "address", "engine")
-
-    def __init__(self, engine: llvm.ExecutionEngine):
-        self.engine, self.address = engine, engine.get_function_address("kernel")
-
-
-_loaded: weakref.WeakValueDictionary[str, Loaded] = weakref.WeakValueDictionary()
-"""The engines in use, by what their code was compiled from: equal kernels are one, and go with their last user."""
-
-
-def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[Loaded, int]:
-    """Machine code of a kernel module: what keeps it loaded, and the kernel's address.
-
-    `level` says how hard LLVM tries, from 0 to 2; for code that stands in a line there is a short way (`lines`).
-    """
-    t, code = target(), str(module)
-    name = objectcache.name_of(code, f"{t.cpu} {t.features} {level} {lines}", llvmlite.__version__)
-    loaded = _loaded.get(name)
-    if loaded is not None:
-        return loaded, loaded.address
-    generator = machine(level)
-    parsed = llvm.parse_assembly(code)
-    found = objectcache.load(name)
-    if found is None and level:
-        optimise(parsed, generator, level, lines)
-    engine = llvm.create_mcjit_compiler(parsed, generator)
-    engine.set_object_cache(lambda _, code: objectcache.save(name, code), lambda _: found)
-    engine.finalize_object()
-    loaded = _loaded[name] = Loaded(engine)
-    return loaded, loaded.address
-
-
-def optimise(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int, lines: bool) -> None:
-    """Improve the code of a kernel.
-
-    For code in a line it is enough to take in what is called, to find what is computed twice before it is
-    rewritten, and to rewrite.
-    """
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(generator, options)
-    passes = llvm.create_new_module_pass_manager() if lines else builder.getModulePassManager()
-    if lines:
-        passes.add_always_inliner_pass()
-        passes.add_global_dead_code_eliminate_pass()
-        passes.add_new_gvn_pass()
-        passes.add_instruction_combine_pass()
-    passes.run(module, builder)
 
 
 class Kernels:
@@ -120,13 +60,12 @@ class Kernels:
                 self._provide(number)
 
     def _provide(self, number: int) -> None:
-        if number in (PRODUCT, PRODUCT + 1):
-            products = opened("tape.jit.sweeps.small_products")
-            self._engines[number] = kernel = products.product_kernel(32 if number & 1 else 64)
-            self.addresses[number] = kernel.address
-            return
+        bits = 32 if number & 1 else 64
         try:
-            engine, address = compile_kernel(kernel_module(self.formula(number), 32 if number & 1 else 64))
+            if number in (PRODUCT, PRODUCT + 1):
+                engine, address = portable("sweeps.small_products", f"product_f{bits}")
+            else:
+                engine, address = compile_kernel(kernel_module(self.formula(number), bits))
         except NO_KERNEL:
             self.ops[(number - FIRST_OWN) // 4, MOTION] = PYTHON
             return

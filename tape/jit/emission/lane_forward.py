@@ -11,7 +11,8 @@ import numpy as np
 from ops import Op, Symbol
 from ops.core.own import CHANGES
 
-from .kernels import NO_KERNEL, compile_kernel
+from ..machine.machine_code import compile_kernel
+from .kernels import NO_KERNEL
 from .lanes import kernel_module
 from ..machine.state import ELEMENTS, MODE, OUT, STEP_WORDS, STORE, XV, YV
 

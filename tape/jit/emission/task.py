@@ -46,7 +46,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Task:
+class KernelTask:
     """What a fused kernel computes.
 
     Values are numbered: first the inputs, then the constants, then the results of the rows.

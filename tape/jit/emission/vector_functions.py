@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from .vectors import Builder, Value
+from .vectors import Builder, VectorValue
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ SQRT_HALF = {64: 0x3FE6A09E667F3BCD, 32: 0x3F3504F3}
 """The square root of ½, as bits."""
 
 
-def exp(m: Builder, x: Value) -> Value:
+def exp(m: Builder, x: VectorValue) -> VectorValue:
     """eˣ = 2ᵏ eʳ with |r| ≤ ½ log 2."""
     f = NUMBERS[m.bits]
     x = m.within(x, f.lowest, f.highest)
@@ -94,7 +94,7 @@ def exp(m: Builder, x: Value) -> Value:
     return m.scaled(y, k)
 
 
-def log(m: Builder, x: Value) -> Value:
+def log(m: Builder, x: VectorValue) -> VectorValue:
     """log x = k log 2 + log(1 + f) with √½ ≤ 1 + f < √2, by the series of 2 atanh(f / (2 + f))."""
     f, code = NUMBERS[m.bits], m.code
     width, bias = m.fraction, m.bias
@@ -114,7 +114,7 @@ def log(m: Builder, x: Value) -> Value:
     return m.where(x > 0.0, z, m.where(m.compare("==", x, 0.0), float("-inf"), x * float("nan")))
 
 
-def erf(m: Builder, x: Value) -> Value:
+def erf(m: Builder, x: VectorValue) -> VectorValue:
     """erf x = x + x P(x²) for |x| ≤ 1, else 1 − exp(−x²) Q((x − 3) / (x + 3)), with the sign of x."""
     f = NUMBERS[m.bits]
     square = x * x
@@ -128,7 +128,7 @@ def erf(m: Builder, x: Value) -> Value:
     return m.intrinsic("copysign", z, x)
 
 
-FUNCTIONS: dict[str, Callable[[Builder, Value], Value]] = {"exp": exp, "log": log, "erf": erf}
+FUNCTIONS: dict[str, Callable[[Builder, VectorValue], VectorValue]] = {"exp": exp, "log": log, "erf": erf}
 
 
 def vector_code(module: ir.Module, name: str, bits: int, width: int) -> ir.Function:
@@ -141,5 +141,5 @@ def vector_code(module: ir.Module, name: str, bits: int, width: int) -> ir.Funct
     function.linkage = "internal"
     function.attributes.add("alwaysinline")
     builder = Builder(function, bits, width)
-    builder.finish(FUNCTIONS[name](builder, Value(builder, function.args[0])))
+    builder.finish(FUNCTIONS[name](builder, VectorValue(builder, function.args[0])))
     return function

@@ -38,7 +38,7 @@ def by_register(code: ir.IRBuilder, call: Callable[[list[Any]], Any], operands: 
     return parts[0]
 
 
-class Value:
+class VectorValue:
     """A vector in a function that is being built, with the operators of numbers."""
 
     __slots__ = ("built", "raw")
@@ -46,25 +46,25 @@ class Value:
     def __init__(self, built: Builder, raw: Any):
         self.built, self.raw = built, raw
 
-    def __add__(self, other: Value | float) -> Value:
+    def __add__(self, other: VectorValue | float) -> VectorValue:
         return self.built.binary("fadd", self, other)
 
-    def __sub__(self, other: Value | float) -> Value:
+    def __sub__(self, other: VectorValue | float) -> VectorValue:
         return self.built.binary("fsub", self, other)
 
-    def __mul__(self, other: Value | float) -> Value:
+    def __mul__(self, other: VectorValue | float) -> VectorValue:
         return self.built.binary("fmul", self, other)
 
-    def __truediv__(self, other: Value | float) -> Value:
+    def __truediv__(self, other: VectorValue | float) -> VectorValue:
         return self.built.binary("fdiv", self, other)
 
-    def __neg__(self) -> Value:
-        return Value(self.built, self.built.code.fneg(self.raw, flags=("contract",)))
+    def __neg__(self) -> VectorValue:
+        return VectorValue(self.built, self.built.code.fneg(self.raw, flags=("contract",)))
 
-    def __lt__(self, other: Value | float) -> Any:
+    def __lt__(self, other: VectorValue | float) -> Any:
         return self.built.compare("<", self, other)
 
-    def __gt__(self, other: Value | float) -> Any:
+    def __gt__(self, other: VectorValue | float) -> Any:
         return self.built.compare(">", self, other)
 
 
@@ -88,13 +88,13 @@ class Builder:
         self.table = ir.GlobalVariable(self.module, array, f"{function.name}.numbers")
         self.table.storage_class = "externally_initialized"
 
-    def number(self, x: Value | float) -> Any:
+    def number(self, x: VectorValue | float) -> Any:
         """A vector, of a number the one that has it in each place.
 
         Numbers lie in memory that the compiler must take for variable: else it would fetch all before the loop,
         and as registers do not suffice, put each aside to fetch it again.
         """
-        if isinstance(x, Value):
+        if isinstance(x, VectorValue):
             return x.raw
         place = self.numbers.setdefault(struct.pack("<d", x), len(self.numbers))
         code, index = self.code, ir.IntType(32)
@@ -103,51 +103,51 @@ class Builder:
         everywhere = ir.Constant(ir.VectorType(index, self.width), [0] * self.width)
         return code.shuffle_vector(one, ir.Constant(self.type, ir.Undefined), everywhere)
 
-    def finish(self, result: Value) -> None:
+    def finish(self, result: VectorValue) -> None:
         """Give back the result, and fill the table of numbers."""
         self.code.ret(result.raw)
         values = [struct.unpack("<d", key)[0] for key in self.numbers]
         self.table.initializer = ir.Constant(self.table.value_type, values + [0.0] * (MOST - len(values)))
 
-    def binary(self, name: str, x: Value, y: Value | float) -> Value:
-        return Value(self, getattr(self.code, name)(x.raw, self.number(y), flags=("contract",)))
+    def binary(self, name: str, x: VectorValue, y: VectorValue | float) -> VectorValue:
+        return VectorValue(self, getattr(self.code, name)(x.raw, self.number(y), flags=("contract",)))
 
-    def compare(self, name: str, x: Value, y: Value | float) -> Any:
+    def compare(self, name: str, x: VectorValue, y: VectorValue | float) -> Any:
         """A mask; false where there is a nan."""
         return self.code.fcmp_ordered(name, x.raw, self.number(y))
 
-    def where(self, mask: Any, x: Value | float, y: Value | float) -> Value:
-        return Value(self, self.code.select(mask, self.number(x), self.number(y)))
+    def where(self, mask: Any, x: VectorValue | float, y: VectorValue | float) -> VectorValue:
+        return VectorValue(self, self.code.select(mask, self.number(x), self.number(y)))
 
-    def within(self, x: Value, low: float, high: float) -> Value:
+    def within(self, x: VectorValue, low: float, high: float) -> VectorValue:
         """The nearest number in an interval; nan stays nan."""
         x = self.where(x < low, low, x)
         return self.where(x > high, high, x)
 
-    def call(self, function: ir.Function, *xs: Value) -> Value:
-        return Value(self, self.code.call(function, [x.raw for x in xs]))
+    def call(self, function: ir.Function, *xs: VectorValue) -> VectorValue:
+        return VectorValue(self, self.code.call(function, [x.raw for x in xs]))
 
-    def intrinsic(self, name: str, *xs: Value) -> Value:
+    def intrinsic(self, name: str, *xs: VectorValue) -> VectorValue:
         name = f"llvm.{name}.v{self.width}f{self.bits}"
         return self.call(declared(self.module, name, self.type, [self.type] * len(xs)), *xs)
 
-    def as_word(self, x: Value) -> Any:
+    def as_word(self, x: VectorValue) -> Any:
         return self.code.bitcast(x.raw, self.whole)
 
-    def from_word(self, x: Any) -> Value:
-        return Value(self, self.code.bitcast(x, self.type))
+    def from_word(self, x: Any) -> VectorValue:
+        return VectorValue(self, self.code.bitcast(x, self.type))
 
     def word(self, x: int) -> Any:
         return ir.Constant(self.whole, [x] * self.width)
 
-    def polynomial(self, x: Value, coefficients: Sequence[Value | float]) -> Value:
+    def polynomial(self, x: VectorValue, coefficients: Sequence[VectorValue | float]) -> VectorValue:
         """A sum of powers by Horner's rule."""
-        y = Value(self, self.number(coefficients[-1]))
+        y = VectorValue(self, self.number(coefficients[-1]))
         for c in reversed(coefficients[:-1]):
             y = y * x + c
         return y
 
-    def scaled(self, y: Value, k: Value) -> Value:
+    def scaled(self, y: VectorValue, k: VectorValue) -> VectorValue:
         """y 2ᵏ: by an instruction, where there is one; else in two halves, so that tiny results are rounded once."""
         if target().bits == 512 and self.width * self.bits % 512 == 0:
             return self.scaled_at_once(y, k)
@@ -155,15 +155,17 @@ class Builder:
         rest = k - (half - self.shift) + self.shift
         return y * self.power_of_two(half) * self.power_of_two(rest)
 
-    def scaled_at_once(self, y: Value, k: Value) -> Value:
+    def scaled_at_once(self, y: VectorValue, k: VectorValue) -> VectorValue:
         """The same by the instruction of AVX-512."""
         lanes, code = 512 // self.bits, self.code
         vector, mask, word = ir.VectorType(self.type.element, lanes), ir.IntType(lanes), ir.IntType(32)
         name = f"llvm.x86.avx512.mask.scalef.p{'d' if self.bits == 64 else 's'}.512"
         scale = declared(self.module, name, vector, [vector, vector, vector, mask, word])
         rest = ir.Constant(vector, None), mask(-1), word(4)
-        return Value(self, by_register(code, lambda parts: code.call(scale, [*parts, *rest]), [y.raw, k.raw], lanes))
+        return VectorValue(
+            self, by_register(code, lambda parts: code.call(scale, [*parts, *rest]), [y.raw, k.raw], lanes)
+        )
 
-    def power_of_two(self, shifted: Value) -> Value:
+    def power_of_two(self, shifted: VectorValue) -> VectorValue:
         """2ᵏ, of k + `shift`."""
         return self.from_word(self.code.shl(self.as_word(shifted), self.word(self.fraction)))

@@ -27,34 +27,17 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), sources())
 
 
-def _keep_on_disk(compiled: Any, function: Any) -> None:
-    """Give a function its cache, unless Numba finds no folder that it may write to."""
-    with contextlib.suppress(RuntimeError):
-        compiled._cache = _Cache(function)
-        PLACES.add(compiled._cache.cache_path)
-
-
 def entry(function: Callable[..., Any]) -> Any:
-    """Jit a function that Python calls."""
+    """Jit a function that Python calls, with a cache on disk unless Numba finds no folder that it may write to."""
     jitted = njit(error_model="numpy")(function)
-    _keep_on_disk(jitted, function)
+    with contextlib.suppress(RuntimeError):
+        jitted._cache = _Cache(function)
+        PLACES.add(jitted._cache.cache_path)
     return jitted
-
-
-def kernel(function: Callable[[int], None]) -> Any:
-    """Compile a kernel, a function of the address of its step; the result has an ``address``."""
-    compiled = _kernel(function)
-    _keep_on_disk(compiled, function)
-    compiled.compile()
-    return compiled
 
 
 def code_of(function: Callable[[int], None]) -> str:
     """A kernel as LLVM code."""
-    compiled = _kernel(function)
+    compiled = CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})
     compiled.compile()
     return str(compiled._library.get_llvm_str())
-
-
-def _kernel(function: Callable[[int], None]) -> Any:
-    return CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})

@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 
 
 @dataclass(frozen=True)
-class Target:
+class Processor:
     """A processor, its vector width in bits, and the prefixes of its vector math functions."""
 
     cpu: str
@@ -26,7 +26,7 @@ class Target:
 
 
 @cache
-def target() -> Target:
+def target() -> Processor:
     """The target of this process.  ``TAPE_VECTOR_MATH=0`` does without the vector math library."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -35,7 +35,7 @@ def target() -> Target:
     prefix = ""
     if platform.machine() in ("x86_64", "AMD64") and _load_libmvec():
         prefix = {512: "_ZGVe", 256: "_ZGVd", 128: "_ZGVb"}[bits]
-    return Target(llvm.get_host_cpu_name(), features.flatten(), bits, prefix)
+    return Processor(llvm.get_host_cpu_name(), features.flatten(), bits, prefix)
 
 
 def _load_libmvec() -> bool:

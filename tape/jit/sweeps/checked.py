@@ -16,7 +16,8 @@ from ...history.propagate import contributions, op_of
 from ...base.row import SPEC, XV
 from ..machine.address import call, get, load_f32, load_f64, load_word, put
 from ..machine.jitting import entry, inner
-from ..emission.kernels import KERNELS, compile_kernel
+from ..machine.machine_code import compile_kernel
+from ..emission.kernels import KERNELS
 from ..emission.lanes import kernel_module
 from ..machine.state import (
     BLOCK, COLUMNS, CONSTANT, ELEMENTS, LEFT, G_STRIDE, MATRIX, MODE, MOTION, OUT, RIGHT, SOURCE, STEP_WORDS, STORE,

@@ -59,7 +59,7 @@ def sweep(
         work = Workspace()
     work.reset(last + 1)
     try:
-        run = Run(wengert, work, positions, leaves, targets, early)
+        run = SweepRun(wengert, work, positions, leaves, targets, early)
         for handle, g in roots.items():
             run.start(handle, positions[handle], g)
         run.go()
@@ -72,7 +72,7 @@ def sweep(
         IDLE.append(work)
 
 
-class Run:
+class SweepRun:
     """The state of one sweep that is Python's: arrays it made, leaves by key, what to stop at.
 
     Attributes:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ...base.locks import once
-from ..emission.kernels import compile_kernel
+from ..machine.machine_code import compile_kernel
 from ..machine.regions import REFUSED
 
 SWEEP = f"""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...base.tensor import Face, Tensor
-from ...levels.batch import Batched
 from ...recording.level import Layer, live
 from .leaving import carries, lost_in_text
 
@@ -99,7 +98,7 @@ def _lanes(tensor: Tensor) -> int:
     """How many axes of lanes a tensor has."""
     tensor, axes = live(tensor), 0
     while isinstance(tensor, Layer):
-        axes += isinstance(tensor, Batched)
+        axes += tensor._level.in_front
         tensor = live(tensor._primal)
     return axes
 

@@ -9,7 +9,6 @@ import numpy as np
 import ops
 
 from ...base.tensor import Tensor
-from ...levels.batch import Batched
 from ...recording.level import Layer, live
 from ...recording.views import leave
 
@@ -19,13 +18,14 @@ def strides_of(tensor: Tensor) -> tuple[int, ...]:
     tensor = live(tensor)
     if not isinstance(tensor, Layer):
         return tuple(tensor.stride())
-    if not isinstance(tensor, Batched):
+    level: Any = tensor._level
+    if not level.in_front:
         return strides_of(tensor._primal)
     lane, *rest = strides_of(tensor._primal)
-    apart = abs(lane) * tensor._level.n  # where the lanes lie side by side, element by element
+    apart = abs(lane) * level.n  # where the lanes lie side by side, element by element
     moving = [step for step, length in zip(rest, tensor._spec.shape) if length > 1]
     if lane and moving and all(step % apart == 0 for step in moving):
-        return tuple([step // tensor._level.n for step in rest])
+        return tuple([step // level.n for step in rest])
     return tuple(rest)
 
 

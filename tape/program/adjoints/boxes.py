@@ -108,7 +108,7 @@ def split(region: Region, other: Region) -> tuple[list[Region], Region]:
     return outside, tuple(inside)
 
 
-class Grid:
+class BoxGrid:
     """Regions by where they lie, so that those near another one are found without looking at all."""
 
     def __init__(self, shape: tuple[int, ...]):

@@ -13,7 +13,7 @@ import numpy as np
 
 import ops
 
-from .boxes import Grid, Region, along, box, everything, index_of, shape_of, size_of, split
+from .boxes import BoxGrid, Region, along, box, everything, index_of, shape_of, size_of, split
 
 ROOM = 8
 """So many times the size of an array its pieces may take before they are joined."""
@@ -44,7 +44,7 @@ class Pieces:
         self.parts: dict[Region, Piece] = {}
         self.elsewhere: list[tuple[Any, Any]] = []
         self._volume = 0
-        self._grid: Grid | None = None
+        self._grid: BoxGrid | None = None
 
     def __len__(self) -> int:
         return len(self.parts) + len(self.elsewhere)
@@ -155,7 +155,7 @@ class Pieces:
 
     def _near(self, region: Region) -> list[Region]:
         if self._grid is None:
-            self._grid = Grid(self.shape)
+            self._grid = BoxGrid(self.shape)
             for part in self.parts:
                 self._grid.add(part)
         return self._grid.near(region)

@@ -12,8 +12,8 @@ from ops import REGISTRY
 
 from ...base.rooms import opened
 from ...base.spec import Spec, spec
+from ...jit.machine.frames import KERNEL
 from ...recording.evaluate import forward_of
-from ..plans.frames import KERNEL
 from ..recorded.later import Later, foreseen
 from ..recorded.listing import Listing, op_number
 from ..recorded.reach import consumed, leading

@@ -11,12 +11,12 @@ import numpy as np
 from ...base.spec import spec
 from ...base.tree import Structure
 from ..recorded.listing import Listing, narrower
-from .signature import Call, Fixed, varying
+from .signature import CallArguments, Fixed, varying
 
 NUMBER = spec((), np.dtype(np.float64))
 
 
-def taken(call: Call, key: Any, recorded: Listing) -> list[Any] | None:
+def taken(call: CallArguments, key: Any, recorded: Listing) -> list[Any] | None:
     """What varies in a call, as a program for `key` takes it; None if that is for something else.
 
     Where no numbers of less than 64 bits take part, a float and a `numpy.float64` mean the same to every op.

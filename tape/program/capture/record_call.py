@@ -16,7 +16,6 @@ from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.doors import opened
 from ...recording.level import live
-from ..adjoints import adjoint  # noqa: F401  (it says how traced tensors are differentiated)
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.trace import Trace, Untraceable, value_in
@@ -30,7 +29,7 @@ from .signature import rebuilt
 from .witness import Witness
 
 
-class Place:
+class OutputPlace:
     """Stands for an output in what a function returned."""
 
     __slots__ = ("number",)
@@ -47,7 +46,7 @@ class Drew(Untraceable):
     """Random numbers were drawn while a function was recorded: by itself, or meanwhile by another thread."""
 
 
-class Recorded(NamedTuple):
+class RecordedCall(NamedTuple):
     """A function that was recorded.
 
     Attributes:
@@ -69,14 +68,14 @@ class Results:
 
     Attributes:
         structure: how it is built.
-        leaves: what is in it, a `Place` where an output goes.
+        leaves: what is in it, a `OutputPlace` where an output goes.
         count: the number of outputs.
         flat: whether the outputs follow each other, with nothing else between them.
     """
 
     def __init__(self, structure: Structure, leaves: list[Any], count: int):
         self.structure, self.leaves, self.count = structure, leaves, count
-        places = [x.number if isinstance(x, Place) else -1 for x in leaves]
+        places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]
         self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
 
     def build(self, outputs: Any) -> Any:
@@ -86,7 +85,7 @@ class Results:
             return outputs[0] if self.count else copied(self.leaves[0])
         if self.flat and kind is tuple:
             return tuple(outputs)
-        filled = [outputs[x.number] if isinstance(x, Place) else copied(x) for x in self.leaves]
+        filled = [outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves]
         return build(self.structure, filled)
 
 
@@ -104,7 +103,7 @@ def record_call(
     given: list[Any],
     fixed_floats: bool,
     around: Surroundings | None = None,
-) -> Recorded:
+) -> RecordedCall:
     """Call a function on traced arguments: what it did as a list, and what it returned.
 
     The tensors `around` it are constants of the list, and what else is there must stay what it is.
@@ -125,7 +124,7 @@ def record_call(
 def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
     around: Surroundings,
-) -> Recorded:  # fmt: skip
+) -> RecordedCall:  # fmt: skip
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
@@ -167,7 +166,7 @@ def _record_once(
         logs = allowed(before, trace)
         around.settle(logs)
         settle_constants(trace)
-        return Recorded(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
+        return RecordedCall(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
     except BaseException:
         before.put_back()
         raise
@@ -188,11 +187,11 @@ def in_order(given: Iterable[Any]) -> bool:
 
 
 def places(leaves: list[Any]) -> dict[int, int]:
-    """Put a `Place` where what a function returned is a record: the records, with their numbers among the outputs."""
+    """Put an `OutputPlace` where a function returned a record: the records, with their numbers among the outputs."""
     rows: dict[int, int] = {}
     for i, x in enumerate(leaves):
         if isinstance(x, Traced):
-            leaves[i] = Place(rows.setdefault(x._row, len(rows)))
+            leaves[i] = OutputPlace(rows.setdefault(x._row, len(rows)))
         elif computes_later(x):
             raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
         elif isinstance(x, Tensor) and x._node is not None:

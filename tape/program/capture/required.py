@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..plans.tiers import TIERS
+from ...jit.emission.tiers import TIERS
 
 
 def require_function(function: Any, who: str) -> None:

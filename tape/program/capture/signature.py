@@ -19,7 +19,7 @@ from ..world.watched import parts_of
 NUMERIC = "biufc"
 
 
-class Call(NamedTuple):
+class CallArguments(NamedTuple):
     """One call's arguments, taken apart.
 
     Attributes:
@@ -60,7 +60,7 @@ class Fixed:
         return repr(self.value)
 
 
-def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool = False) -> Call:
+def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool = False) -> CallArguments:
     """The key of a call and what varies in it."""
     parts: list[Any] = []
     given: list[Any] = []
@@ -82,11 +82,11 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
         else:
             parts.append(leaf_key(x, given, fixed_floats))
     if flat:
-        return Call(tuple(parts), given)
+        return CallArguments(tuple(parts), given)
     given = []
     structure = exact(structure_of((args, kwargs)))
     leaves = leaves_of((args, kwargs))
-    return Call((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
+    return CallArguments((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
 
 
 def exact(structure: Structure) -> Structure:

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...base.spec import spec
 from ...jit.machine import object_layout as objects
-from ..plans.frames import address_of, fits
+from ...jit.machine.frames import address_of, fits
 from ..world.surroundings import Surroundings
-from ..world.watched import BUSY, MISSING, TAGS, Array, Container, Space
+from ..world.watched import BUSY, MISSING, TAGS, Container, Space, WatchedArray
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -96,7 +96,7 @@ class Conditions:
         for x, part in zip(self.write.items(self.write.thing(thing), list, len(parts)), parts):
             self.same(x, part)
 
-    def _content(self, watched: Array) -> None:
+    def _content(self, watched: WatchedArray) -> None:
         """An array must hold what it held."""
         w, array, copy = self.write, watched.array, watched.copy
         small = array.nbytes <= SMALL and fits(array, spec(array.shape, array.dtype))

@@ -19,14 +19,14 @@ from ...base.rooms import opened
 from ...base.spec import Spec, spec
 from ...base.tensor import Tensor
 from ...base.tree import Structure, leaves_of, structure_of
+from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
-from ..capture.record_call import Place, Results
+from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed
-from ..plans.frames import WORD, address_of
 from ..plans.plan import Raw
 from ..plans.replay import KernelStep
-from ..plans.sweeping import Block
+from ..plans.sweeping import PlanBlock
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 
@@ -42,7 +42,7 @@ def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Sur
     if jit is None or not jit.holds() or program.captures:
         return None
     try:
-        return _Way(jit.Writer(), program).entry(key, call, around)
+        return _Way(jit.EntryWriter(), program).entry(key, call, around)
     except Unsuited:
         return None
 
@@ -57,7 +57,7 @@ def work_of(step: Any) -> int:
     return sum(sizes) // 2
 
 
-class Value(NamedTuple):
+class EntryValue(NamedTuple):
     """An input or constant: where its numbers are, of which spec, and the object that it is, if it is one."""
 
     address: str | int
@@ -75,7 +75,7 @@ class _Way:
 
     def __init__(self, writer: Any, program: Any):
         self.write, self.program, self.replay = writer, program, program.replay
-        self.values: dict[int, Value] = {}
+        self.values: dict[int, EntryValue] = {}
         self.conditions = Conditions(writer)
         self.alive: list[Any] = []
         if sum(map(work_of, self.replay.steps)) >= BRIEF:
@@ -83,7 +83,7 @@ class _Way:
         self.plan = self.replay.sweeper.plan
         if self.plan.halts:
             raise Unsuited
-        self.block = Block(self.plan)
+        self.block = PlanBlock(self.plan)
         self.given = [np.zeros(spec.shape, spec.dtype) for _, spec in self.plan.given]
         for (region, _), array in zip(self.plan.given, self.given):
             self.block.regions[region] = address_of(array)
@@ -138,24 +138,24 @@ class _Way:
             raise Unsuited
         self.conditions.same(thing, leaf)
 
-    def _varying(self, thing: str, part: Any) -> Value:
+    def _varying(self, thing: str, part: Any) -> EntryValue:
         """An argument that varies."""
         if part is float:
             self.write.require(self.write.is_a(thing, float))
-            return Value(self.write.value(thing), FLOAT, thing)
+            return EntryValue(self.write.value(thing), FLOAT, thing)
         if isinstance(part, Spec):
             return self._numeric(thing, part)
         return self._tensor(thing, part[0])
 
-    def _numeric(self, thing: str, spec: Spec) -> Value:
+    def _numeric(self, thing: str, spec: Spec) -> EntryValue:
         """A number or array of NumPy's."""
         if not spec.dtype.isnative:
             raise Unsuited
         number = spec.shape == () and spec.dtype in REAL
         address = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
-        return Value(address, spec)
+        return EntryValue(address, spec)
 
-    def _tensor(self, thing: str, spec: Spec) -> Value:
+    def _tensor(self, thing: str, spec: Spec) -> EntryValue:
         """A tensor without history."""
         if spec.tensor is not Tensor:
             raise Unsuited
@@ -176,7 +176,7 @@ class _Way:
             elif isinstance(constant, Tensor):
                 self.values[-1 - k] = self._tensor(thing, spec)
             elif isinstance(constant, SETTLED):
-                self.values[-1 - k] = Value(0, spec, thing)
+                self.values[-1 - k] = EntryValue(0, spec, thing)
             else:
                 raise Unsuited
 
@@ -222,14 +222,14 @@ class _Way:
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""
-        w, numbers = self.write, sorted({x.number for x in results.leaves if isinstance(x, Place)})
+        w, numbers = self.write, sorted({x.number for x in results.leaves if isinstance(x, OutputPlace)})
         made = {number: self._result(self.plan.results[number]) for number in numbers}
         if self.program.tensors:
             made = {number: w.applied(wrap, thing) for number, thing in made.items()}
         unused = set(made)
         leaves = []
         for x in results.leaves:
-            if isinstance(x, Place):
+            if isinstance(x, OutputPlace):
                 leaves.append(made[x.number] if x.number in unused else w.again(made[x.number]))
                 unused.discard(x.number)
             elif isinstance(x, SETTLED):

@@ -12,7 +12,7 @@ from ops.core.lane import Same
 
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
-from ..capture.record_call import Place, Results
+from ..capture.record_call import OutputPlace, Results
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT, spec_for
 
@@ -33,7 +33,7 @@ def check(listing: Listing, results: Results | None) -> None:
     _check_records(listing)
     _check_guards(listing)
     if results is not None:
-        numbers = {x.number for x in results.leaves if isinstance(x, Place)}
+        numbers = {x.number for x in results.leaves if isinstance(x, OutputPlace)}
         count = len(listing.outputs) - len(listing.guards)
         demand(results.count == count and numbers == set(range(count)), "the results are not the outputs")
     _check_specs(listing)

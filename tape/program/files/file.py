@@ -37,9 +37,9 @@ from ops import REGISTRY
 from ...base.location import Location, locate
 from ...base.spec import Spec
 from ...base.tree import Structure
-from ..capture.record_call import Place, Results
+from ...jit.emission.tiers import TIERS
+from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed, varying
-from ..plans.tiers import TIERS
 from ..recorded.listing import Listing, op_number
 from ..recorded.trace import Guard
 from .check import check
@@ -79,7 +79,7 @@ def to_bytes(program: Program) -> bytes:
 
 def _told(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Header and arrays of the file of a program."""
-    writer = _Writer(type(program))
+    writer = _ProgramWriter(type(program))
     return {"written_by": WRITER, "program": writer.program(program)}, writer.encode.arrays
 
 
@@ -97,14 +97,14 @@ def program_of(header: dict[str, Any], arrays: list[np.ndarray], make: Make) -> 
         raise ProgramFileError(f"the file holds no sound program: {error}.") from error
 
 
-class _Writer:
+class _ProgramWriter:
     """Tells programs in JSON."""
 
     def __init__(self, kind: type):
         self.encode = Encoder()
         self.encode.tags[kind] = "program", self.program
         self.encode.tags[Fixed] = "fixed", lambda x: self.encode(x.value)
-        self.encode.tags[Place] = "output", lambda x: x.number
+        self.encode.tags[OutputPlace] = "output", lambda x: x.number
 
     def program(self, program: Program) -> dict[str, Any]:
         results = program.results
@@ -179,14 +179,14 @@ class _Reader:
         self.decode.tags["program"] = self.program
         self.decode.tags["fixed"] = lambda x: Fixed(self.decode(x))
         self.decode.tags["tensor"] = lambda x: (self.decode(x),)
-        self.decode.tags["output"] = lambda x: Place(length(x))
+        self.decode.tags["output"] = lambda x: OutputPlace(length(x))
 
     def program(self, told: Any) -> Program:
         listing = self.listing(told)
         results = told["results"]
         if results is not None:
             structure, leaves = self.decode(results[0]), self.decode.several(results[1])
-            results = Results(structure, leaves, len({x.number for x in leaves if isinstance(x, Place)}))
+            results = Results(structure, leaves, len({x.number for x in leaves if isinstance(x, OutputPlace)}))
         check(listing, results)
         key = told["signature"]
         key = key if key is None else self.key(key, listing.inputs)

@@ -28,7 +28,7 @@ def _segments() -> Any:
 
 
 @dataclass(frozen=True)
-class Source:
+class GroupInput:
     """Memory that a group reads: the record that made it, and where a number is in it (−1: all of its elements)."""
 
     row: int
@@ -36,7 +36,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Target:
+class GroupOutput:
     """Memory that a group writes: the record whose result it is, how, and from which value of the group."""
 
     row: int
@@ -65,7 +65,7 @@ class Group:
     rows: np.ndarray
     outside: np.ndarray
     operands: np.ndarray
-    targets: list[Target]
+    targets: list[GroupOutput]
     loops: list[Any]
 
     @property
@@ -148,13 +148,13 @@ def _group(
     operands = np.full(3 * len(inner), -1, dtype=np.int64)
     given = g.localise(rows, listing.first, listing.args, role, group, place, outside, operands)
     outside = outside[:given].copy()
-    targets = [Target(int(k), "each", (int(place[k]),)) for k in inner[escapes[inner]]]
+    targets = [GroupOutput(int(k), "each", (int(place[k]),)) for k in inner[escapes[inner]]]
     for k in rows[role[rows] != g.LANE].tolist():
         values = tuple(place[listing.operands(k)].tolist())
         op = listing.op(k)
         assert op is not None
         how = "pack" if role[k] == g.PACK else "mean" if op.motion == "average" else "sum"
-        targets.append(Target(k, how, values))
+        targets.append(GroupOutput(k, how, values))
     place[outside] = -1
     place[inner] = -1
     bits = 32 if family[rows[0]] & 1 else 64
@@ -180,7 +180,7 @@ def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tupl
     return spec.shape
 
 
-def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, Source | Any]]:
+def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, GroupInput | Any]]:
     """For each value from outside its number and where it is read, or the plain number that it is."""
     g = _grouping()
     part = _ops(len(REGISTRY))[3]
@@ -195,6 +195,6 @@ def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, Source | A
             memory = listing.operands(k)[0]
             whole = listing.spec_of(memory)
             assert whole is not None
-            yield number, Source(memory, int(listing.parameters(k)["index"]) % whole.shape[0])
+            yield number, GroupInput(memory, int(listing.parameters(k)["index"]) % whole.shape[0])
         else:
-            yield number, Source(k, 0 if spec.size == 1 else -1)
+            yield number, GroupInput(k, 0 if spec.size == 1 else -1)

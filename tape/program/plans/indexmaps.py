@@ -25,7 +25,7 @@ class View(NamedTuple):
     strides: tuple[int, ...]
 
 
-class Axis(NamedTuple):
+class CopyAxis(NamedTuple):
     """Of a copy: how many places, and the bytes from one to the next in z and in x."""
 
     n: int
@@ -142,26 +142,26 @@ def is_linear(op: Op) -> bool:
     return op.kind == "linear" and op.outputs == 1 and bool(op.rules) and all(op.rules)
 
 
-def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source: bool = False) -> list[Axis]:
+def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source: bool = False) -> list[CopyAxis]:
     """A copy of such strides as few axes, the innermost first: axes of length 1 go, neighbours become one.
 
     Innermost is what lies closest in z, or in x (`by_source`).
     """
-    axes = [Axis(*axis) for axis in zip(shape, z, x) if axis[0] != 1]
+    axes = [CopyAxis(*axis) for axis in zip(shape, z, x) if axis[0] != 1]
     axes.sort(key=lambda a: (abs(a.x), abs(a.z)) if by_source else (abs(a.z), abs(a.x)))
-    made: list[Axis] = []
+    made: list[CopyAxis] = []
     for axis in axes:
         last = made[-1] if made else None
         if last is not None and axis.z == last.n * last.z and axis.x == last.n * last.x:
-            made[-1] = Axis(last.n * axis.n, last.z, last.x)
+            made[-1] = CopyAxis(last.n * axis.n, last.z, last.x)
         else:
             made.append(axis)
-    return made or [Axis(1, 0, 0)]
+    return made or [CopyAxis(1, 0, 0)]
 
 
-def axes_of_pairs(to: np.ndarray, source: np.ndarray, item: int) -> list[Axis] | None:
+def axes_of_pairs(to: np.ndarray, source: np.ndarray, item: int) -> list[CopyAxis] | None:
     """The axes of a copy of single elements, None if these lie in no regular way."""
-    axes: list[Axis] = []
+    axes: list[CopyAxis] = []
     while len(to) > 1:
         dz, dx = int(to[1] - to[0]), int(source[1] - source[0])
         breaks = np.flatnonzero((np.diff(to) != dz) | (np.diff(source) != dx))
@@ -172,6 +172,6 @@ def axes_of_pairs(to: np.ndarray, source: np.ndarray, item: int) -> list[Axis] |
         rows, columns = to.reshape(-1, n), source.reshape(-1, n)
         if (rows - rows[:, :1] != dz * steps).any() or (columns - columns[:, :1] != dx * steps).any():
             return None
-        axes.append(Axis(n, dz * item, dx * item))
+        axes.append(CopyAxis(n, dz * item, dx * item))
         to, source = rows[:, 0], columns[:, 0]
-    return axes or [Axis(1, 0, 0)]
+    return axes or [CopyAxis(1, 0, 0)]

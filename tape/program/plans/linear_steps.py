@@ -18,7 +18,7 @@ from ...base.rooms import opened
 from ...base.spec import spec
 from ...jit.machine.regions import REFUSED
 from ...jit.machine.state import STORE
-from .plan_places import Place, Value, moved
+from .plan_places import Place, PlanValue, moved
 
 FEW = 1 << 8
 """A product of fewer multiplications is a loop of our own: a call of BLAS costs more."""
@@ -170,7 +170,7 @@ def _inverted(plan: Any, record: Any) -> bool:
     return True
 
 
-def _gesv(plan: Any, record: Any, n: int, columns: int, right: Value) -> int:
+def _gesv(plan: Any, record: Any, n: int, columns: int, right: PlanValue) -> int:
     """Solve in place; a singular matrix is refused by a step, whose number this gives."""
     left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
     sizes = pointers(plan, [n, columns, n, n, 0])
@@ -182,10 +182,10 @@ def _gesv(plan: Any, record: Any, n: int, columns: int, right: Value) -> int:
     return at
 
 
-def _by_columns(plan: Any, record: Any, n: int) -> Value:
+def _by_columns(plan: Any, record: Any, n: int) -> PlanValue:
     """A copy of the matrix that LAPACK may overwrite."""
     x = plan.value(record.needs[0])
-    left: Value = plan.scratch(8 * n * n)
+    left: PlanValue = plan.scratch(8 * n * n)
     plan.place(left._replace(spec=x.spec, strides=(8, 8 * n)), x)
     return left
 

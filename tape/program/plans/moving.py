@@ -15,7 +15,7 @@ import numpy as np
 from ops import Op
 
 from ...base.spec import Spec
-from .indexmaps import Axis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
+from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
 from .plan_places import moved
 from .reducing import pattern
 
@@ -182,7 +182,7 @@ def _put(plan: Any, record: Any, puts: Any) -> bool:
     return True
 
 
-def _move(plan: Any, record: Any, moves: Moves, ways: Sequence[list[Axis] | None]) -> bool:
+def _move(plan: Any, record: Any, moves: Moves, ways: Sequence[list[CopyAxis] | None]) -> bool:
     """Numbers moved one by one, where they lie in no regular way."""
     operands = [plan.flat(k) for k in record.needs]
     z, item = plan.make(record.row), record.result.dtype.itemsize

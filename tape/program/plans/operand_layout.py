@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.spec import Spec, spec
 from ..recorded.listing import Listing
-from .groups import Group, Source, sources_of
+from .groups import Group, GroupInput, sources_of
 
 SMALL = 1 << 10
 """Results of at most so many bytes share a block of memory."""
@@ -45,10 +45,10 @@ class Layout:
         self.group, self.listing = group, listing
         self.dtype = np.dtype(np.float64 if group.bits == 64 else np.float32)
         self.constants: list[Any] = []
-        read: list[tuple[int, Source]] = []
+        read: list[tuple[int, GroupInput]] = []
         constants = []
         for number, source in sources_of(listing, group):
-            if isinstance(source, Source):
+            if isinstance(source, GroupInput):
                 read.append((number, source))
             else:
                 self.constants.append(source)
@@ -59,7 +59,7 @@ class Layout:
         self._place_inputs([source for _, source in read])
         self._place_outputs()
 
-    def _place_inputs(self, sources: list[Source]) -> None:
+    def _place_inputs(self, sources: list[GroupInput]) -> None:
         self.numbers: list[int] = []
         self.arrays: list[tuple[int, Spec]] = []
         known: dict[int, tuple[int, int]] = {}

@@ -18,10 +18,10 @@ from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
 from . import linear_steps, moving, reducing
-from .plan_places import Chunk, Place, Value, moved, place_in, row_major
+from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
-from .wording import Words
+from .wording import PlanWords
 
 SMALL = 1 << 10
 """Results of at most so many bytes are put together in one array."""
@@ -43,7 +43,7 @@ class Raw(NamedTuple):
     source: int
 
 
-class Stop(NamedTuple):
+class PythonStep(NamedTuple):
     """A step that Python does.
 
     Attributes:
@@ -56,14 +56,14 @@ class Stop(NamedTuple):
     """
 
     run: Any
-    operands: dict[int, Value | Raw | None]
+    operands: dict[int, PlanValue | Raw | None]
     makes: list[int]
     wanted: list[tuple[Spec | None, int]]
     following: int
-    into: Value | None = None
+    into: PlanValue | None = None
 
 
-class Plan(Words):
+class Plan(PlanWords):
     """The plan of a replay, and what must live as long as it.
 
     Attributes:
@@ -78,15 +78,15 @@ class Plan(Words):
     def __init__(self, replay: Replay, checked: bool = CHECKED):
         self.replay, self.listing = replay, replay.listing
         super().__init__(checked)
-        self.values: dict[int, Value] = {}
+        self.values: dict[int, PlanValue] = {}
         self.initial: list[tuple[int, np.ndarray]] = []
-        self.stops: dict[int, Stop] = {}
+        self.stops: dict[int, PythonStep] = {}
         self.stopped: set[int] = set()
         self.found: dict[Any, Any] = {}
         self.brought: list[tuple[int, int, Spec]] = []
         self.numbers: list[tuple[int, Place, Spec]] = []
         self.given: list[tuple[int, Spec]] = []
-        self._flat: dict[int, Value] = {}
+        self._flat: dict[int, PlanValue] = {}
         self._inputs = dict(replay.inputs)
         self._constants = dict(replay.constants)
         self._begin()
@@ -126,11 +126,11 @@ class Plan(Words):
             else:
                 place = place_in(self.chunk(spec.nbytes))
                 self.numbers.append((number, place, spec))
-                self.values[k] = Value(place, (), spec)
+                self.values[k] = PlanValue(place, (), spec)
         for k, constant in self._constants.items():
             if k in used and is_memory(constant):
                 self._bring(k, -1 - k)
-        self._targets: dict[int, Value] = {}
+        self._targets: dict[int, PlanValue] = {}
         kernels = {k for step in self.replay.steps if isinstance(step, KernelStep) for k in step.makes}
         for k in dict.fromkeys(self.replay.outputs):
             if k in kernels and self.spec(k).nbytes > SMALL:
@@ -141,13 +141,13 @@ class Plan(Words):
         self.brought.append((source, region, spec))
         self.values[k] = whole(Place(region, 0), spec)
 
-    def _give(self, k: int) -> Value:
+    def _give(self, k: int) -> PlanValue:
         spec, region = self.spec(k), self.region()
         self.given.append((region, spec))
         self._targets[k] = whole(Place(region, 0), spec)
         return self._targets[k]
 
-    def value(self, k: int) -> Value:
+    def value(self, k: int) -> PlanValue:
         """Where a record's value is."""
         found = self.values.get(k)
         if found is None:
@@ -156,7 +156,7 @@ class Plan(Words):
             found = self.values[k] = whole(address, spec)
         return found
 
-    def flat(self, k: int) -> Value:
+    def flat(self, k: int) -> PlanValue:
         """Where a record's value is in row-major order: copied if it lies otherwise."""
         found = self.value(k)
         if found.contiguous:
@@ -166,7 +166,7 @@ class Plan(Words):
             made = self._flat[k] = self._copied(found, found.spec)
         return made
 
-    def _copied(self, value: Value, wanted: Spec) -> Value:
+    def _copied(self, value: PlanValue, wanted: Spec) -> PlanValue:
         """A copy in row-major order, broadcast to a spec."""
         chunk = self.chunk(wanted.nbytes)
         made = whole(place_in(chunk), wanted)._replace(chunk=chunk)
@@ -177,7 +177,7 @@ class Plan(Words):
         self.place(made, value)
         return made
 
-    def make(self, k: int, view: Value | None = None) -> Value:
+    def make(self, k: int, view: PlanValue | None = None) -> PlanValue:
         """Memory for a value that a step makes, or where the view is that it is."""
         if view is not None:
             if view.chunk is not None:
@@ -218,9 +218,9 @@ class Plan(Words):
             if spec is not None:
                 self.values[k] = whole(Place(wanted[-1][1], 0), spec)
         self.stopped.update(makes)
-        self.stops[at] = Stop(run, operands, makes, wanted, at + 1)
+        self.stops[at] = PythonStep(run, operands, makes, wanted, at + 1)
 
-    def _operand(self, k: int) -> Value | Raw | None:
+    def _operand(self, k: int) -> PlanValue | Raw | None:
         """Where a stop finds a value."""
         if k in self._inputs:
             return Raw(self._inputs[k])
@@ -231,7 +231,7 @@ class Plan(Words):
     def refusal(self, at: int, record: Any) -> None:
         """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
         operands = {k: self._operand(k) for k in record.needs}
-        self.stops[at] = Stop(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
+        self.stops[at] = PythonStep(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
 
     def _group(self, step: KernelStep) -> None:
         if step.kernel is None:
@@ -270,7 +270,7 @@ class Plan(Words):
         at = self.call((None, kernel.address), [0, self.word(table)])
         if step.shares is not None:
             self._kernels[at] = 0
-            self.stops[at] = Stop(SharedKernel(step, table, small), {}, [], [], at + 1)
+            self.stops[at] = PythonStep(SharedKernel(step, table, small), {}, [], [], at + 1)
         for chunk in scratch:
             self.memory.give(chunk)
 
@@ -339,9 +339,9 @@ class SharedKernel(NamedTuple):
     small: Place | int
 
 
-def whole(place: Place | int, spec: Spec) -> Value:
+def whole(place: Place | int, spec: Spec) -> PlanValue:
     """A value in row-major order."""
-    return Value(place, row_major(spec.shape, spec.dtype.itemsize), spec)
+    return PlanValue(place, row_major(spec.shape, spec.dtype.itemsize), spec)
 
 
 def is_memory(constant: Any) -> bool:

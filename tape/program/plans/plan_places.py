@@ -32,7 +32,7 @@ class Chunk:
         self.offset, self.nbytes, self.users = offset, nbytes, 0
 
 
-class Value(NamedTuple):
+class PlanValue(NamedTuple):
     """Where a record's value is, an address if it is a constant, and how it lies there."""
 
     place: Place | int
@@ -74,7 +74,7 @@ def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> b
     return True
 
 
-class Memory:
+class DataRegion:
     """The data region while a plan is made: what a value no longer needs is given to another of its size.
 
     Attributes:

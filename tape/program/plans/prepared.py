@@ -36,7 +36,7 @@ def task_of(layout: Layout) -> Any:
     constants = [bool(c) if isinstance(c, (bool, np.bool_)) else float(c) for c in layout.constants]
     operands = layout.operands()
     codes = plain_products(group, operands.reshape(-1, 3), layout.listing.code[group.rows], len(inputs), constants)
-    return task.Task(group.bits, group.size, inputs, constants, codes, operands, group.loops, outputs)
+    return task.KernelTask(group.bits, group.size, inputs, constants, codes, operands, group.loops, outputs)
 
 
 def plain_products(group: Group, operands: np.ndarray, codes: np.ndarray, given: int, constants: list[Any]) -> Any:
@@ -64,13 +64,13 @@ class Compiled:
     """
 
     def __init__(self, task: Any, layout: Layout, tier: str):
-        fused, kernels = _jit("emission.fused"), _jit("emission.kernels")
+        fused, compiler = _jit("emission.fused"), _jit("machine.machine_code")
         self.blocks = layout.blocks
         self._length = layout.group.size // max(self.blocks, 1)
         many = task.size != 1
-        writer = fused.Writer(task, width_of(task.bits, self._length, tier) if many else 1)
+        writer = fused.KernelWriter(task, width_of(task.bits, self._length, tier) if many else 1)
         level = 0 if tier == "quick" and not many else 2
-        self.engine, self.address = kernels.compile_kernel(writer.text(), level, lines=many)
+        self.engine, self.address = compiler.compile_kernel(writer.text(), level, lines=many)
         self.header = fused.HEADER
         self.vectors = -(-self._length // writer.width)
         self.workspace_bytes = writer.workspace_bytes

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .indexmaps import Axis, axes_of
-from .plan_places import Value, row_major
+from .indexmaps import CopyAxis, axes_of
+from .plan_places import PlanValue, row_major
 
 REDUCED = {np.maximum: ("greatest", -np.inf), np.minimum: ("least", np.inf), np.multiply: ("times", 1.0)}
 """By function, the kernel and what a result begins with."""
@@ -37,7 +37,7 @@ def positions(axis: Any, ndim: int) -> list[int]:
     return [int(a) % ndim for a in chosen]
 
 
-def _reduced(plan: Any, record: Any, x: Value, kernel: str, begin: float) -> bool:
+def _reduced(plan: Any, record: Any, x: PlanValue, kernel: str, begin: float) -> bool:
     """The result is filled, and each element of x joined to its place."""
     item, over = record.result.dtype.itemsize, set(positions(record.params.get("axis"), x.spec.ndim or 1))
     kept = tuple([1 if k in over else n for k, n in enumerate(x.spec.shape)])
@@ -51,7 +51,7 @@ def _reduced(plan: Any, record: Any, x: Value, kernel: str, begin: float) -> boo
     return True
 
 
-def _running(plan: Any, record: Any, x: Value, kernel: str) -> bool:
+def _running(plan: Any, record: Any, x: PlanValue, kernel: str) -> bool:
     """Along the axis the total so far; the other axes are gone through around it."""
     axis, item = record.params.get("axis"), record.result.dtype.itemsize
     if axis is None:
@@ -64,7 +64,7 @@ def _running(plan: Any, record: Any, x: Value, kernel: str) -> bool:
     along = (x.spec.shape[axis], z.strides[axis], x.strides[axis])
     others = [a for k, a in enumerate(zip(x.spec.shape, z.strides, x.strides)) if k != axis and a[0] != 1]
     around = axes_of(*map(list, zip(*others))) if others else []  # type: ignore[arg-type]
-    plan.strided(f"{kernel}_f{8 * item}", item, z.place, x.place, [Axis(*along), *around], room="sweeps.running")
+    plan.strided(f"{kernel}_f{8 * item}", item, z.place, x.place, [CopyAxis(*along), *around], room="sweeps.running")
     return True
 
 

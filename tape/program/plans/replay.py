@@ -12,15 +12,15 @@ from ...base.jit_door import PLANS, plans_wait
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
+from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.evaluate import forward_of
 from ..recorded.listing import Listing, op_number
 from ..recorded.trace import CONSTANT, INPUT
-from .groups import Alone, Group, Source, Target, sources_of, steps_of
+from .groups import Alone, Group, GroupInput, GroupOutput, sources_of, steps_of
 from .operand_layout import Layout
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
 from .threads import Shares, shares
-from .tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 
 NEVER = 1 << 62
 PER_RECORD = 2e-6
@@ -234,7 +234,7 @@ class OneByOne:
     def __call__(self, values: Mapping[int, Any]) -> list[Any]:
         mine: list[Any] = []
         for _, source in self.sources:
-            if not isinstance(source, Source):
+            if not isinstance(source, GroupInput):
                 mine.append(source)
             elif source.offset < 0 or not np.ndim(values[source.row]):
                 mine.append(values[source.row])
@@ -246,7 +246,7 @@ class OneByOne:
                 mine[x] = None
         return [self._result(mine, target, spec) for target, spec in self.targets]
 
-    def _result(self, mine: list[Any], target: Target, spec: Spec) -> Any:
+    def _result(self, mine: list[Any], target: GroupOutput, spec: Spec) -> Any:
         found = [mine[v] for v in target.values]
         if target.how == "pack":
             numbers = [np.reshape(v, ()) for v in found]  # one number may come as a vector of one element

@@ -16,11 +16,11 @@ import numpy as np
 from ...base.rooms import opened
 from ...base.tensor import Tensor
 from ...jit.emission.task import WORKSPACE
+from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
-from .frames import KERNEL, Pool, address_of, fit, fits
 from .ownership import separate, suspects
-from .plan import Plan, Raw, Result, SharedKernel, Stop
-from .plan_places import CANARY, Place, Value, array_at
+from .plan import Plan, PythonStep, Raw, Result, SharedKernel
+from .plan_places import CANARY, Place, PlanValue, array_at
 from .prepared import aligned
 from .replay import Replay
 from .threads import share
@@ -32,7 +32,7 @@ UNTOUCHED = 0xA5
 """What is in the bytes that nobody may write to."""
 
 
-class Block:
+class PlanBlock:
     """The memory of one call of a plan, linked.
 
     Attributes:
@@ -61,7 +61,7 @@ class Block:
         self._canaries = [self.memory[plan.data + at :][:CANARY] for at in plan.memory.canaries]
         for canary in self._canaries:
             canary[:] = UNTOUCHED
-        self.views: dict[Value, Any] = {}
+        self.views: dict[PlanValue, Any] = {}
 
     def check(self) -> None:
         """Raise if a step wrote where it must not.
@@ -89,24 +89,24 @@ class Sweeper:
         ]
         self.suspects = suspects(replay.listing, plan.stopped)
         self.pools = [(region, Pool(spec)) for region, spec in plan.given]
-        self._blocks: list[Block] = []
+        self._blocks: list[PlanBlock] = []
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs."""
         try:
             block = self._blocks.pop()
         except IndexError:
-            block = Block(self.plan)
-        results = Run(self, block, inputs).results()
+            block = PlanBlock(self.plan)
+        results = PlanRun(self, block, inputs).results()
         if len(self._blocks) < MOST_BLOCKS:
             self._blocks.append(block)
         return results
 
 
-class Run:
+class PlanRun:
     """One call of a plan."""
 
-    def __init__(self, sweeper: Sweeper, block: Block, inputs: Sequence[Any]):
+    def __init__(self, sweeper: Sweeper, block: PlanBlock, inputs: Sequence[Any]):
         self.sweeper, self.plan, self.block, self.inputs = sweeper, sweeper.plan, block, inputs
         self.arrays: dict[int, np.ndarray] = {}
         self.things: dict[int, Any] = {}
@@ -159,7 +159,7 @@ class Run:
 
     # Stops.
 
-    def stop(self, stop: Stop) -> None:
+    def stop(self, stop: PythonStep) -> None:
         """Do what has no kernel, and say where the results are."""
         if isinstance(stop.run, SharedKernel):
             self.shared(stop.run)
@@ -186,7 +186,7 @@ class Run:
         found = self.view(x)
         return found if x.spec.ndim else found[()]
 
-    def view(self, value: Value) -> np.ndarray:
+    def view(self, value: PlanValue) -> np.ndarray:
         """An array that looks at a value."""
         place, spec = value.place, value.spec
         if isinstance(place, int):

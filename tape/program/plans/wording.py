@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...base.rooms import opened
+from ...jit.machine.frames import WORD
 from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
-from .frames import WORD
 from .indexmaps import axes_of
-from .plan_places import Chunk, Memory, Place, Value, place_in
+from .plan_places import Chunk, DataRegion, Place, PlanValue, place_in
 
 
-class Words:
+class PlanWords:
     """What a plan consists of.
 
     Attributes:
@@ -35,7 +35,7 @@ class Words:
     nbytes: int
 
     def __init__(self, checked: bool):
-        self.memory = Memory(checked)
+        self.memory = DataRegion(checked)
         self.pinned: list[Any] = []
         self.workspace = 0
         self._pins: dict[int, int] = {}
@@ -91,7 +91,7 @@ class Words:
     @staticmethod
     def jit(module: str, function: str) -> tuple[Any, int]:
         """A kernel of `tape.jit`."""
-        found: tuple[Any, int] = opened("tape.jit.emission.portable").portable(module, function)
+        found: tuple[Any, int] = opened("tape.jit.machine.portable").portable(module, function)
         return found
 
     def _step(self, kernel: int, words: int) -> int:
@@ -103,7 +103,7 @@ class Words:
         """One more step: a kernel, and the words that it reads; which step it is."""
         return self._step(kernel[1], self.say(words))
 
-    def place(self, z: Value, x: Value) -> None:
+    def place(self, z: PlanValue, x: PlanValue) -> None:
         """A step that copies numbers to where others of their shape are."""
         if not z.spec.size or (z.place == x.place and z.strides == x.strides):
             return
@@ -124,14 +124,14 @@ class Words:
         """A step that copies bytes."""
         self.call(self.jit("sweeps.linked", "copy"), [1, z, x, nbytes])
 
-    def fill(self, z: Value, pattern: int = 0) -> None:
+    def fill(self, z: PlanValue, pattern: int = 0) -> None:
         """A step that fills memory."""
         self.call(self.jit("sweeps.strided", "fill"), [z.spec.nbytes, z.place, pattern])
 
-    def scratch(self, nbytes: int, spec: Any = None) -> Value:
+    def scratch(self, nbytes: int, spec: Any = None) -> PlanValue:
         """Memory for the steps of one record, to be given back after them."""
         chunk = self.chunk(nbytes)
-        return Value(place_in(chunk), (), spec, chunk)
+        return PlanValue(place_in(chunk), (), spec, chunk)
 
     def word(self, k: int) -> Place:
         """The address of a word."""

@@ -15,7 +15,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.shapes.overwriting import look
 
-from .cells import EVERYTHING, Cells, Place, place_of
+from .cells import EVERYTHING, CellPlace, Cells, place_of
 from .later import value_of
 from .trace import Untraceable
 
@@ -29,12 +29,12 @@ MAY_COPY = {RESHAPE, REGISTRY["view_as_complex"]}
 """Views that are copies where the memory does not lie as they need it."""
 OVERLAPPING = {"broadcast_to", "as_strided"}
 """Views in which one element of the base may be several."""
-NOTHING: tuple[Memory | None, Any] = None, None
+NOTHING: tuple[SharedMemory | None, Any] = None, None
 DEEPEST = 16
 """More looks than that through one another are not followed."""
 
 
-class Memory:
+class SharedMemory:
     """What some tensors of a recording share.
 
     Attributes:
@@ -80,7 +80,7 @@ class Memory:
                     base._settle(self.row)
         return self.row
 
-    def write(self, place: Place, value: Traced) -> bool:
+    def write(self, place: CellPlace, value: Traced) -> bool:
         """Remember what is written into a cell, if all look at the memory as a whole or at such cells."""
         bases, same, shape = [], [], value._at(self.row)._spec.shape
         for view in self.living():
@@ -103,7 +103,7 @@ class Memory:
             base._settle(None)
         return True
 
-    def read(self, place: Place, base: Traced) -> Traced | None:
+    def read(self, place: CellPlace, base: Traced) -> Traced | None:
         """The tensor of a cell; None unless such cells were written."""
         if self.cells is None or self.cells.axes != place.axes:
             return None
@@ -119,12 +119,12 @@ class Memory:
         self.add(view)
 
 
-def memory_of(tensor: Traced) -> tuple[Memory, Any]:
+def memory_of(tensor: Traced) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, and in which steps, as `ops.put_view` takes them; None if it cannot look again."""
     try:
         return tensor._look
     except AttributeError:
-        tensor._look = made = Memory(tensor), ()
+        tensor._look = made = SharedMemory(tensor), ()
         made[0].add(tensor)
         return made
 
@@ -144,7 +144,7 @@ def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
     memory.show(view, steps)
 
 
-def _shares(memory: Memory, steps: Any, op: Op, params: dict[str, Any]) -> bool | None:
+def _shares(memory: SharedMemory, steps: Any, op: Op, params: dict[str, Any]) -> bool | None:
     """Whether an op makes another view of a view, and not a copy; None if that is not known."""
     if memory.first is None:
         return None
@@ -230,7 +230,7 @@ def read(tensor: Traced, index: Any) -> Traced | None:
     return _element(tensor, place, index)
 
 
-def _element(tensor: Traced, place: Place, index: Any) -> Traced:
+def _element(tensor: Traced, place: CellPlace, index: Any) -> Traced:
     """One element, which kernels read where it lies: out of the tensor without its shape, the same for all of them."""
     trace, (memory, steps) = tensor._trace, memory_of(tensor)
     key = tensor._row, trace.wengert.recording
@@ -247,20 +247,20 @@ def _getitem(index: Any) -> Any:
     return GETITEM.name, (("index", index),), None
 
 
-def fill(target: Traced, place: Place, value: Traced) -> bool:
+def fill(target: Traced, place: CellPlace, value: Traced) -> bool:
     """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
     memory, steps = _to_change(target)
     return steps == () and memory.write(place, value)
 
 
-def seen_in(steps: Any, shape: tuple[int, ...]) -> Place | None:
+def seen_in(steps: Any, shape: tuple[int, ...]) -> CellPlace | None:
     """The cell of a base that a view is, if it is one."""
     if len(steps) != 1 or steps[0][0] not in ("select", "getitem"):
         return None
     return place_of(dict(steps[0][1])["index"], shape)
 
 
-def _to_change(target: Traced) -> tuple[Memory, Any]:
+def _to_change(target: Traced) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, which is about to be changed."""
     check_free(target)
     memory, steps = memory_of(target)

@@ -20,7 +20,7 @@ STACK, INDEX_PUT, RESHAPE = (REGISTRY[name] for name in ("stack", "index_put", "
 EVERYTHING = slice(None)
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """A cell of an array: the axes that cells are numbered along, and its number on each.
 
     There is one axis, or they are the first ones.
@@ -34,7 +34,7 @@ class Place(NamedTuple):
         return tuple(n for k, n in enumerate(shape) if k not in self.axes)
 
 
-def place_of(index: Any, shape: tuple[int, ...]) -> Place | None:
+def place_of(index: Any, shape: tuple[int, ...]) -> CellPlace | None:
     """The cell that an index with plain integers stands for; None if it is another index, or out of range."""
     parts = [int(p) if isinstance(p, np.integer) else p for p in (index if type(index) is tuple else (index,))]
     kinds = [type(p) for p in parts]
@@ -48,7 +48,7 @@ def place_of(index: Any, shape: tuple[int, ...]) -> Place | None:
         return None
     if not all(-shape[k] <= parts[k] < shape[k] for k in axes):
         return None
-    return Place(axes, tuple(parts[k] % shape[k] for k in axes))
+    return CellPlace(axes, tuple(parts[k] % shape[k] for k in axes))
 
 
 class Cells:

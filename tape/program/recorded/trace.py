@@ -27,7 +27,7 @@ from ...base.tensor import Tensor
 from ...recording.evaluate import forward_of
 from ...recording.recorder import getframe
 from ...recording.wengert import INFERRING, current
-from ..world.fingerprint import fingerprint
+from .fingerprint import fingerprint
 from .later import Later, foreseen, later
 from .raising import handling, raises
 

@@ -12,6 +12,7 @@ from ops import REGISTRY, Op
 from ops.algebra.sparse import yielding
 
 from ...base.device import check_layout
+from ...base.errors import warn_left
 from ...base.tensor import Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
@@ -19,7 +20,6 @@ from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe, new, plain_array, plain_number
 from ...recording.short_ways import is_operand
-from ...spelling.protocol import warn_left
 from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises

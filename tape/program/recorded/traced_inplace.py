@@ -15,7 +15,7 @@ from ...memory.inplace import adopted
 from ...memory.writing import check_fits
 from ...recording.functions import FUNCTIONS
 from .aliases import check_free, fill, is_shared, memory_of, put
-from .cells import Place, place_of
+from .cells import CellPlace, place_of
 from .traced import Traced, escaped, known, plain, traced
 
 
@@ -60,7 +60,7 @@ def _setitem(self: Traced, index: Any, value: Any) -> None:
         _put(self, ops.index_put(self, value, index=known(index)), operation)
 
 
-def _fill(self: Traced, place: Place, value: Any) -> bool:
+def _fill(self: Traced, place: CellPlace, value: Any) -> bool:
     """Write a value into a cell, if it fits in there as it is."""
     if self._spec.narrow or (isinstance(value, Tensor) and not isinstance(value, Traced)):
         return False

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.tensor import Narrow, Tensor
 from ...base.untraced import untraced
-from ...recording.views import Look
+from ...recording.views import ViewStep
 from .later import Later
 from .trace import Trace, value_in
 
@@ -44,7 +44,8 @@ def _unreachable(trace: Trace, where: list[int]) -> list[int]:
         held[k] += 1
     kinds = [type(x) for x in nodes]
     reached = [
-        kind not in (*KINDS, Look) or _holders(nodes, k) > held[k] + (k < len(where)) for k, kind in enumerate(kinds)
+        kind not in (*KINDS, ViewStep) or _holders(nodes, k) > held[k] + (k < len(where))
+        for k, kind in enumerate(kinds)
     ]
     pairs = [(k, part) for k, parts in enumerate(edges) for part in parts]
     while spread := [pair for pair in pairs if reached[pair[0]] != reached[pair[1]]]:
@@ -73,7 +74,7 @@ def _parts(x: Any) -> Iterable[Any]:
         return [
             part for part in (value_in(x), getattr(x, "_of", None)) if isinstance(part, (np.ndarray, tuple, Tensor))
         ]
-    if isinstance(x, Look):
+    if isinstance(x, ViewStep):
         return [x.parent]
     return [x.base] if isinstance(x, np.ndarray) and x.base is not None else []
 

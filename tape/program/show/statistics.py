@@ -18,7 +18,7 @@ from .text import aligned
 
 
 @dataclass(frozen=True)
-class Pass:
+class PassFigures:
     """One pass over the list: its name, how many records it left, how long it takes."""
 
     name: str
@@ -65,7 +65,7 @@ class Statistics:
     """
 
     recorded: int
-    passes: tuple[Pass, ...]
+    passes: tuple[PassFigures, ...]
     flops: int
     bytes_moved: int
     live_peak: int
@@ -143,13 +143,13 @@ def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, 
     )
 
 
-def _passes(listing: Listing) -> tuple[tuple[Pass, ...], Listing]:
+def _passes(listing: Listing) -> tuple[tuple[PassFigures, ...], Listing]:
     """What each pass makes of a list, and the list after them."""
     found = []
     for step in PASSES:
         start = time.perf_counter()
         listing = step(listing)
-        found.append(Pass(step.__name__, len(listing), time.perf_counter() - start))
+        found.append(PassFigures(step.__name__, len(listing), time.perf_counter() - start))
     return tuple(found), listing
 
 

@@ -24,7 +24,7 @@ SIGNS = {
 SHORT = 40
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """One record: ``v12``, ``v3 * v7``, ``float64[3]``, ``model.py:14``, ``kernel 2``."""
 
     name: str
@@ -79,11 +79,11 @@ def place(location: Location | None) -> str:
     return "" if location is None else f"{cell_of(location.file) or os.path.basename(location.file)}:{location.line}"
 
 
-def line_of(listing: Listing, k: int, names: Sequence[str], steps: dict[int, str]) -> Line:
+def line_of(listing: Listing, k: int, names: Sequence[str], steps: dict[int, str]) -> TextLine:
     """What there is to say of one record."""
     spec = listing.spec_of(k)
     where = place(listing.location(k) if listing.code[k] != INPUT else None)
-    return Line(f"v{k}", record_text(listing, k, names), spec_text(spec), where, steps.get(k, ""))
+    return TextLine(f"v{k}", record_text(listing, k, names), spec_text(spec), where, steps.get(k, ""))
 
 
 def spec_text(spec: Spec | None) -> str:

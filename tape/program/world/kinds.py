@@ -36,7 +36,18 @@ from .known import (
     is_written_in_python,
 )  # fmt: skip
 from .surroundings import Unknown
-from .watched import Array, Container, Fact, Slot, bases_fact, dict_fact, dict_of, mapping_of, parts_of, type_fact
+from .watched import (
+    Container,
+    Fact,
+    WatchedArray,
+    WatchedSlot,
+    bases_fact,
+    dict_fact,
+    dict_of,
+    mapping_of,
+    parts_of,
+    type_fact,
+)
 
 LONGEST = 1 << 16
 """Things in a container that has to be gone through to verify it."""
@@ -207,7 +218,7 @@ def _slots(look: Any, thing: Any, closed: bool) -> list[Any]:
     for owner in type(thing).__mro__:
         for name, member in list(vars(owner).items()) if is_written_in_python(owner) else ():
             if type(member) is types.MemberDescriptorType:
-                slot = Slot(thing, member)
+                slot = WatchedSlot(thing, member)
                 look.around.slots.append(slot)
                 if closed:
                     found.append(slot.value)
@@ -269,7 +280,7 @@ def _array(look: Any, array: np.ndarray) -> Looked:
         return Unknown(array)
     if array.dtype.hasobject:
         return _container(look, array)
-    look.around.arrays[id(array)] = Array(array)
+    look.around.arrays[id(array)] = WatchedArray(array)
     return None
 
 

@@ -13,7 +13,7 @@ from ...base.tensor import Tensor
 from .kinds import CONTAINERS, IMMUTABLE
 from .known import is_transparent, is_written_in_python
 from .surroundings import Surroundings
-from .watched import MISSING, Slot, dict_of, equal, parts_of, same_bytes
+from .watched import MISSING, WatchedSlot, dict_of, equal, parts_of, same_bytes
 
 
 def interchangeable(mine: Any, other: Any, around: Surroundings | None = None) -> bool:
@@ -76,7 +76,7 @@ def _inside(thing: Any, first: Any, around: Surroundings | None) -> Iterator[Any
     for owner in type(thing).__mro__:
         for member in vars(owner).values() if is_written_in_python(owner) else ():
             if type(member) is types.MemberDescriptorType:
-                yield Slot(thing, member).value
+                yield WatchedSlot(thing, member).value
     own, known = dict_of(thing), dict_of(first)
     if own is not None and known is not None:
         space = None if around is None else around.spaces.get(id(known))

@@ -20,7 +20,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.tensor import Tensor
 from .known import named
-from .watched import BUSY, Array, Cell, Container, Fact, One, Slot, Space
+from .watched import BUSY, Cell, Container, Fact, One, Space, WatchedArray, WatchedSlot
 
 SETTLED = (int, float, complex, str, bytes, type(None), CodeType, np.generic, np.dtype)
 
@@ -67,10 +67,10 @@ class Surroundings:
     def __init__(self) -> None:
         self.spaces: dict[int, Space] = {}
         self.cells: list[Cell] = []
-        self.slots: list[Slot] = []
+        self.slots: list[WatchedSlot] = []
         self.facts: list[Fact] = []
         self.containers: list[Container] = []
-        self.arrays: dict[int, Array] = {}
+        self.arrays: dict[int, WatchedArray] = {}
         self.tensors: list[Tensor] = []
         self.generators: list[Any] = []
         self.functions: list[FunctionType] = []
@@ -79,7 +79,7 @@ class Surroundings:
         self.names: set[str] = set()
         self.doubts: list[Doubt] = []
         self.stale, self.busy = False, 0
-        self._words: Words | None = None
+        self._words: WatchedWords | None = None
         self.space(vars(dtypes)).names.add("_default")
 
     def space(self, mapping: Any, owner: type | None = None) -> Space:
@@ -102,7 +102,7 @@ class Surroundings:
         """Whether all that may be read is what it was."""
         if self.stale:
             return False
-        words = self._words = self._words or Words(self)
+        words = self._words = self._words or WatchedWords(self)
         return words.hold() and (not words.others or all(watch.holds() for watch in words.others))
 
     def put_back(self) -> None:
@@ -121,7 +121,7 @@ class Surroundings:
         return name in self.names or any(name in space.names for space in self.spaces.values())
 
 
-class Words:
+class WatchedWords:
     """What is watched, as words in memory: those that hold what they held need no more looking at.
 
     Attributes:

@@ -182,7 +182,7 @@ class Cell(One):
             self.cell.cell_contents = self.value
 
 
-class Slot(One):
+class WatchedSlot(One):
     """What an object keeps under a name of its ``__slots__``."""
 
     def __init__(self, thing: Any, member: Any):
@@ -248,7 +248,7 @@ class Container:
             fill(self.thing, self.parts)
 
 
-class Array:
+class WatchedArray:
     """An array of numbers, with a copy; none of one that nobody can write to."""
 
     def __init__(self, array: np.ndarray):

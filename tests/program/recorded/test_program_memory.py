@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 from tape.base.spec import spec
-from tape.program.plans.frames import LARGE, Pool
+from tape.jit.machine.frames import LARGE, Pool
 from tape.program.plans.threads import SMALLEST, guided
 
 N = LARGE // 8

@@ -13,8 +13,8 @@ import tape
 from tape.program import record
 from tape.program.plans import plan as plans
 from tape.program.plans.plan import Plan
-from tape.program.plans.plan_places import CANARY, Memory, rounded
-from tape.program.plans.sweeping import Block, Run, Sweeper
+from tape.program.plans.plan_places import CANARY, DataRegion, rounded
+from tape.program.plans.sweeping import PlanBlock, PlanRun, Sweeper
 
 UNARY = [
     lambda x: x.T,
@@ -107,10 +107,10 @@ def test_a_step_that_writes_beyond_its_memory_is_noticed():
     assert_array_equal(made(np.arange(8.0)), 2 * np.roll(np.arange(8.0), -1))
     sweeper = made.replay.sweeper
     assert sweeper.plan.memory.canaries
-    block = Block(sweeper.plan)
+    block = PlanBlock(sweeper.plan)
     block.memory[sweeper.plan.data + sweeper.plan.memory.canaries[0]] = 0
     with pytest.raises(MemoryError, match="wrote behind the memory"):
-        Run(sweeper, block, [np.ones(8)]).results()
+        PlanRun(sweeper, block, [np.ones(8)]).results()
 
 
 def test_memory_is_used_again():
@@ -124,7 +124,7 @@ def test_memory_is_used_again():
     made = record(f, np.ones(1000))
     assert_array_equal(made(np.arange(1000.0)), np.roll(np.arange(1000.0), -300))
     assert made.replay.sweeper.plan.memory.nbytes < 10 * (8000 + CANARY)
-    memory = Memory()
+    memory = DataRegion()
     first = memory.take(100)
     first.users = 1
     memory.give(first)

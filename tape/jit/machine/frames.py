@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.spec import Spec
 from ...base.untraced import untraced
-from ...jit.machine import object_layout as objects
+from . import object_layout as objects
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 WORD = 8

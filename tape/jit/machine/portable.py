@@ -14,10 +14,10 @@ import llvmlite
 
 from ...base.locks import once
 from ...base.rooms import opened
-from ..machine import objectcache
-from ..machine.kept import sources
-from .kernels import compile_kernel
-from ..machine.platform import target
+from . import objectcache
+from .kept import sources
+from .machine_code import compile_kernel
+from .platform import target
 
 ENTRY = """
 define void @kernel(i64 %step) {{

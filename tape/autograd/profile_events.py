@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .chrome_trace import write_trace
-from .table import table_of
+from .profile_table import table_of
 
 
-class Interval:
+class TimeRange:
     """A range of time, in microseconds."""
 
     __slots__ = ("end", "start")
@@ -53,7 +53,7 @@ class FunctionEvent:
         is_async: bool = False,
     ):
         self.id, self.name, self.thread, self.node_id = id, name, thread, node_id
-        self.time_range = Interval(start_us, end_us)
+        self.time_range = TimeRange(start_us, end_us)
         self.input_shapes, self.stack = list(input_shapes), list(stack)
         self.scope, self.sequence_nr, self.is_async = scope, sequence_nr, is_async
         self.cpu_memory_usage = cpu_memory_usage

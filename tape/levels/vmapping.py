@@ -8,14 +8,14 @@ from typing import Any
 
 import ops
 
+from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
-from ..levels import batched as _methods  # noqa: F401  (what batched tensors answer)
-from ..levels.batch import Batch, lanes_of
 from ..numpy.inside import arrays_inside
 from ..random import generator
 from ..recording.level import live
-from .differentiated import named_after
+from . import batched as _methods  # noqa: F401  (what batched tensors answer)
+from .batch import Batch, lanes_of
 
 Dims = Any
 """An axis, or None, or a nested structure of these."""

@@ -6,7 +6,8 @@ calling early has compiled little, and in the end no more than twice the cost of
 
 from __future__ import annotations
 
-from .groups import Group
+from typing import Any, Protocol
+
 
 INTERPRET, QUICK, OPTIMISED = "interpret", "quick", "optimised"
 TIERS = (INTERPRET, QUICK, OPTIMISED)
@@ -27,14 +28,26 @@ AT_ONCE = 0.1
 """A kernel of arrays that takes fewer seconds to compile is compiled before it first runs."""
 
 
-def first_tier(group: Group) -> str:
+class Work(Protocol):
+    """What is asked of a group of records: how many there are, how many a compiler sees, and of how many numbers."""
+
+    rows: Any
+
+    @property
+    def rows_to_compile(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+def first_tier(group: Work) -> str:
     """The tier that a group begins in."""
     if group.size == 1 or group.rows_to_compile * COMPILE[OPTIMISED] > AT_ONCE:
         return INTERPRET
     return OPTIMISED if group.size >= MANY else QUICK
 
 
-def next_tier(group: Group, tier: str, one_by_one: bool = False) -> tuple[str, int] | None:
+def next_tier(group: Work, tier: str, one_by_one: bool = False) -> tuple[str, int] | None:
     """The tier after this one, and the number of replays in this one after which it pays; None after the last.
 
     Meanwhile NumPy evaluates a group of arrays, and one of numbers if told so (`one_by_one`).

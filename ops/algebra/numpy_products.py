@@ -1,0 +1,103 @@
+"""NumPy functions that are products of matrices: dot, covariance, convolution; and a product with a sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.op import composite, conjugate, is_complex, ready
+from ..pointwise.arithmetic import mul
+from ..pointwise.elementary import sqrt
+from ..reductions.reduction import mean
+from ..shapes.diagonals import diag
+from ..shapes.index import getitem, take
+from ..shapes.joining import cat
+from ..shapes.parts import mH, real
+from ..shapes.shape import flip, reshape, transpose
+from .products import matmul, tensordot
+
+
+def _addmm(x: Any, y: Any, z: Any, beta: float = 1.0, alpha: float = 1.0) -> Any:
+    """beta x + alpha (y @ z)."""
+    return beta * ready(x) + alpha * matmul(ready(y), ready(z))
+
+
+addmm = composite("addmm", _addmm)
+
+
+def _numpy_dot(a: Any, b: Any) -> Any:
+    """NumPy's dot: `matmul` up to two axes, else the sum over the last axis of a and the second last of b."""
+    a, b = ready(a), ready(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return mul(a, b)
+    if a.ndim <= 2 and b.ndim <= 2:
+        return matmul(a, b)
+    return tensordot(a, b, axes=((-1,), (-min(b.ndim, 2),)))
+
+
+numpy_dot = composite("numpy_dot", _numpy_dot, numpy=(np.dot,))
+
+
+def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    """Covariance matrix of variables in rows (or columns), observed in the other axis."""
+    m = ready(m)
+    m = reshape(m, shape=(1, -1)) if m.ndim < 2 else m
+    m = m if rowvar or m.shape[0] == 1 else transpose(m)
+    freedom = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    deviation = m - mean(m, axis=1, keepdims=True)
+    z = matmul(deviation, mH(deviation)) / float(freedom)
+    return reshape(z, shape=()) if z.shape == (1, 1) else z
+
+
+cov = composite("cov", _cov, numpy=(np.cov,))
+
+
+def _corrcoef(x: Any, *, rowvar: bool = True) -> Any:
+    """Correlation matrix of variables in rows (or columns): their covariances over the standard deviations."""
+    c = cov(x, rowvar=rowvar)
+    if not c.ndim:
+        return c / c
+    deviation = sqrt(real(diag(c)) if is_complex(c) else diag(c))
+    return c / reshape(deviation, shape=(-1, 1)) / deviation
+
+
+corrcoef = composite("corrcoef", _corrcoef, numpy=(np.corrcoef,))
+
+
+def _sliding(a: Any, v: Any, mode: str) -> Any:
+    """Sums of products of a vector with the parts of a longer one that are as long, beyond its ends too."""
+    n, m = a.shape[0], v.shape[0]
+    around = np.zeros(m - 1, a.dtype)
+    windows = np.arange(n + m - 1)[:, None] + np.arange(m)
+    z = matmul(take(cat([around, a, around], axis=0), windows, axis=0), v)
+    start, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
+    return getitem(z, index=slice(start, start + length))
+
+
+def _vectors(a: Any, v: Any, mode: str) -> tuple[Any, Any]:
+    vectors = [reshape(x, shape=(1,)) if not x.ndim else x for x in map(ready, (a, v))]
+    shapes = [x.shape for x in vectors]
+    if any(len(shape) != 1 or not shape[0] for shape in shapes) or mode not in ("full", "same", "valid"):
+        raise ValueError(
+            "a convolution needs two vectors that are not empty, and the mode 'full', 'same' or 'valid'; got shapes "
+            f"{shapes[0]} and {shapes[1]}, mode={mode!r}"
+        )
+    return vectors[0], vectors[1]
+
+
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Convolution of two vectors: zₖ = Σⱼ aⱼ vₖ₋ⱼ."""
+    a, v = _vectors(a, v, mode)
+    return _sliding(a, flip(v), mode) if a.shape[0] >= v.shape[0] else _sliding(v, flip(a), mode)
+
+
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """Correlation of two vectors: zₖ = Σⱼ aⱼ₊ₖ conj(vⱼ)."""
+    a, v = _vectors(a, v, mode)
+    v = conjugate(v)
+    return _sliding(a, v, mode) if a.shape[0] >= v.shape[0] else flip(_sliding(v, a, mode))
+
+
+convolve = composite("convolve", _convolve, numpy=(np.convolve,))
+correlate = composite("correlate", _correlate, numpy=(np.correlate,))
