@@ -23,7 +23,7 @@ KINDS = ("right", "aside", "raised", "refused", "warned", "wrong")
 class Verdict:
     """What came of one transform, and why.
 
-    ``right``; ``aside``: right, but not replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does not;
+    ``right``; ``aside``: right, but never replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does not;
     ``warned``: other numbers, but it was said that a gradient is lost; ``wrong``.
     """
 
@@ -190,6 +190,13 @@ def few(seed: int) -> tuple[str, ...]:
     return (*FEW, rest[seed % len(rest)])
 
 
+def in_turn(seed: int) -> tuple[str, ...]:
+    """One transform in turns, and one in turns of those that are compiled."""
+    once = (*EAGER, "vmap", "record(value)", "record(grad)")
+    later = (*(f"compile({n})" for n in LATER), "compile(vmap)")
+    return once[seed % len(once)], later[seed // len(once) % len(later)]
+
+
 def compare(program: Program, names: tuple[str, ...] = NAMES) -> dict[str, Verdict]:
     """The verdict on each transform; none where NumPy's function cannot be differentiated by differences."""
     known = {number: expected(program, number) for number in ALL}
@@ -223,7 +230,7 @@ def judged(program: Program, name: str, known: dict[int, Expected]) -> Verdict |
     if any(v.kind == "warned" for v in found):
         return next(v for v in found if v.kind == "warned")
     least = min(found, key=lambda v: ("refused", "right", "raised").index(v.kind))
-    aside = around == "compile" and least.kind == "right" and function.statistics().eager
+    aside = around == "compile" and least.kind == "right" and not any(p.replays for p in function.programs)
     return Verdict("aside") if aside else least
 
 
