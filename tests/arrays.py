@@ -16,14 +16,13 @@ import numpy as np
 import tape
 from tape.base.tensor import Face
 from tape.numpy.arrays.leaving import Left
-from tape.numpy.arrays.python_number import PythonNumber
 
 NAMES = {"np": np, "math": math, "copy": copy, "operator": operator}
 
 
 def seen(x: Any) -> Any:
     """What a program can tell of a value: its kind, dtype, shape and numbers."""
-    if type(x) is PythonNumber:
+    if isinstance(x, Face) and not isinstance(x, (np.ndarray, np.generic)):  # one of Python's numbers
         return x.__class__.__name__, x._tensor.item()
     if isinstance(x, Face):
         kind = "array" if isinstance(x, np.ndarray) else "scalar"

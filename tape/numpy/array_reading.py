@@ -73,7 +73,7 @@ def _elements(self: Recorded) -> Iterator[Any]:
         if self._is_array:
             raise TypeError("iteration over a 0-d array")
         raise TypeError(f"'numpy.{self.dtype.type.__name__}' object is not iterable")
-    return iter([read(self, k) for k in range(self.shape[0])])
+    return (read(self, k) for k in range(self.shape[0]))  # one after another: the loop may write into the array
 
 
 def _contains(self: Recorded, element: Any) -> bool:

@@ -23,8 +23,8 @@ KINDS = ("right", "aside", "raised", "refused", "warned", "wrong")
 class Verdict:
     """What came of one transform, and why.
 
-    ``right``; ``aside``: right, but never replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does not;
-    ``warned``: other numbers, but it was said that a gradient is lost; ``wrong``.
+    ``right``; ``aside``: right, but never replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does
+    not; ``warned``: other numbers, but it was said that a gradient is lost; ``wrong``.
     """
 
     kind: str
