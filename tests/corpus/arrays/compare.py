@@ -78,7 +78,11 @@ def listened(f: Callable[..., Any], *xs: Any) -> tuple[Any, str]:
     with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         result = f(*xs)
-    return result, next((str(w.message) for w in said if "no gradient flows" in str(w.message)), "")
+    return result, next((str(w.message) for w in said if LOST in str(w.message)), "")
+
+
+LOST = "no gradient flows"
+"""What a warning says where a number has become Python's."""
 
 
 UNKNOWN = "what it gives is not finite, or depends on what was in memory"
@@ -222,7 +226,9 @@ def judged(program: Program, name: str, known: dict[int, Expected]) -> Verdict |
         if around == "record":
             function = recording(function, given)
         verdict = one(function, given, wanted(e) if e.value is not None else None)
-        if verdict.kind == "wrong" and not any(v.kind == "warned" for v in found):
+        if verdict.kind == "wrong" and any(LOST in v.why for v in found):  # it is said once for a line, in the first call
+            verdict = Verdict("warned", verdict.why)
+        if verdict.kind == "wrong":
             return Verdict("wrong", f"{name}, call {turn}, inputs {number}: {verdict.why}")
         found.append(verdict)
     if not found:
@@ -256,7 +262,7 @@ def one(function: Callable[..., Any], given: tuple[np.ndarray, ...], wanted: np.
     size = 1.0 + np.abs(wanted).max(initial=0)
     if not np.allclose(found, wanted, rtol=1e-5, atol=1e-6 * size, equal_nan=True):
         return Verdict("warned" if lost else "wrong", f"{lost}\n  found  {found}\n  wanted {wanted}")
-    return Verdict("right")
+    return Verdict("right", lost)
 
 
 def flat(result: Any) -> np.ndarray:
