@@ -22,6 +22,8 @@ NAMES = {"np": np, "math": math, "copy": copy, "operator": operator}
 
 def seen(x: Any) -> Any:
     """What a program can tell of a value: its kind, dtype, shape and numbers."""
+    if isinstance(x, Face) and not isinstance(x, (np.ndarray, np.generic)):  # one of Python's numbers
+        return x.__class__.__name__, x._tensor.item()
     if isinstance(x, Face):
         kind = "array" if isinstance(x, np.ndarray) else "scalar"
         assert (kind == "scalar") == isinstance(x, np.generic), "a number is one of NumPy's scalars"

@@ -24,7 +24,9 @@ def _chosen(a: Any, dtype: Any, where: Any, otherwise: Any) -> Any:
     """What is reduced: in a dtype, with a number in the place of what is not chosen."""
     a = ready(a)
     a = a if dtype is None else cast(a, dtype=np.dtype(dtype))
-    return a if where is None or where is True else choose(where, a, np.asarray(otherwise, a.dtype)[()])
+    if where is None or where is True:
+        return a
+    return choose(where, a, cast(ready(otherwise), dtype=a.dtype))
 
 
 def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any], function: Any, doc: str) -> Op:

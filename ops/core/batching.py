@@ -150,6 +150,19 @@ def dynamic(a: Application) -> Any:
     raise numbers_decide(a.op.name)
 
 
+def dynamic_by(measure: str) -> Callable[[Application], Any]:
+    """The rule of an op of which one number, which the op called `measure` gives of its operand, says the shape.
+
+    A program holds for that number only, so whoever records the op guards it.
+    """
+
+    def rule(a: Application) -> Any:
+        return dynamic(a)
+
+    rule.measure = measure  # type: ignore[attr-defined]
+    return rule
+
+
 class LanesDiffer(RuntimeError):
     """A function does something that depends on numbers, and these differ from lane to lane."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batching import along, dynamic, elementwise, for_all_lanes, like
+from ..core.batching import along, dynamic_by, elementwise, for_all_lanes, like
 from ..core.op import plain
 
 argmax = plain(
@@ -40,15 +40,15 @@ partition_order = plain(
 )
 argwhere = plain(
     "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
-    complex=True, batch=dynamic, doc="Indices of the nonzero elements, a row each.",
+    complex=True, batch=dynamic_by("count_nonzero"), doc="Indices of the nonzero elements, a row each.",
 )
 nonzero = plain(
     "nonzero", lambda x: np.nonzero(x), numpy=(np.nonzero,), outputs=-1,
-    complex=True, batch=dynamic, doc="Indices of the nonzero elements, an array for each axis.",
+    complex=True, batch=dynamic_by("count_nonzero"), doc="Indices of the nonzero elements, an array for each axis.",
 )
 flatnonzero = plain(
     "flatnonzero", lambda x: np.flatnonzero(x), numpy=(np.flatnonzero,),
-    complex=True, batch=dynamic, doc="Indices of nonzero elements in the flat array.",
+    complex=True, batch=dynamic_by("count_nonzero"), doc="Indices of nonzero elements in the flat array.",
 )
 count_nonzero = plain(
     "count_nonzero",
@@ -102,7 +102,7 @@ digitize = plain(
     doc="Numbers of the bins, with edges y, that the elements of x fall into.",
 )
 bincount = plain(
-    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), batch=dynamic,
+    "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), batch=dynamic_by("amax"),
     doc="How often each integer occurs.",
 )
 

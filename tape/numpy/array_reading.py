@@ -73,7 +73,7 @@ def _elements(self: Recorded) -> Iterator[Any]:
         if self._is_array:
             raise TypeError("iteration over a 0-d array")
         raise TypeError(f"'numpy.{self.dtype.type.__name__}' object is not iterable")
-    return iter([read(self, k) for k in range(self.shape[0])])
+    return (read(self, k) for k in range(self.shape[0]))  # one after another: the loop may write into the array
 
 
 def _contains(self: Recorded, element: Any) -> bool:
@@ -82,7 +82,8 @@ def _contains(self: Recorded, element: Any) -> bool:
     return bool(numpy.any(self == element))
 
 
-def _rounded(self: Number, ndigits: int | None = None) -> Any:
+def rounded(self: Number, ndigits: int | None = None) -> Any:
+    """``round(x)`` of a number: Python's integer, or rounded to some digits."""
     if ndigits is None and self.dtype.kind == "f":
         return number_of(numpy.round(self), int)
     if ndigits is None and self.dtype.kind in "bc":
@@ -110,7 +111,7 @@ for _name, _method in {
 }.items():  # fmt: skip
     setattr(Recorded, _name, _method)
 for _name, _method in {
-    "__round__": _rounded, "__floor__": _refusing(math.floor), "__ceil__": _refusing(math.ceil),
+    "__round__": rounded, "__floor__": _refusing(math.floor), "__ceil__": _refusing(math.ceil),
     "__trunc__": _refusing(math.trunc),
 }.items():  # fmt: skip
     setattr(Number, _name, _method)

@@ -28,6 +28,7 @@ from .arrays.array_text import Text
 from .arrays.callee import is_called_at_once
 from .arrays.casting import NUMERIC
 from .arrays.leaving import is_recorded, plain, value_of
+from .arrays.python_number import as_numpy
 from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
 
@@ -52,7 +53,7 @@ def converted(kind: type) -> Callable[..., Any]:
             return kind(float(args[0]))
         if len(args) != 1 or not holds_face(args[0]):
             return kind(*args)
-        x = gathered(args[0]).astype(kind)
+        x = gathered(as_numpy(args[0])).astype(kind)
         return x if x.ndim else x[()]
 
     return convert

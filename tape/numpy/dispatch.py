@@ -26,6 +26,7 @@ from .arrays.explaining import explained, numbers_in
 from .arrays.face import Array, Number, array, face, faces
 from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
+from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, reduceat, with_one_triangle
 from .looks import LOOKS
@@ -58,6 +59,9 @@ VIEWS = KEPT | {
     np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal,
 }  # fmt: skip
 """Functions that give views; what any other gives has memory of its own."""
+
+WEAK = frozenset({np.where, np.clip})
+"""Functions in which a number of Python's takes the precision of what stands beside it."""
 
 BY_ELEMENTS = frozenset({np.clip, np.round, np.around})
 """Functions whose results are broadcast to ``out=``, as those of ufuncs are."""
@@ -101,6 +105,8 @@ READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, where: Any = True,
                 **options: Any) -> Any:  # fmt: skip
     """NumPy's and SciPy's ufuncs, and their methods, on arrays."""
+    if any(type(x) is PythonNumber for x in inputs):
+        inputs = tuple([as_numpy(x, *inputs) for x in inputs])
     if how == "__call__" and out is None and where is True and not options:
         found = _at_once(ufunc, inputs)
         if found is not None:
@@ -159,6 +165,9 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
 
 def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
+    if PythonNumber in types:
+        others = args if function in WEAK else ()
+        args, kwargs = transform(lambda x: as_numpy(x, *others), args), transform(as_numpy, kwargs)
     if function in CHANGES:
         return change(function, args, kwargs)
     if function in METHODS and not has_tensor(args):

@@ -18,6 +18,7 @@ import ops
 from ..base.tensor import Face
 from .arrays.array_text import numbers_of, without_layers
 from .arrays.face import Number, face, faces
+from .arrays.python_number import as_numpy, as_python
 from .arrays.unwrapping import bare, holds_face
 from .constructors import gathered
 
@@ -34,11 +35,11 @@ ELEMENTARY = (
 
 
 def _from_numpy(module: Any, name: str) -> Callable[..., Any]:
-    return _checked(getattr(module, name), getattr(np, OTHERWISE.get(name) or name))
+    return checked(getattr(module, name), getattr(np, OTHERWISE.get(name) or name))
 
 
-def _checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of recorded numbers that raises what Python's raises of them."""
+def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of recorded numbers that gives Python's numbers, and raises what Python's raises of them."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -48,11 +49,13 @@ def _checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Calla
             if np.ndim(x):
                 float(np.ones(np.shape(x)))  # what NumPy of this version raises or warns of
         with np.errstate(all="ignore"):
-            z = compute(*[np.reshape(x, ()) if np.ndim(x) else x for x in args], **kwargs)
+            xs = [as_numpy(as_python(np.reshape(x, ()) if np.ndim(x) else x)) for x in args]
+            z = compute(*xs, **kwargs)
         if not _is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
             for numbers in zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args])):
-                original(*[x.item() for x in numbers], **kwargs)
-        return z
+                if type(original(*[x.item() for x in numbers], **kwargs)) is complex and z.dtype.kind != "c":
+                    return as_python(compute(xs[0] + 0j, *xs[1:]))
+        return as_python(z)
 
     return call
 
@@ -134,25 +137,25 @@ COMPLEX = (
 
 def _of_complex(name: str) -> Callable[..., Any]:
     compute = getattr(np, OTHERWISE.get(name) or name)
-    return _checked(getattr(cmath, name), lambda x: compute(x + 0j))
+    return checked(getattr(cmath, name), lambda x: compute(x + 0j))
 
 
 FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     **{(math, name): _from_numpy(math, name) for name in ELEMENTARY if hasattr(math, name)},
-    **{(math, name): _checked(getattr(math, name), _by_op(getattr(ops, by))) for name, by in
+    **{(math, name): checked(getattr(math, name), _by_op(getattr(ops, by))) for name, by in
        {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma"}.items()},
     **{(math, name): _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc")},
     **{(math, name): _tested(math, name) for name in ("isnan", "isinf", "isfinite")},
-    (math, "log"): _checked(math.log, _log), (math, "hypot"): _checked(math.hypot, _hypot),
+    (math, "log"): checked(math.log, _log), (math, "hypot"): checked(math.hypot, _hypot),
     (math, "isclose"): _close(math.isclose),
-    (math, "fsum"): _summed(math.fsum, lambda xs: np.sum(xs)),
+    (math, "fsum"): _summed(math.fsum, lambda xs: as_python(np.sum(xs))),
     (math, "prod"): _summed(math.prod, lambda xs, *, start=1: np.prod(xs) * start),
-    (math, "dist"): _summed(math.dist, lambda p, q: np.linalg.norm(np.asarray(p) - q)),
+    (math, "dist"): _summed(math.dist, lambda p, q: as_python(np.linalg.norm(np.asarray(p) - q))),
     **{(cmath, name): _of_complex(name) for name in COMPLEX},
-    (cmath, "log"): _checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
-    (cmath, "phase"): _checked(cmath.phase, np.angle),
-    (cmath, "polar"): _summed(cmath.polar, lambda z: (abs(z), np.angle(z))),
-    (cmath, "rect"): _checked(cmath.rect, lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi))),
+    (cmath, "log"): checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
+    (cmath, "phase"): checked(cmath.phase, np.angle),
+    (cmath, "polar"): _summed(cmath.polar, lambda z: (as_python(abs(z)), as_python(np.angle(z)))),
+    (cmath, "rect"): checked(cmath.rect, lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi))),
     **{(cmath, name): _tested(cmath, name) for name in ("isnan", "isinf", "isfinite")},
 }  # fmt: skip
 """What stands for the functions of `math` and `cmath` while a function of arrays is recorded."""

@@ -23,9 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--show", type=int, default=5, help="how many mismatches to show")
     parser.add_argument("--arrays", type=int, metavar="N", help="so many programs in plain NumPy instead")
     parser.add_argument("--no-conversions", action="store_true", help="none that go through float() or math.sin()")
+    parser.add_argument("--in-turn", action="store_true", help="two transforms for each array program, in turns")
     chosen = parser.parse_args(arguments)
     if chosen.arrays is not None:
-        return arrays.main(chosen.arrays, chosen.seed, chosen.show, not chosen.no_conversions)
+        return arrays.main(chosen.arrays, chosen.seed, chosen.show, not chosen.no_conversions, chosen.in_turn)
     began, total, bad = time.perf_counter(), Report(), []
     for seed in range(chosen.seed, chosen.seed + chosen.programs):
         program = write(seed)

@@ -135,3 +135,12 @@ def test_lanes_that_numbers_would_decide_about_are_refused():
         with pytest.raises(RuntimeError, match="vmap"):
             tape.vmap(program)(batch)
     assert_array_equal(tape.vmap(lambda x: np.partition(x, 1)[1])(batch), [0.7, 0.7])
+
+
+def test_an_initial_number_may_be_recorded():
+    def f(x):
+        return np.max(x, initial=x[0] * 3, where=x < 1) * np.min(x, initial=x[1]) + np.sum(x, initial=x[2], where=x > 0)
+
+    x = np.array([0.5, 0.75, 2.0])
+    expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)

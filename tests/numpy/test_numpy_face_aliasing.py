@@ -194,3 +194,21 @@ def test_views_of_copies_follow_the_order(order):
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(tape.func.vjp(f, x)[0], f(x))
     np.testing.assert_array_equal(tape.compile(f)(x), f(x))
+
+
+def test_a_loop_over_an_array_sees_what_it_writes_there():
+    def f(x):
+        w = np.ones_like(x) * x[0]
+        for e in w:
+            w[1:] += e * x[1]
+        rows = np.outer(w, x)
+        for row in rows:
+            rows[-1] += row * 0.5
+        for j, e in enumerate(rows.flat):
+            rows.flat[j] = e * 0.5
+        return w.sum() * rows.sum()
+
+    x = np.array([0.5, 1.5, -0.75])
+    expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)
+    assert tape.compile(f)(x) == f(x)

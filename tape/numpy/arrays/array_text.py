@@ -72,7 +72,7 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
     """What `write` makes of the numbers of a recorded value; of those of its lanes, one after another."""
     tensor = x._tensor
     text = _in_lanes(
-        numbers_of(x), _lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
+        numbers_of(x), lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
     )
     if not tensor._spec.shape and carries(tensor):
         made = Text(text)
@@ -94,7 +94,7 @@ def without_layers(tensor: Tensor) -> Tensor:
     return tensor.detach()
 
 
-def _lanes(tensor: Tensor) -> int:
+def lanes(tensor: Tensor) -> int:
     """How many axes of lanes a tensor has."""
     tensor, axes = live(tensor), 0
     while isinstance(tensor, Layer):

@@ -66,7 +66,7 @@ class Conversions(Attributes):
 
     def tolist(self) -> Any:
         """The elements as nested lists of numbers, which are recorded still."""
-        return [x.tolist() for x in self] if self.ndim else self._face(self[()]._tensor)
+        return [x.tolist() for x in self] if self.ndim else self._python(self[()]._tensor)
 
     def item(self, *args: Any) -> Any:
         """One element, the only one or that at the index ``args``, as a number that is recorded still.
@@ -80,12 +80,11 @@ class Conversions(Attributes):
                 raise ValueError("can only convert an array of size 1 to a Python scalar")
             place = 0
         if not isinstance(place, tuple):
-            return self.flat[place.__index__()]
-        if len(place) == 1:
-            return self.flat[place[0].__index__()]
-        if len(place) != self.ndim:
+            place = (place,)
+        if len(place) not in (1, self.ndim):
             raise ValueError("incorrect number of indices for array")
-        return self[place]
+        found = self.flat[place[0].__index__()] if len(place) == 1 else self[place]
+        return self._python(found._tensor)
 
     def tobytes(self, order: str = "C") -> bytes:
         """The memory as bytes."""

@@ -37,6 +37,11 @@ class Base(Face):
         """A tensor as an array, or as a number if it has no axes."""
         raise NotImplementedError
 
+    @staticmethod
+    def _python(tensor: Tensor) -> Any:
+        """A tensor without axes as a number of Python's."""
+        raise NotImplementedError
+
     @property
     def _is_array(self) -> bool:
         """Whether this is an array, which can be written into, and not a number."""

@@ -71,6 +71,9 @@ class Traced(Tensor):
                 return found
         if op.name == "custom":
             raise Untraceable("a custom Function cannot be part of a recorded list")
+        measure = getattr(op.batch, "measure", None)
+        if measure is not None and operands[0]._spec.size:
+            ops.REGISTRY[measure](operands[0]).item()  # a guard: the shape of the result is another for another number
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
         if narrow and trace.tensors:
             made = in_32_bits(trace, op, numbers, params)

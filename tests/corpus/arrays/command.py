@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ..minimise import minimise
-from .compare import KINDS, NAMES, compare, worst
+from .compare import KINDS, NAMES, compare, in_turn, worst
 from .grammar import write
 from .program import Program
 
@@ -52,17 +52,21 @@ class Tally:
         return rows
 
 
-def main(programs: int, first: int, show: int, converting: bool = True) -> int:
-    """Run programs; show those that are wrong in their smallest form, then counts and reasons."""
+def main(programs: int, first: int, show: int, converting: bool = True, turns: bool = False) -> int:
+    """Run programs, under two transforms each if in `turns`; show those that are wrong in their smallest form.
+
+    Then counts and reasons.
+    """
     began, tally, run = time.perf_counter(), Tally(), 0
     for seed in range(first, first + programs):
         program = write(seed)
         if program.converts and not converting:
             continue
         run += 1
-        tally.add(program)
+        names = in_turn(seed) if turns else NAMES
+        tally.add(program, names)
         if tally.wrong[-1:] == [seed] and len(tally.wrong) <= show:
-            smallest, found = minimise(program, worst)
+            smallest, found = minimise(program, lambda p, names=names: worst(p, names))
             print(f"--- array program {seed}\n{smallest.source}--- {found}\n", flush=True)
     print("\n".join(tally.lines()))
     for reason, count in tally.reasons.most_common(20):

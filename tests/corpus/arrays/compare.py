@@ -23,8 +23,8 @@ KINDS = ("right", "aside", "raised", "refused", "warned", "wrong")
 class Verdict:
     """What came of one transform, and why.
 
-    ``right``; ``aside``: right, but not replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does not;
-    ``warned``: other numbers, but it was said that a gradient is lost; ``wrong``.
+    ``right``; ``aside``: right, but never replayed; ``raised``: as NumPy does; ``refused``: raised where NumPy does
+    not; ``warned``: other numbers, but it was said that a gradient is lost; ``wrong``.
     """
 
     kind: str
@@ -78,7 +78,11 @@ def listened(f: Callable[..., Any], *xs: Any) -> tuple[Any, str]:
     with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         result = f(*xs)
-    return result, next((str(w.message) for w in said if "no gradient flows" in str(w.message)), "")
+    return result, next((str(w.message) for w in said if LOST in str(w.message)), "")
+
+
+LOST = "no gradient flows"
+"""What a warning says where a number has become Python's."""
 
 
 UNKNOWN = "what it gives is not finite, or depends on what was in memory"
@@ -190,6 +194,13 @@ def few(seed: int) -> tuple[str, ...]:
     return (*FEW, rest[seed % len(rest)])
 
 
+def in_turn(seed: int) -> tuple[str, ...]:
+    """One transform in turns, and one in turns of those that are compiled."""
+    once = (*EAGER, "vmap", "record(value)", "record(grad)")
+    later = (*(f"compile({n})" for n in LATER), "compile(vmap)")
+    return once[seed % len(once)], later[seed // len(once) % len(later)]
+
+
 def compare(program: Program, names: tuple[str, ...] = NAMES) -> dict[str, Verdict]:
     """The verdict on each transform; none where NumPy's function cannot be differentiated by differences."""
     known = {number: expected(program, number) for number in ALL}
@@ -215,7 +226,9 @@ def judged(program: Program, name: str, known: dict[int, Expected]) -> Verdict |
         if around == "record":
             function = recording(function, given)
         verdict = one(function, given, wanted(e) if e.value is not None else None)
-        if verdict.kind == "wrong" and not any(v.kind == "warned" for v in found):
+        if verdict.kind == "wrong" and any(LOST in v.why for v in found):  # it is said once for a line, in the first call
+            verdict = Verdict("warned", verdict.why)
+        if verdict.kind == "wrong":
             return Verdict("wrong", f"{name}, call {turn}, inputs {number}: {verdict.why}")
         found.append(verdict)
     if not found:
@@ -223,7 +236,7 @@ def judged(program: Program, name: str, known: dict[int, Expected]) -> Verdict |
     if any(v.kind == "warned" for v in found):
         return next(v for v in found if v.kind == "warned")
     least = min(found, key=lambda v: ("refused", "right", "raised").index(v.kind))
-    aside = around == "compile" and least.kind == "right" and function.statistics().eager
+    aside = around == "compile" and least.kind == "right" and not any(p.replays for p in function.programs)
     return Verdict("aside") if aside else least
 
 
@@ -249,7 +262,7 @@ def one(function: Callable[..., Any], given: tuple[np.ndarray, ...], wanted: np.
     size = 1.0 + np.abs(wanted).max(initial=0)
     if not np.allclose(found, wanted, rtol=1e-5, atol=1e-6 * size, equal_nan=True):
         return Verdict("warned" if lost else "wrong", f"{lost}\n  found  {found}\n  wanted {wanted}")
-    return Verdict("right")
+    return Verdict("right", lost)
 
 
 def flat(result: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 
 from ..tree import Statement
+from .blocks import ALONE, BLOCKS, CONVERTING, parsed
 from .program import Program
 
 SCALARS = (
@@ -169,8 +170,9 @@ class Grammar:
 
     def __init__(self, seed: int, converts: bool):
         self.random = random.Random(seed)
-        self.kinds = dict(KINDS)
+        self.kinds, self.alone = dict(KINDS), ALONE
         if converts:
+            self.alone = ALONE + CONVERTING
             self.kinds |= {"p": FLOATS + CONVERSIONS, "s": SCALARS + CONVERSIONS}
 
     def filled(self, pattern: str, depth: int = 1) -> str:
@@ -202,6 +204,8 @@ class Grammar:
             self._write,
             self._view,
             self._alias,
+            self._line,
+            self._line,
         )
         nested = (
             self._branch,
@@ -215,8 +219,15 @@ class Grammar:
             self._list,
             self._until,
             self._fail,
+            *[self._piece] * 6,
         )
         return self.random.choice(simple + nested if depth > 0 else simple)(depth)
+
+    def _line(self, depth: int) -> tuple[Statement, ...]:
+        return parsed(self.random.choice(self.alone), self.filled)
+
+    def _piece(self, depth: int) -> tuple[Statement, ...]:
+        return (Statement("if True:", parsed(self.random.choice(BLOCKS), self.filled)),)
 
     def _assign(self, depth: int) -> tuple[Statement, ...]:
         kind = self.random.choice("sssvvvvmmpi")

@@ -60,8 +60,10 @@ class Program:
         text = SURROUNDINGS + (self.source if poison is None else EMPTY.sub("poisoned(", self.source))
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names: dict[str, Any] = {"__name__": f"array_program_{self.seed}", "np": np, "math": math}
-        names["poisoned"] = lambda like, dtype=None: np.full(getattr(like, "shape", like), poison)
-        exec(compile(text, file, "exec"), names)
+        names["poisoned"] = lambda like, dtype=None, order="C": np.full(
+            getattr(like, "shape", like), poison, order=order
+        )
+        exec(compile(text, file, "exec", dont_inherit=True), names)
         return names["f"]
 
 
@@ -70,6 +72,7 @@ RUN = itertools.count()
 
 EMPTY = re.compile(r"np\.(empty|empty_like|ndarray)\(")
 SURROUNDINGS = """
+import collections, dataclasses, functools, itertools, operator
 C = np.array([0.5, -1.5, 2.0])
 def helper(t):
     return t * t if t.sum() > 1.75 else t - 1

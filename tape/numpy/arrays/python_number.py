@@ -1,0 +1,113 @@
+"""Python's own numbers, recorded: what `math.sin` gives, and ``x[0].item()`` and ``x.tolist()``.
+
+A float of Python's is not NumPy's: it has no ``.shape``, ``1.0 / 0.0`` raises, ``(-1.0) ** 0.5`` is complex,
+``(a > b) + (c > d)`` counts, and beside an array of 32 bits it does not count as one of 64.  Whoever wrote ``math.sin``
+wrote for such a number, so it goes by these rules here too; once it meets one of NumPy's, the result is NumPy's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.tensor import Face, Tensor
+from .array_text import text_of
+from .casting import cast
+from .face import Number, Recorded
+from .leaving import is_foreign
+
+new = object.__new__
+KINDS: dict[str, tuple[type, Any]] = {"f": (float, np.dtype(float)), "c": (complex, np.dtype(complex))}
+"""By kind of dtype: Python's class, and the dtype of its numbers."""
+
+
+class PythonNumber(Number):
+    """A recorded `float` or `complex` of Python's.
+
+    The library reads its ``.dtype`` and ``.shape`` as of any number; the user's code is told that it has none.
+    """
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return KINDS[self._tensor._spec.dtype.kind][0]
+
+    @staticmethod
+    def _face(tensor: Tensor) -> Any:
+        return python_number(tensor)
+
+    def __hash__(self) -> int:
+        return hash(self._tensor.item())
+
+    def __repr__(self) -> str:
+        return text_of(self, lambda value: repr(value.item()))
+
+
+def python_number(tensor: Tensor) -> Any:
+    """A tensor without axes as a number of Python's, where that has a derivative; as NumPy's else."""
+    kind = tensor._spec.dtype.kind
+    made = new(PythonNumber if kind in KINDS else Number)
+    made._tensor = tensor if kind not in KINDS or tensor._spec.dtype == KINDS[kind][1] else cast(tensor, KINDS[kind][1])
+    return made
+
+
+def as_python(x: Any) -> Any:
+    """A recorded number as one of Python's."""
+    return python_number(x._tensor) if isinstance(x, Face) and not x._tensor._spec.shape else x
+
+
+def as_numpy(x: Any, *others: Any) -> Any:
+    """A number of Python's as NumPy's beside others, whose precision it takes; anything else as it is."""
+    if type(x) is not PythonNumber:
+        return x
+    made = new(Number)
+    spec = x._tensor._spec
+    dtypes = [
+        y.dtype for y in others if type(y) is not PythonNumber and isinstance(getattr(y, "dtype", None), np.dtype)
+    ]
+    wanted = np.result_type(*dtypes, KINDS[spec.dtype.kind][0]()) if dtypes else spec.dtype
+    made._tensor = x._tensor if wanted == spec.dtype else cast(x._tensor, wanted)
+    return made
+
+
+class OfArrays:
+    """An attribute that NumPy's numbers have and Python's do not: the user's code is told so, the library reads it."""
+
+    def __init__(self, name: str):
+        self.name, self.usual = name, getattr(Number, name)
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self.usual
+        if not is_foreign(sys._getframe(1)):
+            raise AttributeError(f"'{x.__class__.__name__}' object has no attribute '{self.name}'")
+        return getattr(super(PythonNumber, x), self.name)
+
+
+def _absent(name: str, what: str) -> Callable[..., Any]:
+    """A special method of NumPy's numbers that Python's do not have."""
+    usual = getattr(Number, name)
+
+    def method(x: Any, *args: Any) -> Any:
+        if not is_foreign(sys._getframe(1)):
+            raise TypeError(what.format(x.__class__.__name__))
+        return usual(x, *args)
+
+    return method
+
+
+PUBLIC = {name for name in dir(Number) if not name.startswith("_")}
+for _name in PUBLIC - set(dir(float)) - {"is_integer"}:
+    setattr(PythonNumber, _name, OfArrays(_name))
+for _name, _what in {
+    "__getitem__": "'{}' object is not subscriptable",
+    "__len__": "object of type '{}' has no len()",
+    "__iter__": "'{}' object is not iterable",
+    "__contains__": "argument of type '{}' is not iterable",
+}.items():
+    setattr(PythonNumber, _name, _absent(_name, _what))
+Recorded._python = staticmethod(python_number)  # type: ignore[method-assign]
