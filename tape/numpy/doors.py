@@ -37,8 +37,12 @@ from .grids import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .named_places import MISSING, Place, has_builtins, put, read, search
 from .namespace import functions
+from .originals import hold
 from .scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
+
+MODULES = np, np.linalg, np.fft, math, cmath
+"""The modules that doors stand in: NumPy first."""
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
@@ -129,7 +133,7 @@ def is_called_by(frame: FrameType, door: Any) -> bool:
 def _modules(rooms: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """The names of each module, those with doors in their places, and what they are without."""
     found, known = [], _doors(rooms)
-    for module in (np, np.linalg, np.fft, math, cmath, *[sys.modules[room] for room in rooms]):
+    for module in (*MODULES, *[sys.modules[room] for room in rooms]):
         there = {name: value for name, value in list(vars(module).items()) if id(value) in known}
         found.append((vars(module), {name: known[id(value)][1] for name, value in there.items()}, there))
     return found
@@ -233,13 +237,14 @@ AROUND.append(closed)
 
 def _install(rooms: tuple[str, ...]) -> None:
     """Put doors into the modules and classes."""
+    hold(MODULES)
     _stand.append(rooms)
     for names, inside, _ in _modules(rooms):
         names.update(inside)
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
-    if type(np) is ModuleType:
-        np.__class__ = Recorded
+    if type(MODULES[0]) is ModuleType:
+        MODULES[0].__class__ = Recorded
 
 
 def _remove(rooms: tuple[str, ...]) -> None:
@@ -248,8 +253,8 @@ def _remove(rooms: tuple[str, ...]) -> None:
         names.update(there)
     for kind, name, _, original in _methods(rooms):
         setattr(kind, name, original)
-    if type(np) is Recorded:
-        np.__class__ = ModuleType
+    if type(MODULES[0]) is Recorded:
+        MODULES[0].__class__ = ModuleType
 
 
 _taken: dict[tuple[int, Any], list[Any]] = {}
