@@ -48,3 +48,39 @@ def test_a_room_that_is_imported_later_sees_none_either():
         assert theirs.np is np
     finally:
         del sys.modules[room.__name__], sys.modules[theirs.__name__]
+
+
+def test_the_names_in_a_module_stay_while_doors_stand_in_it():
+    before = dict(vars(np)), dict(vars(math))
+    seen = []
+
+    def f(x):
+        seen.append((np.zeros, vars(np)["zeros"], math.sin, vars(math)["sin"]))
+        return x.sum()
+
+    tape.func.grad(f)(np.ones(2))
+    zeros, named, sine, named_sine = seen[0]
+    assert zeros is not named is before[0]["zeros"]
+    assert sine is not named_sine is before[1]["sin"]
+    assert before == (dict(vars(np)), dict(vars(math)))
+
+
+def test_what_a_function_puts_into_a_module_is_what_it_finds_there():
+    def f(x):
+        door, original = np.zeros, vars(np)["zeros"]
+        np.zeros = np.ones
+        try:
+            y = np.zeros(2) * x
+        finally:
+            np.zeros = door
+        assert vars(np)["zeros"] is original
+        del np.zeros
+        try:
+            with pytest.raises(AttributeError):
+                _ = np.zeros
+        finally:
+            np.zeros = original
+        assert np.zeros is door
+        return (y * x).sum()
+
+    assert tape.func.grad(f)(np.ones(2)).tolist() == [2.0, 2.0]
