@@ -18,7 +18,7 @@ from ops.core.operators import COMPARISONS, install
 from ..base.tensor import Face, Tensor
 from ..recording.short_ways import binary, reflected, unary
 from .array_writing import augmented
-from .arrays.face import Array, Number, Recorded, face
+from .arrays.face import FACES, Array, Number, Recorded, face
 from .constructors import recordable
 
 new = object.__new__
@@ -34,7 +34,9 @@ def _unary(op: Op) -> Callable[..., Any]:
 
     def apply(self: Face) -> Any:
         x = self._tensor
-        z = short(x) if type(x) is Tensor else op(x)
+        if type(x) is not Tensor:
+            return face(op(x))
+        z = short(x)
         made = new(Array if z._spec.shape else Number)
         made._tensor = z
         return made
@@ -56,6 +58,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             y = other._tensor
         elif kind is float or kind is int:
             y = other
+        elif kind in FACES:
+            y = other._tensor
         else:
             return general(self, other)
         if is_special:
@@ -71,6 +75,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             if way is None:
                 way = ways[inside] = getattr(inside, in_face, None) or getattr(inside, usual)
             z = way(x, y)
+            if not z._spec.shape:
+                return face(z)
         made = new(Array if z._spec.shape else Number)
         made._tensor = z
         return made
@@ -90,7 +96,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             return op(other, self._tensor) if is_reflected else op(self._tensor, other)
         if isinstance(other, (str, bytes)):
             return of_text(self, other)
-        if type(self) is Number and op.symbol == "mul" and isinstance(other, (list, tuple)):
+        if isinstance(self, Number) and op.symbol == "mul" and isinstance(other, (list, tuple)):
             if self.dtype.kind not in "iu":
                 raise TypeError(f"can't multiply sequence by non-int of type 'numpy.{self.dtype.type.__name__}'")
             return other * index(self)
@@ -127,7 +133,7 @@ def is_stranger(other: Any) -> bool:
 
 def is_unknown(x: Any, other: Any) -> bool:
     """Whether something beside a number is of a class of the user's, which is asked for its own operator."""
-    return type(x) is Number and not isinstance(other, KNOWN) and not any(hasattr(other, name) for name in ARRAYS)
+    return isinstance(x, Number) and not isinstance(other, KNOWN) and not any(hasattr(other, name) for name in ARRAYS)
 
 
 KNOWN = (bool, int, float, complex, list, tuple, range, memoryview, bytearray, type(None))

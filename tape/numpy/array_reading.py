@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.tensor import Face, Tensor
-from .arrays.face import Array, Number, Recorded
+from .arrays.face import Array, Number, Recorded, face
 from .arrays.face_base import numpy
 from .arrays.leaving import number_of
 from .arrays.memory_order import settled
@@ -29,20 +29,17 @@ def read(x: Face, index: Any) -> Any:
     if type(index) is not int:
         index = plain_index(index)
     if not tensor._spec.shape and not isinstance(index, ANYWHERE):
-        if type(x) is Number:
+        if isinstance(x, Number):
             raise IndexError("invalid index to scalar variable.")
         np.empty(())[index]  # NumPy's own error
     z: Tensor = tensor[index]
-    made: Any
     if z._spec.shape or has_ellipsis(index):
-        made = new(Array)
+        made: Any = new(Array)
         made._tensor = z if type(x) is Array else settled(z)
         if tensor._readonly:
             z._readonly = True
         return made
-    made = new(Number)
-    made._tensor = settled(z)
-    return made
+    return face(settled(z))
 
 
 def plain_index(index: Any) -> Any:

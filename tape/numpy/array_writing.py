@@ -98,7 +98,7 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
         results = result if isinstance(result, tuple) else (result,)
         kept = [r if o is None else store(o, r, name, where, broadcast) for o, r in zip(out, results, strict=True)]
         return tuple(kept) if isinstance(result, tuple) else kept[0]
-    if type(out) is Number or not isinstance(out, np.ndarray):
+    if isinstance(out, Number) or not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
     source = source_of(result)
     if broadcast:  # of two things that are wrong, NumPy tells of this one
@@ -192,7 +192,7 @@ def written(a: Any, name: str) -> None:
     Raises:
         TypeError: if it is a number, or a plain array.
     """
-    if type(a) is Number:
+    if isinstance(a, Number):
         raise TypeError(f"{name}: argument must be an array, not a number")
     if not isinstance(a, Face):
         raise refusal(f"{name} {NOT_MADE_HERE}")

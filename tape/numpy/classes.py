@@ -3,7 +3,7 @@
 A class cannot have a door in its place, as NumPy's functions have: others hold it by identity, and ask whether
 something is an instance of it.  Only where the user's code calls ``np.ndarray`` or ``np.float64`` there and then does
 the module `numpy` give something else, and to that code alone: while a function is recorded it is a module of a class
-of its own, whose attributes look at who asks for them.
+of its own, whose attributes look at who asks for them.  Doors are attributes of such classes too.
 
 ``type(x)`` is answered by C code, which sees through ``__class__``; a function that tells arrays by it would take
 another way when it is recorded.  So while such a function is recorded, as far as it is found (see `places`), the
@@ -67,25 +67,59 @@ CALLED: dict[str, Callable[..., Any]] = {"ndarray": ndarray, **{k: converted(v) 
 """By name: what is called in the place of a class of NumPy's."""
 
 
-def _attribute(name: str) -> property:
-    def get(module: ModuleType) -> Any:
-        frame = sys._getframe(1)
+def _class_of_numpy(name: str) -> Callable[[Any], Any]:
+    """What a class of NumPy's is to whoever asks for it, as it stands in the module."""
+
+    def seen(there: Any) -> Any:
+        frame = sys._getframe(2)
         if get_ident() in recording and is_recorded(frame) and is_called_at_once(frame.f_code, frame.f_lasti):
             return CALLED[name]
-        return vars(module)[name]
+        return there
+
+    return seen
+
+
+def _doorway(original: Any, door: Any) -> Callable[[Any], Any]:
+    """What stands in the place of a function; what somebody else has put there is left alone."""
+    return lambda there: door if there is original else there
+
+
+def _attribute(names: dict[str, Any], name: str, seen: Callable[[Any], Any]) -> property:
+    """An attribute of a module, of whose `names` that of this name is `seen` as something else."""
+    original = names[name]
+
+    def get(module: ModuleType) -> Any:
+        try:
+            there = names[name]
+        except KeyError:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}") from None
+        return seen(there)
 
     def put(module: ModuleType, value: Any) -> None:
-        vars(module)[name] = value
+        names[name] = original if value is seen(original) else value
 
-    return property(get, put)
+    def remove(module: ModuleType) -> None:
+        del names[name]
+
+    return property(get, put, remove)
+
+
+def with_doors(module: ModuleType, doors: dict[str, Any]) -> type:
+    """The class of a module while some function is recorded, with doors by name; it is pickled as modules are.
+
+    That the class changes, and not the names in the module, costs nothing for each door, and whoever watches the names
+    sees none of it.
+    """
+    names = vars(module)
+    seen = {name: _doorway(names[name], door) for name, door in doors.items()}
+    if module.__name__ == "numpy":
+        seen |= {name: _class_of_numpy(name) for name in CALLED}
+    attributes = {name: _attribute(names, name, as_what) for name, as_what in seen.items()}
+    return type("module", (type(module),), {"__reduce_ex__": _by_name, **attributes})
 
 
 def _by_name(module: ModuleType, protocol: Any) -> Any:
     return import_module, (module.__name__,)
-
-
-Recorded = type("module", (ModuleType,), {"__reduce_ex__": _by_name, **{name: _attribute(name) for name in CALLED}})
-"""The class of the module `numpy` while some function is recorded; it is pickled as modules are, by its name."""
 
 
 class Kind:

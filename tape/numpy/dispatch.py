@@ -23,7 +23,7 @@ from ..recording.numpy_bridge import NoRule, called as title, op_for
 from .array_writing import CHANGES, at, change, store
 from .arrays.attributes import readonly
 from .arrays.explaining import explained, numbers_in
-from .arrays.face import Array, Number, array, face, faces
+from .arrays.face import FACES, Array, Number, array, face, faces
 from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
@@ -141,7 +141,7 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     xs = []
     for x in inputs:
         kind = type(x)
-        if kind is Array or kind is Number:
+        if kind in FACES:
             xs.append(x._tensor)
         elif kind is float or kind is np.ndarray:
             xs.append(x)
@@ -222,7 +222,7 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return faces(result, array)
     if function in ALWAYS:
         return faces(result, array)
-    return faces(result, _of_number if any(type(x) is Number for x in args) else face)
+    return faces(result, _of_number if any(issubclass(type(x), Number) for x in args) else face)
 
 
 def _apart(z: Any, given: list[Tensor]) -> Any:

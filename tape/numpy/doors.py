@@ -3,7 +3,7 @@
 SciPy's functions and sparse matrices have doors as well (`tape.numpy.scipy_functions`), if somebody has imported them.
 
 NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itself.  So while some thread records, the
-modules hold doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
+modules show doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
 is the user's code, and to the originals otherwise.  Names that the user imported from there (``from numpy import
 zeros``) lie in the globals and closures of the functions that are reached from the recorded one, and are replaced as
 well.  Afterwards everything is as it was.  Classes, and the name ``type``, are another matter (`tape.numpy.classes`).
@@ -24,7 +24,7 @@ import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,17 @@ import numpy as np
 from ..base.rooms import AROUND, opened as opened_room
 from .arrays.callee import callee
 from .arrays.leaving import is_recorded
-from .classes import TYPE, Recorded, recording as _recording
+from .classes import TYPE, recording as _recording, with_doors
 from .grids import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .named_places import MISSING, Place, has_builtins, put, read, search
 from .namespace import functions
+from .originals import hold
 from .scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
+
+MODULES = np, np.linalg, np.fft, math, cmath
+"""The modules that doors stand in, themselves."""
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
@@ -126,12 +130,12 @@ def is_called_by(frame: FrameType, door: Any) -> bool:
 
 
 @functools.cache
-def _modules(rooms: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-    """The names of each module, those with doors in their places, and what they are without."""
+def _modules(rooms: tuple[str, ...]) -> list[tuple[Any, type, type]]:
+    """Each module, its class, and the one that it has while doors stand in it."""
     found, known = [], _doors(rooms)
-    for module in (np, np.linalg, np.fft, math, cmath, *[sys.modules[room] for room in rooms]):
-        there = {name: value for name, value in list(vars(module).items()) if id(value) in known}
-        found.append((vars(module), {name: known[id(value)][1] for name, value in there.items()}, there))
+    for module in (*MODULES, *[sys.modules[room] for room in rooms]):
+        inside = {name: known[id(value)][1] for name, value in list(vars(module).items()) if id(value) in known}
+        found.append((module, type(module), with_doors(module, inside)))
     return found
 
 
@@ -233,23 +237,22 @@ AROUND.append(closed)
 
 def _install(rooms: tuple[str, ...]) -> None:
     """Put doors into the modules and classes."""
+    hold(MODULES)
     _stand.append(rooms)
-    for names, inside, _ in _modules(rooms):
-        names.update(inside)
+    for module, plain, open_one in _modules(rooms):
+        if type(module) is plain:
+            module.__class__ = open_one
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
-    if type(np) is ModuleType:
-        np.__class__ = Recorded
 
 
 def _remove(rooms: tuple[str, ...]) -> None:
     """Put everything back."""
-    for names, _, there in _modules(rooms):
-        names.update(there)
+    for module, plain, open_one in _modules(rooms):
+        if type(module) is open_one:
+            module.__class__ = plain
     for kind, name, _, original in _methods(rooms):
         setattr(kind, name, original)
-    if type(np) is Recorded:
-        np.__class__ = ModuleType
 
 
 _taken: dict[tuple[int, Any], list[Any]] = {}

@@ -90,9 +90,22 @@ class Number(Recorded):
         return hash(self._tensor.item())
 
 
+FACES: set[type] = {Array, Number}
+"""The classes of faces: `Array`, `Number` and its kinds."""
+
+OF_TENSORS: dict[type[Tensor], Callable[[Any], Any]] = {}
+"""By the class of a tensor without axes, what makes a number of it where that is of a kind of its own."""
+
+
 def face(tensor: Tensor) -> Any:
     """The face of a tensor: a number if it has no axes."""
-    made = new(Array if tensor._spec.shape else Number)
+    if tensor._spec.shape:
+        made: Any = new(Array)
+    else:
+        of_its_kind = OF_TENSORS.get(type(tensor))
+        if of_its_kind is not None:
+            return of_its_kind(tensor)
+        made = new(Number)
     made._tensor = tensor
     return made
 

@@ -147,12 +147,12 @@ class _Sweep:
         for k in [k for k in self.adjoints if runs.first <= k < stop and trace.spec(k) is runs.spec]:
             if k >= start or not isinstance(self.adjoints[k], Pieces):
                 bars[k] = lifted(trace, self.whole(k))._row
-        for k, bar in runs.append(start, stop, bars):
+        for k, bar, is_done in runs.append(start, stop, bars):
             if k < start:
                 self.add(k, traced(trace, bar))
-            elif k in self.targets or not runs.is_simple(k):
+            else:
                 self.adjoints[k] = traced(trace, bar)
-                self.one(k, ended=runs.is_simple(k))
+                self.one(k, ended=is_done)
         for k in [k for k in self.adjoints if k >= start]:  # inputs and constants
             self.one(k)
 

@@ -84,10 +84,6 @@ class Runs:
         for k in np.flatnonzero(np.diff(edges) > MANY)[::-1].tolist():
             yield int(edges[k]) + 1 + shift, int(edges[k + 1]) + shift
 
-    def is_simple(self, row: int) -> bool:
-        """Whether a record's rules are lists."""
-        return bool(self.simple[self.window.places([row])[0]])
-
     def consumed(self, roots: Iterable[int]) -> list[int]:
         """The records whose rules run in a sweep from the roots to what they lead to."""
         return self.window.rows(consumed(self.list, self.leads, self.window.places(roots))).tolist()
@@ -99,8 +95,12 @@ class Runs:
     def _place(self) -> int:
         return next((i for i, s in enumerate(self.list.specs) if s is self.spec), -2)
 
-    def append(self, start: int, stop: int, given: dict[int, int]) -> list[tuple[int, int]]:
-        """Append the adjoint of a run; the adjoints by record, of those that are `given` and those that it gives."""
+    def append(self, start: int, stop: int, given: dict[int, int]) -> list[tuple[int, int, bool]]:
+        """Append the adjoint of a run, of which some are `given`: what it leaves to do, a record, its adjoint, and
+        whether its rules were run.
+
+        These are the records before the run, targets, and those whose rules are no lists.
+        """
         trace, r, listing, n = self.trace, self.rules, self.list, len(self.list)
         first, last = self.window.places((start, stop))
         bars = np.full(n, -1, dtype=np.int64)
@@ -120,8 +120,11 @@ class Runs:
         words[:, 1:] = self._numbers(words[:, 1:], end)
         block = Block(words, r.truth[words[:, 0]], kinds, self.window.rows(origin[:count]))
         trace.append_block(block, evaluated(trace, block))
-        found = np.flatnonzero((bars[:last] >= 0) & self.leads[:last])
-        return list(zip(self.window.rows(found).tolist(), self._numbers(bars[found], end).tolist()))
+        awaited = ~self.simple
+        awaited[:first] = awaited[self.window.places(self.targets)] = True
+        found = np.flatnonzero((bars[:last] >= 0) & self.leads[:last] & awaited[:last])
+        done = self.simple[found].tolist()
+        return list(zip(self.window.rows(found).tolist(), self._numbers(bars[found], end).tolist(), done))
 
     def _numbers(self, found: np.ndarray, end: int) -> np.ndarray:
         """The numbers of records that a run refers to: those at its places, new ones from `end` on, and others."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.tensor import Face, Tensor
 from ...base.tree import Structure, build, leaves_of, structure_of
-from ...numpy.arrays.face import array, face
+from ...numpy.arrays.face import array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.doors import opened
@@ -20,6 +20,7 @@ from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced, traced
+from ..recorded.traced_number import recorded_number
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import Surroundings
@@ -133,7 +134,9 @@ def _record_once(
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
-    theirs = new if trace.tensors else [face(z) if type(x) is float else array(z) for x, z in zip(given, new)]
+    theirs = (
+        new if trace.tensors else [recorded_number(z) if type(x) is float else array(z) for x, z in zip(given, new)]
+    )
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
     witness, before, chance = Witness(around), Before(around, (args, kwargs)), Chance(around.generators)
     try:

@@ -294,19 +294,17 @@ def escaped() -> RuntimeError:
     )
 
 
-# The short way of an operator between two tensors being recorded, or one and a plain number.
-
-
-def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
+def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`."""
     forward, code, float64 = op.forward, op.code, np.float64
 
-    def apply(self: Traced, other: Any) -> Any:
+    def apply(self: Any, other: Any) -> Any:
         trace = self._trace
         values = trace.values
         kind = type(other)
         if self._spec.narrow:
-            return op(other, self) if reflected else op(self, other)
-        if kind is Traced and other._trace is trace and trace.open and not other._spec.narrow:
+            return otherwise(self, other)
+        if kind is own and other._trace is trace and trace.open and not other._spec.narrow:
             y = other._row
         elif kind is float:
             y = trace.numbers.get(other)
@@ -315,19 +313,17 @@ def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
         elif kind is int:
             y = trace.number(other)
         else:
-            if not is_operand(other):
-                return NotImplemented
-            return op(other, self) if reflected else op(self, other)
+            return otherwise(self, other)
         x = self._row
         if reflected:
             x, y = y, x
         try:
             z = forward(values[x], values[y])
         except (ValueError, TypeError):  # a large array is computed later; else it is raised again, explained
-            return op(other, self) if reflected else op(self, other)
+            return otherwise(self, other)
         if handling(None) is not None and raises():
-            return op(other, self) if reflected else op(self, other)  # which refuses
-        made = new(Traced)
+            return otherwise(self, other)  # which refuses
+        made = new(own)
         made._trace = trace
         made._row = row = len(values)
         made._spec = shape = NUMBER if type(z) is float64 else spec_for(z)
@@ -343,6 +339,17 @@ def _binary(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
         return made
 
     return apply
+
+
+def tensors_way(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
+    """An operator between two tensors being recorded, or one and a plain number."""
+
+    def otherwise(self: Traced, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return op(other, self) if reflected else op(self, other)
+
+    return short_way(op, reflected, depth, Traced, otherwise)
 
 
 def _unary(op: Op) -> Callable[..., Any]:
@@ -361,11 +368,11 @@ def _set(name: str, function: Any) -> None:
 for _op in REGISTRY.values():
     if _op.symbol and _op.kind in ("elementwise", "plain") and not _op.params:
         if _op.arity == 2:
-            _set(f"__{_op.symbol}__", _binary(_op, reflected=False))
-            _set(of_array(_op.symbol), _binary(_op, reflected=False, depth=2))
+            _set(f"__{_op.symbol}__", tensors_way(_op, reflected=False))
+            _set(of_array(_op.symbol), tensors_way(_op, reflected=False, depth=2))
             if _op.symbol not in NOT_AUGMENTED:
-                _set(f"__r{_op.symbol}__", _binary(_op, reflected=True))
-                _set(of_array(f"r{_op.symbol}"), _binary(_op, reflected=True, depth=2))
+                _set(f"__r{_op.symbol}__", tensors_way(_op, reflected=True))
+                _set(of_array(f"r{_op.symbol}"), tensors_way(_op, reflected=True, depth=2))
         else:
             _set(f"__{_op.symbol}__", _unary(_op))
 
@@ -376,7 +383,7 @@ def _pow(self: Traced, exponent: Any) -> Any:
     return _power(self, exponent)
 
 
-_power = _binary(REGISTRY["pow"], reflected=False)
+_power = tensors_way(REGISTRY["pow"], reflected=False)
 _set("__pow__", _pow)
 for _name in UNKNOWN:
     _set(_name, told(_name, read_as(Traced, _name), lambda self: True))

@@ -1,0 +1,91 @@
+"""Numbers that are being recorded: the faces of records without axes, which hold no tensor until somebody asks for it.
+
+A number has no memory that others see, so the row of its record says all.  Its operators are those of a tensor that is
+being recorded, in one frame; where they know no short way, those of any array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ops import REGISTRY, Op
+
+from ...base.spec import Spec
+from ...base.tensor import Face, Tensor
+from ...numpy.array_operators import ORDERED
+from ...numpy.arrays.face import FACES, OF_TENSORS, Number, face
+from ...recording.recorder import getframe, new
+from .trace import Trace
+from .traced import Traced, short_way, tensors_way, traced
+
+_held: Any = Face.__dict__["_tensor"]
+
+
+class TracedNumber(Number):
+    """A number of a function of arrays that is being recorded.
+
+    Attributes:
+        _trace: the list that the function is recorded on.
+        _row: the number of the record that made it.
+    """
+
+    __slots__ = ("_row", "_spec", "_trace")
+
+    _trace: Trace
+    _row: int
+    _spec: Spec
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._spec.dtype.type
+
+    @property
+    def _tensor(self) -> Tensor:  # type: ignore[override]
+        """The tensor of the record, one and the same whoever asks."""
+        try:
+            return _held.__get__(self)
+        except AttributeError:
+            made = traced(self._trace, self._row)
+            _held.__set__(self, made)
+            return made
+
+
+def recorded_number(tensor: Traced) -> TracedNumber:
+    """The number that a tensor without axes is now."""
+    made: Any = new(TracedNumber)
+    made._trace, made._row, made._spec = tensor._trace, tensor._row, tensor._spec
+    return made
+
+
+def _operator(op: Op, name: str, reflected: bool) -> Callable[..., Any]:
+    of_any, of_tensors = getattr(Number, name), tensors_way(op, reflected, depth=3)
+
+    def otherwise(self: TracedNumber, other: Any) -> Any:
+        if type(other) in FACES and type(other._tensor) is Traced:
+            return face(of_tensors(self._tensor, other._tensor))
+        wengert = self._trace.wengert
+        if wengert.where is not None:
+            return of_any(self, other)
+        frame = getframe(2)
+        wengert.where = frame.f_code, frame.f_lasti
+        try:
+            return of_any(self, other)
+        finally:
+            wengert.where = None
+
+    return short_way(op, reflected, 1, TracedNumber, otherwise)
+
+
+def _is_alike(op: Op) -> bool:
+    """Whether numbers do an operator as tensors do it."""
+    simple = op.kind in ("elementwise", "plain") and op.arity == 2 and not op.params
+    return bool(op.symbol) and simple and op.symbol not in ORDERED | {"pow", "matmul"}
+
+
+for _op in filter(_is_alike, REGISTRY.values()):
+    for _reflected, _name in enumerate((f"__{_op.symbol}__", f"__r{_op.symbol}__")):
+        if hasattr(Number, _name):
+            setattr(TracedNumber, _name, _operator(_op, _name, bool(_reflected)))
+FACES.add(TracedNumber)
+OF_TENSORS[Traced] = recorded_number

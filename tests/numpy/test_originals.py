@@ -1,0 +1,86 @@
+"""The library's rooms call NumPy and `math` as they are, whatever stands in these modules for the user's code."""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import tape
+from tape.numpy import array_writing
+from tape.recording import recorder
+
+
+@pytest.mark.parametrize("transform", [tape.func.grad, tape.func.jacrev])
+def test_rooms_see_no_doors(transform):
+    seen = []
+
+    def f(x):
+        seen.append((np.zeros, np.linalg.norm, math.sin, type(np)))
+        seen.append((recorder.np.zeros, array_writing.np.linalg.norm, math_of_a_room().sin, type(recorder.np)))
+        return (x * x).sum()
+
+    def math_of_a_room():
+        return next(m for n, m in vars(sys.modules["tape.base.spec"]).items() if n == "math")
+
+    originals = np.zeros, np.linalg.norm, math.sin, types.ModuleType
+    transform(f)(np.ones(3))
+    assert not any(door is original for door, original in zip(seen[0], originals))
+    assert seen[1] == originals
+    assert (np.zeros, np.linalg.norm, math.sin, type(np)) == originals
+
+
+def test_a_room_that_is_imported_later_sees_none_either():
+    tape.func.grad(lambda x: (x * x).sum())(np.ones(2))
+    room = types.ModuleType("tape.of_tomorrow")
+    room.__file__, room.np, room.whatever = recorder.__file__, np, math
+    theirs = types.ModuleType("ops.of_the_user")
+    theirs.__file__, theirs.np = __file__, np
+    sys.modules.update({room.__name__: room, theirs.__name__: theirs})
+    try:
+        tape.func.grad(lambda x: (x * x).sum())(np.ones(2))
+        assert room.np is recorder.np
+        assert room.np is not np
+        assert room.whatever is not math
+        assert theirs.np is np
+    finally:
+        del sys.modules[room.__name__], sys.modules[theirs.__name__]
+
+
+def test_the_names_in_a_module_stay_while_doors_stand_in_it():
+    before = dict(vars(np)), dict(vars(math))
+    seen = []
+
+    def f(x):
+        seen.append((np.zeros, vars(np)["zeros"], math.sin, vars(math)["sin"]))
+        return x.sum()
+
+    tape.func.grad(f)(np.ones(2))
+    zeros, named, sine, named_sine = seen[0]
+    assert zeros is not named is before[0]["zeros"]
+    assert sine is not named_sine is before[1]["sin"]
+    assert before == (dict(vars(np)), dict(vars(math)))
+
+
+def test_what_a_function_puts_into_a_module_is_what_it_finds_there():
+    def f(x):
+        door, original = np.zeros, vars(np)["zeros"]
+        np.zeros = np.ones
+        try:
+            y = np.zeros(2) * x
+        finally:
+            np.zeros = door
+        assert vars(np)["zeros"] is original
+        del np.zeros
+        try:
+            with pytest.raises(AttributeError):
+                _ = np.zeros
+        finally:
+            np.zeros = original
+        assert np.zeros is door
+        return (y * x).sum()
+
+    assert tape.func.grad(f)(np.ones(2)).tolist() == [2.0, 2.0]
