@@ -14,6 +14,7 @@ from ...base.errors import unused_error
 from ...base.tensor import Tensor
 from ...history.hooks import apply
 from ...recording.level import Layer, live
+from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
 from ..recorded.trace import OPS, Trace, Untraceable
 from ..recorded.traced import Traced, output, traced
@@ -32,8 +33,9 @@ def gradients(
     Raises:
         RuntimeError: for an input that no output depends on, unless `unused`; it gets None then.
     """
-    pairs = [(live(z), g) for z, g in zip(outputs, weights) if isinstance(live(z), Traced)]
-    trace = pairs[0][0]._trace
+    trace = _trace_of((*outputs, *weights, *inputs))
+    standing = [stand_in(live(z), trace) for z in outputs]
+    pairs = [(z, g) for z, g in zip(standing, weights) if isinstance(z, Traced)]
     adjoints: dict[int, Any] = {}
     for z, g in pairs:
         _add(adjoints, z._row, _weight(z, g))
@@ -48,6 +50,13 @@ def gradients(
         bar = found.get(row)
         results.append(bar if create or not isinstance(bar, Traced) else bar.detach())
     return results
+
+
+def _trace_of(tensors: Iterable[Any]) -> Trace:
+    """The trace that tensors, or what they stand for, are recorded on."""
+    trace: Trace | None = next((live(t)._trace for t in tensors if isinstance(live(t), Traced)), None) or recorded_here()
+    assert trace is not None
+    return trace
 
 
 def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
@@ -306,4 +315,14 @@ def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:
 Traced.__differentiate__ = classmethod(  # type: ignore[attr-defined]
     lambda cls, reverse, *how: gradients(*how)
 )
+
+
+def _of_what_it_stands_for(self: Outside) -> Any:
+    """How a tensor is differentiated that stands for a record, such as a buffer that the function has filled."""
+    if self._own() is None:
+        raise AttributeError("__differentiate__")
+    return Traced.__differentiate__  # type: ignore[attr-defined]
+
+
+Outside.__differentiate__ = property(_of_what_it_stands_for)  # type: ignore[attr-defined]
 Traced.__histories__ = _check_histories  # type: ignore[attr-defined]

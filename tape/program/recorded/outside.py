@@ -162,8 +162,12 @@ def _held_by_others(base: Tensor, family: list[Tensor], trace: Trace) -> bool:
     if not isinstance(value_in(base), np.ndarray):
         return False
     found, known = holders(lambda: owner(value_in(base))), [*map(value_in, family)]
-    # What the list itself holds is looked through only if that explains the rest.
-    return found > _references(base, known) and found > _references(base, [*known, *map(value_of, trace.values)])
+    if found <= _references(base, known):
+        return False
+    # What the list itself holds is looked through only if that explains the rest: what was read as a constant before
+    # it is written, which a replay reads from memory that nothing is written into.
+    read = [thing for thing in trace.constants if isinstance(thing, np.ndarray)]
+    return found > _references(base, [*known, *map(value_of, trace.values), *read])
 
 
 def _references(base: Tensor, values: Iterable[Any]) -> int:
