@@ -78,14 +78,20 @@ tan = elementwise(
     complex=HOLOMORPHIC, domain=(Interval(-1.3, 1.3),), doc="Tangent.",
 )
 
+
+def _asin_slope(x):  # type: ignore[no-untyped-def]
+    """1/√(1 − x²); of complex numbers by factors that keep the side of the branch cut that x lies on."""
+    return 1.0 / (sqrt(-(x - 1.0)) * sqrt(x + 1.0) if is_complex(x) else sqrt((1.0 - x) * (1.0 + x)))
+
+
 asin = elementwise(
-    "asin", np.arcsin, lambda x: 1.0 / sqrt((1.0 - x) * (1.0 + x)), lane=Math("asin"),
+    "asin", np.arcsin, lambda x: _asin_slope(x), lane=Math("asin"),
     complex=HOLOMORPHIC, domain=(UNIT,),
     doc="Inverse sine, in [−π/2, π/2].",
 )
 
 acos = elementwise(
-    "acos", np.arccos, lambda x: -1.0 / sqrt((1.0 - x) * (1.0 + x)), lane=Math("acos"),
+    "acos", np.arccos, lambda x: -_asin_slope(x), lane=Math("acos"),
     complex=HOLOMORPHIC, domain=(UNIT,),
     doc="Inverse cosine, in [0, π].",
 )

@@ -29,8 +29,8 @@ def note(error: Refusal) -> Refusal:
 def unswallowed() -> Iterator[None]:
     """Raise the first refusal if the function went on in spite of it.
 
-    C code that goes on is told of by Python, as a SystemError.  What is refused to a function inside another one is
-    the business of whoever called it, such as `tape.compile`, which then runs it as it is.
+    C code that goes on is told of by Python, as a SystemError, or raises an error of its own.  What is refused to a
+    function inside another one is the business of whoever called it, such as `tape.compile`, which runs it as it is.
     """
     noted: list[BaseException] = []
     scopes = _noted.setdefault(get_ident(), [])
@@ -39,9 +39,9 @@ def unswallowed() -> Iterator[None]:
         yield
         if noted:
             raise noted[0]
-    except SystemError:
-        if noted:
-            raise noted[0] from None
+    except Exception as error:
+        if noted and not isinstance(error, type(noted[0])):
+            raise noted[0] from (None if isinstance(error, SystemError) else error)
         raise
     finally:
         scopes.pop()

@@ -21,7 +21,7 @@ from ..recording.indexing import plain_index
 from ..recording.level import Layer, innermost, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
-from .direction import Direction, Dual, on_the_users_line, parts, zeros
+from .direction import Direction, Dual, make, on_the_users_line, parts, zeros
 
 
 def _adopt(self: Dual, target: Tensor) -> bool:
@@ -93,12 +93,27 @@ def _write(target: Tensor, value: Tensor, operation: str, last: int) -> None:
         target.__assign__(value, operation, last)
 
 
+def moving_as(source: Tensor, target: Tensor) -> Tensor:
+    """A tensor that does not move, as one that moves at the levels of another, with tangents of zeros."""
+    level = innermost((source,))
+    if not isinstance(level, Direction):
+        return target
+    x, x_dot = parts(source, level)
+    below = moving_as(x, target)
+    return make(below, _still(target, x_dot), level)
+
+
+def _still(x: Tensor, x_dot: Any) -> Tensor:
+    """Zeros in the shape of a tensor, with lanes if another one's tangent has some."""
+    return x_dot.__beside__(zeros(x)) if isinstance(x_dot, Layer) else zeros(x)
+
+
 def adopt(target: Tensor, level: Direction, source: Tensor) -> None:
     """Let a tensor move at a level that it does not move at yet, because something that does is written into it."""
     x_dot = parts(source, level)[1]
 
     def still(x: Tensor) -> Tensor:
-        return x_dot.__beside__(zeros(x)) if isinstance(x_dot, Layer) else zeros(x)
+        return _still(x, x_dot)
 
     def dress(x: Any, below: Tensor, tangent: Tensor) -> None:
         x.__class__ = Dual

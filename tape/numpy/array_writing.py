@@ -6,6 +6,7 @@ assigned to the array's dtype, whatever that loses; what is computed in place it
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,8 @@ import ops
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
 from ..history.reachability import components
-from ..recording.level import active, live
+from ..levels.dual_writing import moving_as
+from ..recording.level import Layer, active, live
 from ..recording.version import renew
 from ..recording.views import is_related
 from .array_reading import plain_index
@@ -42,6 +44,8 @@ def assign(y: Array, index: Any, value: Any) -> None:
     try:
         index = plain_index(index)
         source = cast(source_of(value, dtype), dtype)
+        del target
+        move(y, source)
         for part in (source, *leaves_of(index)):
             hold(y, part)
         target = y._tensor
@@ -85,6 +89,22 @@ def hold(y: Array, value: Any) -> None:
                     "Write before you look at it in another way, or make it with np.zeros_like of a mapped value."
                 )
             y._tensor = level.layer(ops.clone(level.full(live(y._tensor))))
+
+
+def move(y: Array, source: Any) -> None:
+    """Let an array that stands for a record move before something that moves is written into it.
+
+    Its tensor cannot become another one under whoever else holds it, so there must be nobody else; otherwise the write
+    refuses to be recorded.
+    """
+    if not isinstance(source, Layer) or not hasattr(y._tensor, "_row") or y._tensor.__is_shared__():
+        return
+    if y._tensor._spec.inexact and sys.getrefcount(y._tensor) <= ALONE:
+        y._tensor = moving_as(live(source), y._tensor)
+
+
+ALONE = 2
+"""References to a tensor that only an array holds, and the call that counts them."""
 
 
 def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False) -> Any:

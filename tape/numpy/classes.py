@@ -5,35 +5,37 @@ something is an instance of it.  Only where the user's code calls ``np.ndarray``
 the module `numpy` give something else, and to that code alone: while a function is recorded it is a module of a class
 of its own, whose attributes look at who asks for them.  Doors are attributes of such classes too.
 
+A class under a name of its own (``from numpy import float64``) is replaced there, if all code that was found does
+nothing else with the name than call it, or ask `isinstance`: what holds a class by identity is to find the class.
+
 ``type(x)`` is answered by C code, which sees through ``__class__``; a function that tells arrays by it would take
-another way when it is recorded.  So while such a function is recorded, as far as it is found (see `places`), the
-globals of its module hold a stand-in for the name ``type``, which answers of a recorded value as NumPy's would, and is
-`type` to whoever uses it otherwise, in this thread or another.
+another way when it is recorded.  So meanwhile the globals of the user's modules that name it, and of whatever else is
+found (see `named_places`), hold a stand-in for the name ``type``, which answers of a recorded value as NumPy's would,
+and is `type` to whoever uses it otherwise, in this thread or another.
 """
 
 from __future__ import annotations
 
 import builtins
 import sys
+import warnings
 from _thread import get_ident
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..base.tensor import Face
-from .arrays.array_text import Text
-from .arrays.callee import is_called_at_once
+from .arrays.array_text import Text, read_back
+from .arrays.callee import compared_with, is_called_at_once
 from .arrays.casting import NUMERIC
-from .arrays.leaving import is_recorded, plain, value_of
+from .arrays.leaving import is_recorded, plain, recording, value_of
 from .arrays.python_number import as_numpy
 from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
-
-recording: dict[int, int] = {}
-"""By thread, how many functions of arrays it is recording, one inside the other."""
+from .iterating import nditer
 
 
 def ndarray(
@@ -63,7 +65,11 @@ NUMBERS = {
     name: kind for name, kind in vars(np).items()
     if isinstance(kind, type) and kind in np.sctypeDict.values() and np.dtype(kind).kind in NUMERIC
 }  # fmt: skip
-CALLED: dict[str, Callable[..., Any]] = {"ndarray": ndarray, **{k: converted(v) for k, v in NUMBERS.items()}}
+CALLED: dict[str, Callable[..., Any]] = {
+    "ndarray": ndarray,
+    "nditer": nditer,
+    **{k: converted(v) for k, v in NUMBERS.items()},
+}
 """By name: what is called in the place of a class of NumPy's."""
 
 
@@ -122,8 +128,63 @@ def _by_name(module: ModuleType, protocol: Any) -> Any:
     return import_module, (module.__name__,)
 
 
-class Kind:
-    """What stands for `type` in the user's modules while a function of theirs is recorded that names it."""
+class StandIn:
+    """What stands for a class in the user's modules while a function of theirs is recorded that names it."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type):
+        self.kind = kind
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        is_recorded_here = get_ident() in recording and is_recorded(sys._getframe(1))
+        return (BY_KIND[self.kind] if is_recorded_here else self.kind)(*args, **kwargs)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype that NumPy takes a class of its numbers for."""
+        return np.dtype(self.kind) if issubclass(self.kind, np.generic) else self.kind.dtype  # type: ignore[attr-defined]
+
+    def __instancecheck__(self, thing: Any) -> bool:
+        return thing is self or isinstance(thing, self.kind)
+
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return kind is self or issubclass(kind, self.kind)
+
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        return (self.kind,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kind, name)
+
+    def __getitem__(self, parameter: Any) -> Any:
+        return self.kind[parameter]  # type: ignore[index]
+
+    def __or__(self, other: Any) -> Any:
+        return self.kind | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.kind
+
+    def __eq__(self, other: Any) -> bool:
+        return other is self or other is self.kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    def __repr__(self) -> str:
+        return repr(self.kind)
+
+    def __reduce__(self) -> Any:
+        return getattr, (np if self.kind in BY_KIND else builtins, self.kind.__name__)
+
+
+class Kind(StandIn):
+    """What stands for `type`."""
 
     __slots__ = ()
 
@@ -131,44 +192,51 @@ class Kind:
         if len(args) != 1 or kwargs:
             return type(*args, **kwargs)
         found = args[0].__class__ if isinstance(args[0], Face) else type(args[0])
+        if found is np.float64 and isinstance(args[0], Face):
+            _tell_of_floats(sys._getframe(1))
         return self if found is type or found is Kind else str if found is Text else found
+
+
+class Evaluator(StandIn):
+    """What stands for `eval`, which reads numbers from text."""
+
+    __slots__ = ()
+
+    def __call__(self, source: Any, globals: Any = None, locals: Any = None, /) -> Any:
+        read_back("eval", source)
+        frame = sys._getframe(1)
+        if globals is None:
+            globals, locals = frame.f_globals, frame.f_locals if locals is None else locals
+        return eval(source, globals, locals)
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return type
-
-    def __instancecheck__(self, thing: Any) -> bool:
-        return thing is self or isinstance(thing, type)
-
-    def __subclasscheck__(self, kind: Any) -> bool:
-        return kind is self or issubclass(kind, type)
-
-    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
-        return (type,)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(type, name)
-
-    def __getitem__(self, parameter: Any) -> Any:
-        return type[parameter]
-
-    def __or__(self, other: Any) -> Any:
-        return type | other
-
-    def __ror__(self, other: Any) -> Any:
-        return other | type
-
-    def __eq__(self, other: Any) -> bool:
-        return other is self or other is type
-
-    def __hash__(self) -> int:
-        return hash(type)
-
-    def __repr__(self) -> str:
-        return repr(type)
-
-    def __reduce__(self) -> Any:
-        return getattr, (builtins, "type")
+        return type(eval)
 
 
-TYPE = Kind()
+def _tell_of_floats(frame: FrameType) -> None:
+    """Warn once per line if a recorded number is told from Python's floats, of which it may be one to the user."""
+    place = frame.f_code.co_filename, frame.f_code, frame.f_lasti
+    names = compared_with(frame.f_code, frame.f_lasti)
+    if "float" not in names or "float64" in names or place in _told or not is_recorded(frame):
+        return
+    _told.add(place)
+    warnings.warn(
+        "type(x) of a recorded number is np.float64, also where a float of Python's was given, so it is not float.\n"
+        "Write isinstance(x, float), which holds for both.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+_told: set[tuple[str, CodeType, int]] = set()
+"""The places that were warned of."""
+
+TYPE = Kind(type)
+EVAL: Any = Evaluator(eval)  # type: ignore[arg-type]
+IN_BUILTINS: dict[str, Any] = {"type": TYPE, "eval": EVAL}
+"""What stands for names that Python knows without an import."""
+BY_KIND: dict[type, Callable[..., Any]] = {getattr(np, name): call for name, call in CALLED.items()}
+"""By class: what is called in its place."""
+NAMED: dict[int, StandIn] = {id(kind): StandIn(kind) for kind in BY_KIND}
+"""By identity of a class: what stands for it where the user has imported it under a name of its own."""

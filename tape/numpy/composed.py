@@ -16,9 +16,13 @@ from ops.core.batching import LanesDiffer
 from ..base.tensor import Face
 from .arrays.face import Recorded
 from .arrays.leaving import plain
-from .constructors import as_array
+from .arrays.unwrapping import holds_face
+from .constructors import as_array, gathered
+from .padding import pad
 from .polynomials import POLYNOMIALS
+from .real_or_complex import REAL_OR_COMPLEX
 from .scipy_linalg import symmetric
+from .without_nan import NAN_QUANTILES
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
@@ -115,9 +119,21 @@ def _numbers_of_rows(rows: Any) -> Any:
     return numbers[np.argsort(order, kind="stable")]
 
 
+def _of_lists(function: Any) -> Callable[..., Any]:
+    """A function that joins arrays, of which some are lists with recorded values in them."""
+
+    def answer(arrays: Any, *args: Any, **named: Any) -> Any:
+        if not any(type(part) in (list, tuple) and holds_face(part) for part in arrays):
+            return NotImplemented
+        return function([gathered(part) for part in arrays], *args, **named)
+
+    return answer
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.cov: _rows_of(np.cov),
-    np.corrcoef: _rows_of(np.corrcoef),
+    np.corrcoef: _rows_of(np.corrcoef), np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES,
+    **{f: _of_lists(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
 
@@ -127,7 +143,9 @@ def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
 
 
 def promoted(function: Any, args: Any) -> Any:
-    """The arguments of a function that NumPy computes in another dtype than that of its argument."""
+    """The arguments of a function that NumPy computes in another dtype than that of its argument, or makes arrays."""
+    if function in OF_ARRAYS:
+        return tuple(map(as_array, args))
     if function in WIDER and args:
         return tuple([_wider(x, WIDER[function]) if k < 2 else x for k, x in enumerate(args)])
     if function in BY_SHARES and len(args) > 1 and np.ndim(args[1]):
@@ -141,6 +159,9 @@ def _wider(x: Any, dtype: np.dtype[Any]) -> Any:
 
 WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dtype(int)}
 """Functions that compute in a dtype that has room for this one as well."""
+
+OF_ARRAYS = frozenset({np.broadcast_arrays})
+"""Functions that give arrays also of numbers."""
 
 BY_SHARES = frozenset({np.quantile, np.percentile, np.nanquantile, np.nanpercentile})
 """Functions that compute in double precision if they are asked for several shares at once."""

@@ -19,6 +19,7 @@ from ..base.dtypes import kind_of
 from ..base.tensor import Face, Tensor
 from ..recording.recorder import wrap
 from ..recording.views import owner
+from .arrays.array_text import read_back
 from .arrays.casting import NUMERIC, cast
 from .arrays.face import Array, array
 from .arrays.face_base import numpy
@@ -76,6 +77,7 @@ def made(original: Callable[..., Any]) -> Callable[..., Any]:
     def construct(*args: Any, **kwargs: Any) -> Any:
         if counts:
             args, kwargs = plain(args), plain(kwargs)
+            read_back(original.__name__, args[0] if args else None)
         return recordable(original(*args, **kwargs), args)
 
     return construct
@@ -159,11 +161,12 @@ def array_(
     **named: Any,
 ) -> Any:  # fmt: skip
     dtype = None if dtype is None else np.dtype(dtype)
-    found = gathered(of_objects(object), dtype)
+    is_numeric = dtype is None or kind_of(dtype) in NUMERIC
+    found = gathered(of_objects(object), dtype if is_numeric else None)
     if not isinstance(found, Face):
         return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
     tensor = found._tensor
-    if dtype is not None and kind_of(dtype) not in NUMERIC and carries(tensor):
+    if not is_numeric and carries(tensor):
         raise refusal(f"an array of dtype {dtype}")
     order = resolved(tensor, order)
     if dtype is not None and dtype != tensor._spec.dtype:

@@ -29,6 +29,7 @@ from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, reduceat, with_one_triangle
+from .constructors import gathered
 from .looks import LOOKS
 from .vectorised import CALLING
 
@@ -111,6 +112,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         found = _at_once(ufunc, inputs)
         if found is not None:
             return found
+    inputs = tuple([gathered(x) if isinstance(x, (list, tuple)) else x for x in inputs])
     if has_tensor(inputs):
         return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
     if how == "at":

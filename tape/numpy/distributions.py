@@ -16,6 +16,7 @@ import numpy as np
 from ..base.tensor import Face
 from .arrays.face import array, face
 from .arrays.face_base import numpy
+from .arrays.leaving import carries, refusal
 from .arrays.unwrapping import holds_face, tensor_of
 from .constructors import gathered, recordable
 
@@ -38,6 +39,9 @@ def of_stats(module: Any) -> Iterator[tuple[type, str, Making]]:
         yield module.rv_continuous, name, _method(name)
     for name in DISCRETE:
         yield module.rv_discrete, name, _method(name)
+    for name in ("ppf", "isf"):
+        yield module.rv_continuous, name, _inverse(name)
+    yield next(kind for kind in module.rv_continuous.__mro__ if "rvs" in vars(kind)), "rvs", _drawn
     normal = type(module.multivariate_normal)
     yield normal, "logpdf", _normal(lambda log: log)
     yield normal, "pdf", _normal(np.exp)
@@ -74,6 +78,44 @@ def _answer(self: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
         y, *shapes, scale = [p[inside] for p in parts]
         result[inside] = _finished(self, name, y, tuple(shapes), scale)
     return result if result.ndim else result[()]
+
+
+def _inverse(name: str) -> Making:
+    """`ppf` or `isf`, of shares between 0 and 1."""
+
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+            if not holds_face([q, *args, *kwargs.values()]):
+                return original(self, q, *args, **kwargs)
+            result = _quantile(self, name, _array(gathered(q)), *args, **kwargs)
+            return original(self, q, *args, **kwargs) if result is NotImplemented else result
+
+        return method
+
+    return making
+
+
+def _drawn(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`rvs`: SciPy moves and stretches what it has drawn, which records; with other parameters it draws in C code."""
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if holds_face([*args, *kwargs.values()]):
+            named = (self.shapes or "").replace(",", " ").split()
+            shapes = [*args[: self.numargs], *[kwargs[name] for name in named if name in kwargs]]
+            if any(isinstance(x, Face) and carries(x._tensor) for x in shapes):
+                raise refusal("a parameter beside loc and scale", f"scipy.stats.{self.name}.rvs")
+        return original(self, *args, **kwargs)
+
+    return method
+
+
+def _quantile(self: Any, name: str, q: Any, *args: Any, **kwargs: Any) -> Any:
+    shapes, loc, scale = self._parse_args(*args, **kwargs)
+    if not (_all(q > 0) and _all(q < 1) and _all(scale > 0) and all(_all(c) for c in _conditions(self, shapes))):
+        return NotImplemented
+    return getattr(self, f"_{name}")(q, *shapes) * scale + loc
 
 
 def _array(x: Any) -> Any:

@@ -30,12 +30,13 @@ from typing import Any
 import numpy as np
 
 from ..base.rooms import AROUND, opened as opened_room
+from .arrays.array_text import forget
 from .arrays.callee import callee
-from .arrays.leaving import is_recorded
-from .classes import TYPE, recording as _recording, with_doors
+from .arrays.leaving import is_recorded, recording as _recording
+from .classes import IN_BUILTINS, NAMED, TYPE, with_doors
 from .grids import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
-from .named_places import MISSING, Place, has_builtins, put, read, search
+from .named_places import MISSING, Place, has_builtins, naming_type, put, read, search
 from .namespace import functions
 from .originals import hold
 from .scipy_functions import METHODS, ROOMS
@@ -152,14 +153,16 @@ def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
 
 
 @contextmanager
-def opened(function: Callable[..., Any]) -> Iterator[None]:
-    """While this thread runs a function of arrays that is recorded."""
+def opened(function: Callable[..., Any], arguments: Any = ()) -> Iterator[None]:
+    """While this thread runs a function of arrays that is recorded, called with arguments that may call others."""
     ident = get_ident()
     closed.listen()
     with _lock:
         if not _stand:
             _modules(arrived())  # made before any door stands in its place, whoever is first
     places = places_in(function)
+    if arguments:
+        places = [*places, *search(arguments, doors(), NAMED)]
     with _lock:
         _recording[ident] = _recording.get(ident, 0) + 1
         _installed[0] += 1
@@ -175,6 +178,7 @@ def opened(function: Callable[..., Any]) -> Iterator[None]:
             _recording[ident] -= 1
             if not _recording[ident]:
                 del _recording[ident]
+                forget(ident)
             _installed[0] -= 1
             if not _installed[0] and _stand:
                 _remove(_stand.pop())
@@ -244,6 +248,9 @@ def _install(rooms: tuple[str, ...]) -> None:
             module.__class__ = open_one
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
+    _naming[:] = [names for names in naming_type() if "type" not in names]
+    for names in _naming:
+        names["type"] = TYPE
 
 
 def _remove(rooms: tuple[str, ...]) -> None:
@@ -253,7 +260,13 @@ def _remove(rooms: tuple[str, ...]) -> None:
             module.__class__ = plain
     for kind, name, _, original in _methods(rooms):
         setattr(kind, name, original)
+    for names in _naming:
+        if names.get("type") is TYPE:
+            del names["type"]
 
+
+_naming: list[dict[str, Any]] = []
+"""The globals of modules in which the name `type` was put."""
 
 _taken: dict[tuple[int, Any], list[Any]] = {}
 """By place, how many recordings have a door there, what it is without, the door, and the place."""
@@ -275,10 +288,11 @@ def _take(place: Place) -> bool:
 
 
 def _door_for(place: Place, there: Any) -> Any:
-    if place[1] == "type" and (there is type or (there is MISSING and has_builtins(place[0]))):
-        return TYPE
+    stands = IN_BUILTINS.get(place[1])
+    if stands is not None and (there is stands.kind or (there is MISSING and has_builtins(place[0]))):
+        return stands
     found = doors().get(id(there))
-    return found and found[1]
+    return found[1] if found else NAMED.get(id(there))
 
 
 def _give_back(place: Place) -> None:
@@ -297,7 +311,7 @@ def places_in(function: Any) -> list[Place]:
         rooms = standing()
         found = _known.get(function)
         if found is None or found[0] != rooms:
-            found = _known[function] = rooms, list(search(function, doors()))
+            found = _known[function] = rooms, list(search(function, doors(), NAMED))
         return found[1]
     except TypeError:
-        return list(search(function, doors()))
+        return list(search(function, doors(), NAMED))

@@ -69,9 +69,14 @@ class Inside:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         new_args, new_kwargs = transform(_own, args), transform(_own, kwargs)
-        with opened(self.function), told():
+        callers = [x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)]
+        with opened(self.function, callers), told():
             result = self.function(*new_args, **new_kwargs)
         return as_tensors(result)
+
+
+IDLE = Tensor, np.ndarray, np.generic, float, int, complex, str, bytes, type(None)
+"""The kinds of arguments that call nothing."""
 
 
 def _own(x: Any) -> Any:

@@ -15,12 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from .arrays.callee import only_calls
 from .arrays.leaving import is_library
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""
 
 MISSING = object()
+
+BUILT_IN = "type", "eval"
+"""The names of Python's own that something stands for."""
 
 
 def read(place: Place) -> Any:
@@ -48,8 +52,12 @@ def has_builtins(names: dict[str, Any]) -> bool:
     return names.get("__builtins__") in (builtins, vars(builtins))
 
 
-def search(function: Any, known: Container[int]) -> Iterator[Place]:
-    """The places that a function, or what it names, reads something known from, by identity."""
+def search(function: Any, known: Container[int], classes: Container[int] = ()) -> Iterator[Place]:
+    """The places that a function, or what it names, reads something known from, by identity.
+
+    Of classes those names that are only called, in whatever code is found.
+    """
+    called: dict[tuple[int, str], tuple[Place, bool]] = {}
     seen: set[int] = set()
     stack = [function]
     while stack and len(seen) < 10_000:
@@ -69,8 +77,12 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
                     there = read(place)
-                    if id(there) in known or place[1] == "type":
+                    if id(there) in known or place[1] in BUILT_IN:
                         yield place
+                    elif id(there) in classes and place[1] is not None:
+                        key = id(place[0]), place[1]
+                        is_called = _is_only_called(thing.__code__, place[1])
+                        called[key] = place, is_called and called.get(key, (place, True))[1]
                     else:
                         stack.append(there)
             elif hasattr(thing, "__wrapped__"):
@@ -78,6 +90,12 @@ def search(function: Any, known: Container[int]) -> Iterator[Place]:
                 stack += [v for p in _cells_of(thing) if isinstance(v := read(p), _CALLED)]
         else:
             stack += _held_by(thing)
+    yield from [place for place, is_called in called.values() if is_called]
+
+
+def _is_only_called(code: CodeType, name: str) -> bool:
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return only_calls(code, name) and all(_is_only_called(c, name) for c in inner)
 
 
 _CALLED = (FunctionType, types.MethodType, type, functools.partial)
@@ -111,8 +129,7 @@ def _places_of(function: FunctionType) -> Iterator[Place]:
         code = codes.pop()
         codes += [c for c in code.co_consts if isinstance(c, CodeType)]
         yield from _named_in(code, [names, *modules])
-        if "type" in code.co_names and "type" not in names:
-            yield names, "type"
+        yield from [(names, name) for name in BUILT_IN if name in code.co_names and name not in names]
     yield from _cells_of(function)
 
 
@@ -125,6 +142,56 @@ def _named_in(code: CodeType, spaces: list[dict[str, Any]]) -> Iterator[Place]:
                 module = space[name]
                 if isinstance(module, ModuleType) and vars(module) not in spaces and not _is_library(module):
                     spaces.append(vars(module))
+
+
+def naming_type() -> list[dict[str, Any]]:
+    """The globals of the user's modules in which code calls Python's `type`, whoever reaches that code, and how."""
+    loaded = len(sys.modules), next(reversed(sys.modules.values()))
+    if loaded[0] != _loaded[0] or loaded[1] is not _loaded[1]:
+        modules = [module for module in list(sys.modules.values()) if _is_users(module) and _names_type(module)]
+        _loaded[:] = [*loaded, list(map(vars, modules))]
+    found: list[dict[str, Any]] = _loaded[2]
+    return found
+
+
+_loaded: list[Any] = [0, None, []]
+"""How many modules there were when they were last looked through, the latest of them, and what was found."""
+
+
+def _is_users(module: Any) -> bool:
+    """Whether a module is the user's own: no library's, also not one that was installed."""
+    if type(module) is not ModuleType or _is_library(module):
+        return False
+    file = vars(module).get("__file__") or ""
+    return module.__name__ == "__main__" or (bool(file) and not any(part in file for part in INSTALLED))
+
+
+INSTALLED = "site-packages", "dist-packages", "<frozen"
+"""What the files of installed modules have in their names."""
+
+
+def _names_type(module: ModuleType) -> bool:
+    """Whether a module's code names Python's `type`; the first module may get such code at any time."""
+    names = vars(module)
+    if "type" in names or not has_builtins(names):
+        return False
+    return module.__name__ == "__main__" or any(map(_calls_type, _codes_in(names)))
+
+
+def _codes_in(names: dict[str, Any]) -> list[CodeType]:
+    """The code of a module's functions and of the methods of its classes."""
+    stack, codes = list(names.values()), []
+    for thing in stack:
+        if isinstance(thing, type) and thing.__module__ == names.get("__name__"):
+            stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
+        elif isinstance(thing, FunctionType) and thing.__globals__ is names:
+            codes.append(thing.__code__)
+            stack.append(getattr(thing, "__wrapped__", None))
+    return codes
+
+
+def _calls_type(code: CodeType) -> bool:
+    return "type" in code.co_names or any(_calls_type(c) for c in code.co_consts if isinstance(c, CodeType))
 
 
 def _is_library(module: ModuleType) -> bool:

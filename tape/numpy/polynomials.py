@@ -138,8 +138,22 @@ def polymul(a1: Any, a2: Any) -> Any:
     return np.convolve(as_array(a1), as_array(a2))
 
 
+def polydiv(u: Any, v: Any) -> Any:
+    """`np.polydiv`: the quotient and the remainder, without zeros before its highest power."""
+    u, v = (np.atleast_1d(as_array(a)) + 0.0 for a in (u, v))
+    n = len(v) - 1
+    q, rest = [], u.astype(np.result_type(u, v))
+    for k in range(len(u) - n):
+        q.append(rest[k] / v[0])
+        rest = np.concatenate([rest[:k], rest[k : k + n + 1] - q[-1] * v, rest[k + n + 1 :]])
+    while len(rest) > 1 and np.allclose(rest[0], 0, rtol=1e-14):
+        rest = rest[1:]
+    return gathered(q, rest.dtype) if q else np.zeros(1, rest.dtype), rest
+
+
 POLYNOMIALS: dict[Any, Callable[..., Any]] = {
     np.polyfit: polyfit, np.trim_zeros: trim_zeros, np.roots: roots, np.poly: poly, np.polyder: polyder,
     np.polyint: polyint, np.polyadd: polyadd, np.polysub: polysub, np.polymul: polymul,
+    np.polydiv: polydiv,
 }  # fmt: skip
 """What answers for these functions of NumPy's."""

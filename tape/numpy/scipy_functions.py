@@ -19,10 +19,11 @@ from ops.algebra import sparse
 
 from ..base.tensor import Face
 from ..base.tree import leaves_of
+from .arrays.array_text import read_back
 from .arrays.face import faces
 from .arrays.leaving import carries, refusal
 from .arrays.unwrapping import bare, holds_face
-from .constructors import gathered
+from .constructors import as_array, gathered
 from .distributions import of_stats
 from .scipy_linalg import LINALG
 
@@ -130,6 +131,46 @@ def _spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -
     return faces(sparse.solve(A, bare(b))) if sparse.is_sparse(A) else NotImplemented
 
 
+def _cumulative(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+    y = np.moveaxis(as_array(y), axis, -1)
+    steps = _steps(x, dx, y.ndim, axis)
+    if steps is None or (initial is not None and initial != 0):
+        return NotImplemented
+    found = np.cumsum(steps * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+    if initial is not None:
+        found = np.concatenate([np.zeros((*y.shape[:-1], 1)), found], axis=-1)
+    return np.moveaxis(found, -1, axis)
+
+
+def _steps(x: Any, dx: Any, ndim: int, axis: int) -> Any:
+    """The distances along the last axis; None for others than of one axis of the integrand."""
+    if x is None:
+        return dx
+    return (
+        np.diff(x) if np.ndim(x) == 1 else np.moveaxis(np.diff(x, axis=axis), axis, -1) if np.ndim(x) == ndim else None
+    )
+
+
+def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+    """By parabolas through three points each; of an even number of points SciPy corrects the end, which is not done."""
+    y = np.moveaxis(as_array(y), axis, -1)
+    steps = _steps(x, dx, y.ndim, axis)
+    if steps is None or y.shape[-1] % 2 == 0 or y.shape[-1] < 3:
+        return NotImplemented
+    before, at, after = y[..., :-2:2], y[..., 1:-1:2], y[..., 2::2]
+    if not np.ndim(steps):
+        return np.sum(before + 4.0 * at + after, axis=-1) * (steps / 3.0)
+    h, k = steps[..., ::2], steps[..., 1::2]
+    both = h + k
+    return np.sum(both / 6.0 * (before * (2.0 - k / h) + at * both**2 / (h * k) + after * (2.0 - h / k)), axis=-1)
+
+
+INTEGRALS: dict[str, Callable[..., Any]] = {
+    "trapezoid": lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis),
+    "cumulative_trapezoid": _cumulative, "simpson": _simpson,
+}  # fmt: skip
+
+
 def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Making]]:
     return {
         f"scipy.{room.replace('__', '.')}": {name: recording(compute) for name, compute in named.items()}
@@ -139,9 +180,24 @@ def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Ma
 
 ROOMS: dict[str, dict[str, Making]] = _rooms(
     special=SPECIAL, linalg=LINALG, fft={name: _transform(name) for name in TRANSFORMS},
-    sparse__linalg={"spsolve": _spsolve},
+    sparse__linalg={"spsolve": _spsolve}, integrate=INTEGRALS,
 )  # fmt: skip
 """By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
+
+
+def _reading(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that reads numbers from a text, which tells of those that stand for a lost gradient."""
+
+    @functools.wraps(original)
+    def call(text: Any, *args: Any, **kwargs: Any) -> Any:
+        read_back(original.__name__, text)
+        return original(text, *args, **kwargs)
+
+    return call
+
+
+ROOMS["json"] = {"loads": _reading}
+ROOMS["ast"] = {"literal_eval": _reading}
 
 
 def _of_sparse(product: Callable[[Any, Any], Any]) -> Making:

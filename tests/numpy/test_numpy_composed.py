@@ -23,7 +23,30 @@ def spread(*parts):
     return sum((np.asarray(z).ravel() * (1 + k + np.arange(np.size(z)))).sum() for k, z in enumerate(parts))
 
 
+HOLES = np.array([[np.nan, 1.0, 1.0, np.nan], [1.0, 1.0, 1.0, 1.0], [np.nan, np.nan, 1.0, np.nan]])
+
 PROGRAMS = {
+    "nanmedian": lambda x: spread(np.nanmedian(x * HOLES), np.nanmedian(np.outer(x, x)[:3] * HOLES, axis=1)),
+    "nanquantile": lambda x: spread(
+        np.nanquantile(x * HOLES, [0.3, x[1] / 2], axis=0), np.nanpercentile(x * HOLES, 40.0, (0, 1), keepdims=True)
+    ),
+    "emath": lambda x: spread(np.emath.sqrt(x), np.emath.log(x), np.emath.power(x, 2.5), np.emath.logn(2.0, x)),
+    "emath, complex": lambda x: spread(
+        np.abs(np.emath.sqrt(x - 1.0)), np.emath.arcsin(x).imag, np.emath.arccos(x).imag, np.emath.arctanh(x).real,
+        np.emath.log2(-x).real, np.emath.log10(1 - x).real, np.emath.power(-x, [1.5]).imag,
+    ),
+    "pad by pairs": lambda x: spread(
+        np.pad(x, (1, 2), constant_values=(x[0], 3.0)),
+        np.pad(np.outer(x, x), ((1, 0), (0, 2)), constant_values=((1.0, x[2]), (3.0, 4.0))),
+    ),
+    "pad by ramps and statistics": lambda x: spread(
+        np.pad(x, 2, "linear_ramp", end_values=(5.0, x[1])), np.pad(x, 2, "mean"),
+        np.pad(x.reshape(2, 2), ((1, 2), (0, 1)), "maximum", stat_length=1), np.pad(x, (0, 3), "median"),
+    ),
+    "lists of numbers": lambda x: spread(
+        [1.0, 2.0] * x[:2] + [x[0], x[1]], np.array([1.0, 2.0]) * [x[2], x[3]], np.eye(2) @ [x[0], x[1]],
+        np.hypot(x[0], [x[1], x[2]]), np.concatenate([x, [x[0], 2.0]]), np.stack([x[:2], (x[2], 1.0)]),
+    ),
     "lstsq": lambda x: spread(*np.linalg.lstsq(np.vander(T, 3), x, rcond=None)[:2]),
     "lstsq of the matrix": lambda x: spread(*np.linalg.lstsq(np.stack([np.ones(4), x], 1), T**2 + 1, rcond=None)),
     "lstsq, wide": lambda x: spread(np.linalg.lstsq(x.reshape(1, 4), np.ones((1, 2)), rcond=None)[0]),
@@ -104,6 +127,23 @@ VALUES = {
     ),
     "refused by NumPy": lambda np, x: np.linalg.cholesky(x),
     "of other lengths": lambda np, x: np.linalg.lstsq(np.eye(3), x),
+    "polydiv": lambda np, x: (*np.polydiv(x, x[:2]), *np.polydiv(x[:2], x), *np.polydiv(x, x)),
+    "pad": lambda np, x: (
+        np.pad(x, (2, 1), constant_values=(1, 2)),
+        np.pad(x.reshape(2, 2), 2, "linear_ramp", end_values=((1, 2), (3, 4))),
+        *(np.pad(x.reshape(2, 2), ((1, 0), (2, 3)), how) for how in ("mean", "median", "maximum", "minimum")),
+        np.pad(np.arange(4) * 3, 2, "linear_ramp"), np.pad(x, 3, "mean", stat_length=(2, 3)),
+    ),
+    "pad, refused": lambda np, x: np.pad(x, ((1, 2), (3, 4)), constant_values=(1, 2)),
+    "nanquantile": lambda np, x: (
+        np.nanquantile(x, [0.2, 0.9]), np.nanmedian(np.where(x > 1, x, np.nan)),
+        np.nanpercentile(x.reshape(2, 2), 30, 0),
+        np.nanmedian(x.reshape(2, 2), axis=1, keepdims=True), np.nanquantile(x[:0].reshape(1, 0), 0.5, axis=0),
+    ),
+    "nanquantile, refused": lambda np, x: np.nanquantile(x, 1.5),
+    "emath": lambda np, x: (
+        np.emath.sqrt(x), np.emath.sqrt(-x), np.emath.log(x - 1), np.emath.power(x, -2), np.emath.arcsin(x / 2),
+    ),
 }  # fmt: skip
 
 

@@ -184,9 +184,9 @@ def test_a_buffer_with_views_cannot_take_lanes():
 
 def test_errors_name_the_line_and_the_function():
     def f(x):
-        return np.polydiv(x, np.ones(2))[0].sum()
+        return np.nextafter(x, 9.0).sum()
 
-    with pytest.raises(TypeError, match=r"np\.polydiv.*(\n.*)*test_numpy_face\.py:\d+ in f"):
+    with pytest.raises(TypeError, match=r"np\.nextafter.*(\n.*)*test_numpy_face\.py:\d+ in f"):
         tape.func.grad(f)(np.ones(3))
 
 

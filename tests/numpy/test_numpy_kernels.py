@@ -43,8 +43,7 @@ def agree(found, wanted, **how):
 def called(function, inputs):
     """Call it; its arguments must stay as they are."""
     before = [x.copy() for x in inputs]
-    with np.errstate(all="ignore"):  # kernels compute what a mask leaves out too
-        result = function(*inputs)
+    result = function(*inputs)
     for x, y in zip(inputs, before):
         assert_allclose(x, y, rtol=0, atol=0)
     return result
@@ -83,8 +82,7 @@ def test_compiled(kernel):
 
 @every_kernel
 def test_recorded_grad(kernel):
-    with np.errstate(all="ignore"):
-        program = tape.record(tape.func.grad(kernel.scalar, argnums(kernel)), *kernel.inputs())
+    program = tape.record(tape.func.grad(kernel.scalar, argnums(kernel)), *kernel.inputs())
     agree(called(program, kernel.inputs()), gradients(kernel))
 
 

@@ -82,10 +82,18 @@ def test_second_derivatives_and_lanes():
     assert_allclose(tape.vmap(tape.func.grad(f))(batch), 2 * batch * [1.0, 2.0, 4.0])
 
 
-@pytest.mark.parametrize("f", [lambda x: np.polydiv(x, x)[0].sum(), lambda x: np.polydiv([1.0, 2.0], x)[1].sum()])
-def test_what_came_before_is_refused(f):
+@pytest.mark.parametrize("f", [
+    lambda x: np.polydiv(x, [1.0, x[0]])[0].sum(), lambda x: np.polydiv(x, 2.0)[0] @ x,
+    lambda x: (np.polydiv([1.0, 2.0, -3.0, 0.5], x)[1] * [1.0, 2.0]).sum(),
+    lambda x: np.polydiv([1.0, 2.0], x)[0].sum() + x[1],
+])  # fmt: skip
+def test_polynomials_are_divided(f):
+    check(f)
+
+
+def test_what_came_before_is_refused():
     with pytest.raises(TypeError, match=r"(?s)needs plain numbers.*numpy\.polynomial record"):
-        tape.func.grad(f)(X)
+        tape.func.grad(lambda x: np.polymul(np.poly1d(x), np.poly1d(x)).c.sum())(X)
 
 
 def test_an_array_of_what_is_counted_out():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import pickle
 import warnings
 
@@ -103,6 +105,41 @@ def test_a_number_that_is_read_back_is_warned_of(way):
             transformation(program)(X)
     with pytest.raises(TypeError, match="of the text of it"):
         tape.func.jacfwd(program)(X)
+
+
+PARSED = {
+    "literal_eval": lambda x: ast.literal_eval(f"({x[0]}, 1)")[0],
+    "json": lambda x: json.loads(f'{{"a": [{x[0]}, 2]}}')["a"][0],
+    "eval": lambda x: eval(repr(x).replace("array", ""))[0],
+    "fromstring": lambda x: np.fromstring(str(x)[1:-1], sep=" ").sum(),
+    "loadtxt": lambda x: np.loadtxt([" ".join(map(str, x))]).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("way", PARSED)
+def test_numbers_that_are_parsed_from_the_text_of_what_carries_a_gradient_are_warned_of(way):
+    def program(x):
+        return PARSED[way](x) * x.sum()
+
+    for transformation in (tape.func.grad, lambda f: tape.compile(tape.func.grad(f))):
+        _told.clear()
+        with pytest.warns(UserWarning, match="makes a plain number of the text of a value that carries a gradient"):
+            transformation(program)(X)
+    with pytest.raises(TypeError, match="of the text of it"):
+        tape.func.jacfwd(program)(X)
+
+
+def test_other_numbers_are_parsed_in_silence():
+    def program(x):
+        str(x), repr(x[0])
+        rate, scope = json.loads("[0.125, 7]"), {"z": 2.0, "x": x}
+        return eval("(x * 3.0).sum()") * rate[0] + eval("z * x[0]", scope) + ast.literal_eval("4.5") * x[1]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(tape.func.grad(program)(X), [2.375, 4.875])
+    json.loads(str(X[0]))  # after it nothing is remembered
 
 
 def test_a_comparison_of_what_is_read_back_is_not():

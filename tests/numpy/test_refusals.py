@@ -13,7 +13,7 @@ KEPT = np.zeros(2)
 
 def without_a_rule(x):
     try:
-        return np.polydiv(x, np.ones(1))[0].sum()
+        return np.nextafter(x, 9.0).sum()
     except TypeError:
         return 4 * x.sum()
 
@@ -113,8 +113,3 @@ def test_what_a_plain_array_makes_of_itself_says_what_to_write(way, at):
 def test_a_class_called_through_a_dtype_is_named():
     with pytest.raises(TypeError, match=r"type\(\) needs plain numbers"):
         tape.func.grad(lambda x: x.dtype.type(x[0]))(X)
-
-
-def test_nditer_is_refused():
-    with pytest.raises(TypeError):
-        tape.func.grad(lambda x: sum(v for v in np.nditer(x)))(X)

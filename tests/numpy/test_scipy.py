@@ -140,16 +140,34 @@ def test_linear_algebra_and_transforms(f):
     check(f)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: scipy.integrate.trapezoid(x * x, dx=0.1) + scipy.integrate.trapezoid([x[0], x[1]], [0.0, x[2]]),
+    lambda x: scipy.integrate.cumulative_trapezoid(x * x, x=np.cumsum(x), initial=0).sum(),
+    lambda x: scipy.integrate.cumulative_trapezoid(np.outer(x, x), dx=x[0], axis=0)[1, 1],
+    lambda x: scipy.integrate.simpson(x * x, dx=x[0]), lambda x: scipy.integrate.simpson(x * x, x=np.cumsum(x)),
+    lambda x: scipy.integrate.simpson(np.outer(x, x), x=[0.0, 1.0, 3.0], axis=0)[0],
+])  # fmt: skip
+def test_integrals_of_samples(f):
+    check(f)
+    assert_allclose(tape.compile(f)(X), f(X), rtol=1e-13)
+
+
 REFUSED = {
     "scipy.special.voigt_profile": lambda x: special.voigt_profile(x, 1.0, 1.0).sum(),
     "scipy.special.xlogy.reduce": lambda x: special.xlogy.reduce(x),
     "scipy.special.logsumexp": lambda x: special.logsumexp(x, return_sign=True)[0],
     "scipy.linalg.logm": lambda x: linalg.logm(np.diag(x)).sum(),
     "scipy.linalg.eigh": lambda x: linalg.eigh(np.diag(x))[1].sum(),
-    "scipy.stats.rv_continuous.ppf": lambda x: scipy.stats.norm.ppf(x).sum(),
+    "scipy.stats.rv_continuous.ppf": lambda x: scipy.stats.norm.ppf(2.0 * x).sum(),
     "scipy.integrate.quad": lambda x: scipy.integrate.quad(lambda t: np.sin(t * x[0]), 0, 1)[0],
     "scipy.integrate.odeint": lambda x: scipy.integrate.odeint(lambda y, t: -x[0] * y, [1.0], [0, 1.0])[-1, 0],
     "scipy.interpolate.CubicSpline": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x)(0.5),
+    "scipy.integrate.simpson": lambda x: scipy.integrate.simpson(x[:2], dx=0.1),
+    "scipy.integrate.ivp.solve_ivp": lambda x: scipy.integrate.solve_ivp(lambda t, y: -x[0] * y, (0, 1), [1.0]).y[
+        0, -1
+    ],
+    "scipy.optimize.fsolve": lambda x: scipy.optimize.fsolve(lambda y: y**3 - x[0], 1.0)[0],
+    "scipy.optimize.brentq": lambda x: scipy.optimize.brentq(lambda y: y**3 - x[0], 0.0, 3.0),
     "scipy.optimize.minimize": lambda x: scipy.optimize.minimize(lambda p: ((p - x) ** 2).sum(), np.zeros(3)).x.sum(),
 }
 

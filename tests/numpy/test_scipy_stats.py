@@ -91,6 +91,30 @@ def test_the_covariance_is_read_as_scipy_reads_it():
         tape.func.grad(lambda x: stats.multivariate_normal.logpdf(x, np.zeros(3), -SIGMA))(X)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: stats.norm.ppf(0.3, x[0], x[1]) + stats.norm.isf(x / 4).sum(),
+    lambda x: stats.expon.ppf(x / 4, x[0]).sum(),
+    lambda x: stats.weibull_min.ppf(0.3, 1 + x[0], scale=x[1]), lambda x: stats.gamma.ppf(x / 4, 2.0).sum(),
+    lambda x: stats.t.isf([0.2, 0.6], 4.0, x[0], x[1]).sum(), lambda x: stats.norm(x[0], x[1]).ppf([0.2, 0.4]) @ x[:2],
+])  # fmt: skip
+def test_quantiles(f):
+    check(f, X)
+
+
+def test_what_is_drawn_and_moved():
+    def f(x):
+        return stats.norm.rvs(x[0], x[1], size=4, random_state=3).sum() + stats.norm(x[2]).rvs(random_state=1)
+
+    assert_allclose(tape.func.grad(f)(X), differences.gradients(f, [X])[0], rtol=1e-6)
+
+
+def test_draws_with_recorded_shapes_are_refused():
+    with pytest.raises(TypeError, match=r"scipy\.stats\.gamma\.rvs needs plain numbers"):
+        tape.func.grad(lambda x: stats.gamma.rvs(x[0], size=3, random_state=1).sum())(X)
+    with pytest.raises((TypeError, NotImplementedError), match="gammaincinv"):
+        tape.func.grad(lambda x: stats.gamma.ppf(0.3, x[0]))(X)
+
+
 def test_what_a_formula_cannot_do_is_refused():
     with pytest.raises(TypeError, match=r"written in ufuncs"):
         tape.func.grad(lambda x: stats.f.cdf(x, 2.0, 3.0).sum())(X)

@@ -2,11 +2,14 @@
 
 Text is for people, so printing is no loss of a gradient.  A number that is read back from the text of one is: the text
 of a number is a `Text`, which `float` and `int` ask for its number, as long as it has not become part of another text.
-What reads the characters themselves (`json.loads`, `ast.literal_eval`, `eval`) cannot be noticed.
+What reads the characters themselves (`json.loads`, `ast.literal_eval`, `np.fromstring`, `np.loadtxt`) is told by the
+numbers: those that were written while this thread records are remembered, and looked for in what is read.
 """
 
 from __future__ import annotations
 
+import re
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +17,7 @@ import numpy as np
 
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
-from .leaving import carries, lost_in_text
+from .leaving import carries, lost_in_text, recording
 
 
 class Text(str):
@@ -74,11 +77,49 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
     text = _in_lanes(
         numbers_of(x), lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
     )
-    if not tensor._spec.shape and carries(tensor):
-        made = Text(text)
-        made.moves = isinstance(live(tensor), Layer)
-        return made
-    return text
+    if not carries(tensor):
+        return text
+    moves = isinstance(live(tensor), Layer)
+    _remember(text, moves)
+    if tensor._spec.shape:
+        return text
+    made = Text(text)
+    made.moves = moves
+    return made
+
+
+NUMBER = re.compile(r"\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
+"""Numbers that are no integers, in a text."""
+MOST = 100_000
+"""How many numbers are remembered."""
+_written: dict[int, dict[str, bool]] = {}
+"""By thread that records, the numbers in texts of what carries a gradient, and whether they have a tangent."""
+
+
+def _remember(text: str, moves: bool) -> None:
+    if get_ident() in recording:
+        numbers = _written.setdefault(get_ident(), {})
+        if len(numbers) < MOST:
+            numbers.update(dict.fromkeys(NUMBER.findall(text), moves))
+
+
+def forget(ident: int) -> None:
+    """A thread records no longer."""
+    _written.pop(ident, None)
+
+
+def read_back(name: str, text: Any) -> None:
+    """Tell of numbers that a function reads from a text, if they stood in the text of something with a gradient.
+
+    Raises:
+        TypeError: if one has a tangent.
+    """
+    numbers = _written.get(get_ident())
+    if numbers:
+        texts = text if isinstance(text, (list, tuple)) else (text,)
+        found = [n for part in texts if isinstance(part, str) for n in NUMBER.findall(part) if n in numbers]
+        if found:
+            lost_in_text(name, any(numbers[n] for n in found))
 
 
 def numbers_of(x: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import ops
 
 from ...base.tensor import Tensor
 from ...recording.views import base_of
+from .callee import callee, is_attribute
 from .face_base import Base, numpy
 from .flat import Flat
-from .leaving import refusal, value_of
+from .leaving import is_foreign, refusal, value_of
 from .memory_order import outline
 
 
@@ -161,11 +163,11 @@ class Attributes(Base):
 
     @property
     def __array_interface__(self) -> Any:
-        raise AttributeError("__array_interface__")
+        return _of_memory(self, "__array_interface__", sys._getframe(1))
 
     @property
     def __array_struct__(self) -> Any:
-        raise AttributeError("__array_struct__")
+        return _of_memory(self, "__array_struct__", sys._getframe(1))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
@@ -179,6 +181,19 @@ class Attributes(Base):
         if device != "cpu":
             raise ValueError(f'Unsupported device: "{device}". Only "cpu" is allowed.')
         return self
+
+
+def _of_memory(x: Attributes, name: str, frame: FrameType) -> Any:
+    """An attribute that says where the memory is, if the user's code asks for it; C code is to call ``__array__``.
+
+    Raises:
+        AttributeError: if it is other code that asks.
+    """
+    if is_foreign(frame) or not is_attribute(frame.f_code, frame.f_lasti, name):
+        raise AttributeError(name)
+    if callee(frame.f_code, frame.f_lasti) == ("global", "hasattr"):
+        return True
+    return getattr(value_of(x, f".{name}"), name)
 
 
 def readonly(x: Any) -> Any:

@@ -79,3 +79,50 @@ def is_called_at_once(code: CodeType, lasti: int) -> bool:
     ``np.ndarray(3)``, and not passed on."""
     at = index_of(code, lasti)
     return at is not None and steps_of(code)[at].offset in _called(code)
+
+
+@cache
+def compared_with(code: CodeType, lasti: int) -> frozenset[str]:
+    """The names in the comparison that a call stands in, as ``type`` and ``float`` in ``type(x) is float``."""
+    at = index_of(code, lasti)
+    if at is None:
+        return frozenset()
+    call, steps = steps_of(code)[at], steps_of(code)
+    around = next((s for s in steps[at:] if s.opname.startswith(COMPARING) and _holds(s, call)), None)
+    if around is None:
+        return frozenset()
+    return frozenset(s.argval for s in steps if isinstance(s.argval, str) and _holds(around, s))
+
+
+COMPARING = "COMPARE_OP", "IS_OP", "CONTAINS_OP"
+
+
+def _holds(outer: dis.Instruction, inner: dis.Instruction) -> bool:
+    """Whether an instruction's place in the source lies in that of another one."""
+    a, b = outer.positions, inner.positions
+    if a is None or b is None or None in (*a, *b):
+        return False
+    begins = (a.lineno, a.col_offset) <= (b.lineno, b.col_offset)
+    return begins and (b.end_lineno, b.end_col_offset) <= (a.end_lineno, a.end_col_offset)
+
+
+def is_attribute(code: CodeType, lasti: int, name: str) -> bool:
+    """Whether the instruction at an offset itself reads the attribute, or asks for it with `getattr` or `hasattr`."""
+    at = index_of(code, lasti)
+    if at is None:
+        return False
+    step = steps_of(code)[at]
+    return (step.opname.startswith("LOAD_ATTR") and step.argval == name) or callee(code, lasti) in (
+        ("global", "getattr"), ("global", "hasattr"),
+    )  # fmt: skip
+
+
+@cache
+def only_calls(code: CodeType, name: str) -> bool:
+    """Whether code does nothing with a global name but call it, or ask whether something is an instance of it."""
+    steps = steps_of(code)
+    asked = [s for s in steps if s.opname.startswith("CALL") and callee(code, s.offset) == ("global", "isinstance")]
+    loads = [
+        s for s in dis.get_instructions(code) if s.argval == name and s.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME"))
+    ]
+    return all(s.offset in _called(code) or any(_holds(call, s) for call in asked) for s in loads)

@@ -24,6 +24,7 @@ from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
 from .callee import callee
+from .instead import OWN, instead_of
 from .lent import lent
 
 COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
@@ -33,16 +34,22 @@ LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
 """The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
 
+recording: dict[int, int] = {}
+"""By thread, how many functions of arrays it is recording, one inside the other."""
+
 _told: set[tuple[str, CodeType, int]] = set()
 """The places that were warned of; code objects are equal if they are alike, in whichever files they are."""
 
 
 def carries(tensor: Tensor) -> bool:
-    """Whether something would be lost if a tensor became bare numbers: a history, a tangent, lanes."""
+    """Whether something would be lost if a tensor became bare numbers: a history, a tangent, lanes.
+
+    Where nobody records there is nothing to lose: what the user kept of a function that has returned is plain numbers.
+    """
     tensor = live(tensor)
     if isinstance(tensor, Layer):
         return True
-    return tensor._spec.inexact and tensor.__carries__()
+    return tensor._spec.inexact and bool(recording) and tensor.__carries__()
 
 
 def value_of(x: Face, what: str) -> np.ndarray:
@@ -187,10 +194,6 @@ def refusal(what: str, name: str | None = None) -> Left:
 
 ASSIGNMENT = "an assignment"
 NOT_MADE_HERE = "into an array that was not made in this function"
-OWN = (
-    "Arrays that this function makes take recorded values: np.zeros(…), np.array(a) or np.copy(a).  What a plain array "
-    "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
-)
 
 
 def asked() -> tuple[Location, str | None, str]:
@@ -210,39 +213,6 @@ def _name_of(frame: FrameType) -> str:
     """The module and name of the function that a frame runs; decorators have made those with ``<locals>`` in it."""
     code = frame.f_code
     return f"{frame.f_globals.get('__name__', '')}.{getattr(code, 'co_qualname', code.co_name)}"
-
-
-INSTEAD = {
-    "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
-    "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
-    "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
-    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf and logsf record where the distribution's formula is "
-    "written in ufuncs.  Write another one out with scipy.special, whose gammaln, betaln, xlogy, ndtr, log_ndtr, "
-    "stdtr, gammainc and betainc record.",
-    "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
-    "a quadrature, np.trapezoid records, and so does a loop of Runge and Kutta's steps.",
-    "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
-    "np.linalg.solve.",
-    "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
-    "tape.autograd.Function.",
-    "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
-    "for anything else, compute with A.toarray().",
-    "scipy.fft": "The functions of np.fft record.",
-    **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),
-    **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
-}
-"""By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
-
-
-def instead_of(name: str) -> str:
-    """What to write in the place of a function."""
-    room = next((room for room in INSTEAD if name.startswith(room)), None)
-    if room is not None:
-        return INSTEAD[room]
-    return (
-        "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
-        "array made in this function (np.zeros), or take it from tape.numpy."
-    )
 
 
 def user_frame() -> tuple[FrameType, int]:

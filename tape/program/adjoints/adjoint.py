@@ -42,7 +42,8 @@ def gradients(
     targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
     runs = Runs(trace, set(targets))
     _release(runs, [z._row for z, _ in pairs], retain)
-    found = propagate(runs, adjoints)
+    with np.errstate(all="ignore"):  # rules compute what a mask leaves out too; eager sweeps say nothing of it either
+        found = propagate(runs, adjoints)
     results = []
     for i, (x, row) in enumerate(zip(inputs, targets)):
         if row not in found and not unused:
@@ -54,7 +55,9 @@ def gradients(
 
 def _trace_of(tensors: Iterable[Any]) -> Trace:
     """The trace that tensors, or what they stand for, are recorded on."""
-    trace: Trace | None = next((live(t)._trace for t in tensors if isinstance(live(t), Traced)), None) or recorded_here()
+    trace: Trace | None = (
+        next((live(t)._trace for t in tensors if isinstance(live(t), Traced)), None) or recorded_here()
+    )
     assert trace is not None
     return trace
 

@@ -162,7 +162,7 @@ def known() -> dict[int, Any]:
         found += [x for x in vars(sys.modules[module]).values() if callable(x)]
     for module, names in FUNCTIONS.items():
         found += [vars(sys.modules[module])[name] for name in names if name in vars(sys.modules.get(module, re))]
-    for space in _members(np, np.linalg, np.fft, np.random, np.ma, np.strings, np.lib.stride_tricks):
+    for space in _members(np, np.linalg, np.fft, np.random, np.ma, np.strings, np.emath, np.lib.stride_tricks):
         found += [x for x in space if isinstance(x, (np.ufunc, *DISPATCHERS)) and _is_calculation(x)]
         found += [x for x in space if isinstance(x, type) and issubclass(x, np.generic)]
     return {id(x): x for x in found}

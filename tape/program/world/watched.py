@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...numpy.classes import Kind
+from ...numpy.classes import StandIn
 from ...numpy.doors import _door
 
 PLAIN = (int, float, complex, str, bytes)
@@ -102,12 +102,15 @@ class Space:
         now, before = self.mapping, self.copy
         if not self.whole and not self.attributes:
             for name in list(self.names):
-                if not alike(value := now.get(name, MISSING), before.get(name, MISSING)):
+                value = now.get(name, MISSING)
+                if not alike(value, before.get(name, MISSING)) and (
+                    name in before or not issubclass(type(value), StandIn)
+                ):
                     yield name, value
             return
         for name, value in list(now.items()):
             if name not in before:
-                if self.counts(name) and type(value) is not Kind:
+                if self.counts(name) and not issubclass(type(value), StandIn):
                     yield name, value
             elif not alike(value, before[name]) and self.counts(name):
                 yield name, value
@@ -376,8 +379,8 @@ def alike(now: Any, value: Any) -> bool:
 
 def original(thing: Any) -> Any:
     """What a door of `tape.numpy.doors` stands in the place of, while something is recorded; else the thing itself."""
-    if type(thing) is Kind:
-        return type
+    if issubclass(type(thing), StandIn):
+        return thing.kind
     return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOOR else thing
 
 

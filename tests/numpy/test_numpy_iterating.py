@@ -1,0 +1,97 @@
+"""`np.nditer` over recorded arrays: the elements that NumPy visits, in its order, read and written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from differences import gradients
+from numpy.testing import assert_allclose
+
+import tape
+
+M = np.arange(6.0).reshape(2, 3) / 5 + 0.2
+
+
+def in_order(elements):
+    """A number that depends on the order."""
+    total = 0.0
+    for v in elements:
+        total = 0.9 * total + v * v
+    return total
+
+
+def by_index(x):
+    it, total = np.nditer(x, flags=["multi_index"]), 0.0
+    while not it.finished:
+        total = total + it[0] ** 2 * (it.multi_index[0] + 2 * it.multi_index[1])
+        it.iternext()
+    return total
+
+
+def into_another(x):
+    y = np.zeros_like(x)
+    with np.nditer([x, y], op_flags=[["readonly"], ["writeonly"]]) as it:
+        for a, b in it:
+            b[...] = a * a
+    return (y * M).sum()
+
+
+def into_itself(x):
+    y = x.copy()
+    with np.nditer(y, op_flags=["readwrite"]) as it:
+        for v in it:
+            v[...] = v * v
+    return (y * M).sum()
+
+
+def into_a_new_one(x):
+    it = np.nditer([x, np.arange(3.0), None])
+    for a, b, c in it:
+        c[...] = a * a * b
+    return (it.operands[2] * M).sum()
+
+
+def numbered(x):
+    it, y = np.nditer(x, flags=["c_index"], order="F"), np.zeros(6)
+    for v in it:
+        y[it.index] = v * v * it.index
+    return y @ np.arange(6.0)
+
+
+PROGRAMS = [
+    lambda x: in_order(np.nditer(x)), lambda x: in_order(np.nditer(x.T)), lambda x: in_order(np.nditer(x, order="F")),
+    lambda x: in_order(np.nditer(x[:, ::-1])), by_index, into_another, into_itself, into_a_new_one, numbered,
+    lambda x: sum(a * a * b for a, b in np.nditer([x, np.arange(3.0)])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_elements(program):
+    expected = gradients(program, [M])[0]
+    compiled = tape.compile(tape.func.grad(program))
+    for found in (tape.func.grad(program)(M), compiled(M), compiled(M), tape.func.jacfwd(program)(M)):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    assert_allclose(tape.compile(program)(M), program(M), rtol=1e-13)
+
+
+def test_elements_that_are_read_only():
+    def f(x):
+        for v in np.nditer(x):
+            v[...] = 0.0
+        return x.sum()
+
+    for call in (f, tape.func.grad(f)):
+        with pytest.raises(ValueError, match="read-only"):
+            call(M.copy())
+
+
+@pytest.mark.parametrize("how", [{"flags": ["external_loop"]}, {"op_dtypes": ["float32"]}, {"op_axes": [[1, 0]]}])
+def test_what_goes_otherwise_is_refused(how):
+    with pytest.raises(TypeError, match=r"np\.nditer needs plain numbers"):
+        tape.func.grad(lambda x: in_order(np.nditer(x, **how)))(M)
+
+
+def test_plain_arrays_are_numpys_business():
+    assert_allclose(
+        tape.func.grad(lambda x: x.sum() * sum(float(v) for v in np.nditer(M)))(M), np.full((2, 3), M.sum())
+    )
