@@ -17,7 +17,7 @@ from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
-from . import linear_steps, moving, reducing
+from . import linear_steps, moving, partial_writes, reducing
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
@@ -189,14 +189,29 @@ class Plan(PlanWords):
             spec = self.spec(k)
             chunk = self.chunk(spec.nbytes)
             made = whole(place_in(chunk), spec)._replace(chunk=chunk)
-        self.values[k] = made
+        self._lies(k, made)
         return made
+
+    def _lies(self, k: int, value: Value) -> None:
+        """Note where a record's value is."""
+        self.values[k] = value
+        if value.chunk is not None:
+            value.chunk.rows.add(k)
+
+    def move_out(self, k: int) -> None:
+        """Copy a record's value to memory of its own: what is there now is about to be overwritten."""
+        value = self.values[k]
+        self._lies(k, self._copied(value, value.spec))
+        assert value.chunk is not None
+        value.chunk.rows.discard(k)
+        self.memory.give(value.chunk)
 
     def _drop(self, k: int) -> None:
         """Nobody needs a value any more."""
         for values in (self.values, self._flat):
             found = values.get(k)
             if found is not None and found.chunk is not None:
+                found.chunk.rows.discard(k)
                 self.memory.give(found.chunk)
                 del values[k]
 
@@ -205,7 +220,7 @@ class Plan(PlanWords):
     def _alone(self, step: NumPyStep) -> None:
         """A record that is no part of a kernel."""
         plain = step.result is not None and not step.unknown
-        if not plain or not any(room.step(self, step) for room in (moving, linear_steps, reducing)):
+        if not plain or not any(room.step(self, step) for room in (partial_writes, moving, linear_steps, reducing)):
             self.stop(step.evaluate, step.needs, step.makes)
 
     def stop(self, run: Any, needs: list[int], makes: list[int]) -> None:
@@ -264,7 +279,7 @@ class Plan(PlanWords):
             for t, start, _, _ in layout.small:
                 chunk.users += 1
                 k = step.makes[t]
-                self.values[k] = whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk)
+                self._lies(k, whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk))
         large = [self.make(step.makes[t]).place for t, _ in layout.large]
         table = self.say([*self._head(kernel), numbers, *arrays, small, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])
