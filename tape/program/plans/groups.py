@@ -103,6 +103,11 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
     return lane, gives, takes, part
 
 
+def lanes(count: int) -> np.ndarray:
+    """By opcode, whether a kernel can evaluate an op."""
+    return _ops(count)[0]
+
+
 def steps_of(listing: Listing) -> list[Step]:
     """The steps of a listing in the order in which they run."""
     g, n = _grouping(), len(listing)

@@ -35,7 +35,7 @@ def step(plan: Any, record: Any) -> bool:
     part = part_of(plan, record, indices, x)
     if x.spec is not result or y.spec.dtype != result.dtype or part is None or spread(y, part.spec) is None:
         return False
-    if not (_ends(record, x) and _make_way(plan, record, part)):
+    if not (_ends(plan, record, x) and _make_way(plan, record, part)):
         whole = plan.make(record.row)
         plan.place(whole, x)
         part = part_of(plan, record, indices, whole)
@@ -79,9 +79,10 @@ def spread(y: PlanValue, wanted: Any) -> PlanValue | None:
     return y._replace(strides=steps, spec=wanted)
 
 
-def _ends(record: Any, x: PlanValue) -> bool:
+def _ends(plan: Any, record: Any, x: PlanValue) -> bool:
     """Whether nobody needs an array any more, whose memory is the plan's and has a place for each element."""
-    if x.chunk is None or record.needs[0] not in record.drops or x.chunk.users != len(x.chunk.rows):
+    k = record.needs[0]
+    if x.chunk is None or k not in record.drops or plan.unmade.holds(k) or x.chunk.users != len(x.chunk.rows):
         return False
     span = x.spec.dtype.itemsize
     for stride, n in sorted((abs(s), n) for s, n in zip(x.strides, x.spec.shape) if n > 1):
@@ -94,7 +95,8 @@ def _ends(record: Any, x: PlanValue) -> bool:
 def _make_way(plan: Any, record: Any, part: PlanValue) -> bool:
     """Move values that look at a part of an array and are read from now on; False if copying the array is cheaper."""
     assert part.chunk is not None
-    lasting = {k for k in part.chunk.rows if k not in record.drops} | ({record.needs[1]} & part.chunk.rows)
+    going = {k for k in record.drops if not plan.unmade.holds(k)} - {record.needs[1]}
+    lasting = part.chunk.rows - going
     hidden = [k for k in lasting if share_cells(plan.values[k], part)]
     if sum(plan.values[k].spec.nbytes for k in hidden) >= record.result.nbytes:
         return False

@@ -64,7 +64,7 @@ def program(actions):
     return f
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(st.lists(action, min_size=1, max_size=10), st.sampled_from([np.float64, np.float32]), st.integers(0, 2**32 - 1))
 def test_random_writes_give_what_numpy_gives(actions, dtype, seed):
     rng = np.random.default_rng(seed)
