@@ -122,6 +122,8 @@ def steps_of(listing: Listing) -> list[Step]:
     code, first, args = listing.code, listing.first, listing.args
     g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_ops(len(REGISTRY)), role, family)
     g.stages(code, first, args, role, family, stage)
+    several = (listing.spec >= 0) & ~single[listing.spec]
+    g.postpone(first, args, listing.outputs, role, family, several, stage)
     group = np.arange(n, dtype=np.int64)
     together = (role == g.LANE) | (role == g.TOTAL) | (role == g.PACK)
     keys = stage * (2 * len(shapes) + 2) + family
