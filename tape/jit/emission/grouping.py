@@ -96,6 +96,37 @@ def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-d
 
 
 @Pass
+def postpone(first, args, outputs, role, family, several, stage):  # type: ignore[no-untyped-def]
+    """Let kernels of arrays compute what only later kernels read in these, where that takes no more memory.
+
+    What moves is not written and read again.  Of its operands at most one may be kept for it alone until then.
+    By record: whether it has `several` elements.
+    """
+    n = role.size
+    latest, needed = np.full(n, n + 1), np.full(n, -1)
+    for k in outputs:
+        latest[k] = -1
+    for k in range(n - 1, -1, -1):
+        if role[k] == GIVEN:
+            continue
+        if role[k] == LANE and several[k] and stage[k] < latest[k] <= n:
+            kept = 0
+            for j in range(first[k], first[k + 1]):
+                x, before = args[j], False
+                for i in range(first[k], j):
+                    before = before or args[i] == x
+                if not before and role[x] != GIVEN and several[x] and needed[x] < latest[k]:
+                    kept += 1
+            if kept <= 1:
+                stage[k] = latest[k]
+        for j in range(first[k], first[k + 1]):
+            x = args[j]
+            together = role[x] == LANE and family[x] == family[k] and role[k] != ALONE and role[k] != ELEMENT
+            latest[x] = min(latest[x], stage[k] if together else stage[k] - 1)
+            needed[x] = max(needed[x], stage[k])
+
+
+@Pass
 def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-untyped-def]
     """Find the records whose results something outside of their kernel needs in memory."""
     for k in range(outputs.size):

@@ -30,6 +30,11 @@ br i1 %more, label %body, label %done
 done:"""
 
 
+def addresses(lies: str) -> int:
+    """How many addresses of the table belong to an input."""
+    return 2 if lies == "rows" else 2 * int(lies.split()[1]) if lies.startswith("runs") else 1
+
+
 @cache
 def kinds_of_results(count: int) -> np.ndarray:
     """By opcode, whether an op of a kernel gives numbers or truth values."""
@@ -142,7 +147,9 @@ class KernelFunction(Code):
         self._address(WORKSPACE - HEADER)
         for read in segment.columns:
             if isinstance(read, Strided) and not read.memory:
-                self._address(self.task.inputs[read.number].memory)
+                x = self.task.inputs[read.number]
+                for memory in range(x.memory, x.memory + addresses(x.lies)):
+                    self._address(memory)
         for written in (output for outputs in segment.outputs.values() for output in outputs):
             if not written.memory:
                 self._address(self.task.outputs[written.number].memory)
@@ -209,6 +216,8 @@ class KernelFunction(Code):
 
     def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
         """The value of an input; in a loop of one at so many steps from it."""
+        if addresses(x.lies) > 1:
+            return self.load_rows(x, memory)
         pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
         element, item = (self.shared.real, self.shared.item) if x.kind == F else ("i8", 1)
         if x.lies in ("every", "tile") and width > 1:
@@ -225,6 +234,39 @@ class KernelFunction(Code):
         if x.kind == F:
             return loaded
         return self.say(f"icmp ne <{width} x i8> {loaded}, zeroinitializer" if width > 1 else f"icmp ne i8 {loaded}, 0")
+
+    def load_rows(self, x: Input, step: int) -> str:
+        """The value of an input whose blocks are rows that lie anywhere, or runs of elements; zeros elsewhere."""
+        vector, item, found = self.types[F], self.shared.item, "zeroinitializer"
+        name = f"@llvm.masked.load.v{self.width}f{self.task.bits}.p0"
+        self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
+        runs = x.lies != "rows"
+        for memory in range(x.memory, x.memory + addresses(x.lies), 2):
+            base, table = (self._address(m, step) if step else self._address(m) for m in (memory, memory + 1))
+            word = self.say(f"add i64 {table}, {self.say(f'mul i64 %block, {24 if runs else 8}')}")
+            row = self.say(f"add i64 {base}, {self.word(word, 0)}")
+            at = self.say(f"add i64 {row}, {self.say(f'mul i64 %at, {item}')}")
+            pointer = self.say(f"inttoptr i64 {at} to ptr")
+            mask = self.within(self.word(word, 1), self.word(word, 2)) if runs else "%mask"
+            found = self.say(
+                f"call {vector} {name}(ptr {pointer}, i32 {item}, {self.types[B]} {mask}, {vector} {found})"
+            )
+        return found
+
+    def word(self, address: str, k: int) -> str:
+        """One of the words at an address."""
+        place = self.say(f"add i64 {address}, {8 * k}")
+        return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {place} to ptr')}")
+
+    def within(self, first: str, end: str) -> str:
+        """A mask of the lanes whose places are from the first to the end of a run."""
+        width = f"<{self.width} x i32>"
+        start, length = (
+            self.splat(self.say(f"trunc i64 {x} to i32"), "i32")
+            for x in (self.say(f"sub i64 %at, {first}"), self.say(f"sub i64 {end}, {first}"))
+        )
+        lanes = ", ".join(f"i32 {k}" for k in range(self.width))
+        return self.say(f"icmp ult {width} {self.say(f'add {width} {start}, <{lanes}>')}, {length}")
 
     def splat(self, scalar: str, element: str) -> str:
         vector = f"<{self.width} x {element}>"

@@ -25,7 +25,9 @@ class Input:
     """A value that a kernel reads.
 
     It has an element for ``every`` place, or the same elements in each block (``tile``), or one number for
-    each block (``repeat``), or is ``one`` number, at an offset in elements.
+    each block (``repeat``), or is ``one`` number, at an offset in elements.  Or its blocks are ``rows`` that lie
+    anywhere, or consist of runs of elements (``runs n``) and of zeros: then two addresses of the table belong together,
+    of the memory, and of what is said of each block (see `tape.program.plans.shifted`).
     """
 
     kind: int

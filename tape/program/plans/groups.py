@@ -103,6 +103,11 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
     return lane, gives, takes, part
 
 
+def lanes(count: int) -> np.ndarray:
+    """By opcode, whether a kernel can evaluate an op."""
+    return _ops(count)[0]
+
+
 def steps_of(listing: Listing) -> list[Step]:
     """The steps of a listing in the order in which they run."""
     g, n = _grouping(), len(listing)
@@ -117,6 +122,8 @@ def steps_of(listing: Listing) -> list[Step]:
     code, first, args = listing.code, listing.first, listing.args
     g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_ops(len(REGISTRY)), role, family)
     g.stages(code, first, args, role, family, stage)
+    several = (listing.spec >= 0) & ~single[listing.spec]
+    g.postpone(first, args, listing.outputs, role, family, several, stage)
     group = np.arange(n, dtype=np.int64)
     together = (role == g.LANE) | (role == g.TOTAL) | (role == g.PACK)
     keys = stage * (2 * len(shapes) + 2) + family

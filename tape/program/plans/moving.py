@@ -40,7 +40,9 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     if not is_linear(op) or result.dtype.kind == "c" or any(spec.dtype != result.dtype for spec in operands):
         return None
     ends = np.cumsum([spec.size for spec in operands])
-    pool = np.random.default_rng(0).integers(1, 1 << 62, ends[-1])
+    if ends[-1] > MOST:
+        return None
+    pool = np.random.default_rng(0).integers(1, 1 << (62 - PLACE), ends[-1]) << PLACE | np.arange(ends[-1])
     given = [r.reshape(spec.shape)[()] for r, spec in zip(np.split(pool, ends[:-1]), operands)]
     try:
         z = np.asarray(op.forward(*given, **params))
@@ -49,9 +51,11 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     if z.dtype != pool.dtype or z.shape != result.shape:
         return None
     z = z.ravel()
-    source = _where(z, pool)
-    if ((source < 0) & (z != 0)).any():
+    place = np.minimum(z & ((1 << PLACE) - 1), max(ends[-1] - 1, 0))
+    found = (z != 0) & (pool[place] == z) if len(pool) else np.zeros(z.shape, dtype=np.bool_)
+    if (~found & (z != 0)).any():
         return None
+    source = np.where(found, place, -1)
     owner = np.searchsorted(ends, source, side="right")
     pairs = []
     for i, begin in enumerate([0, *ends[:-1]]):
@@ -104,6 +108,8 @@ def _where(found: np.ndarray, pool: np.ndarray, tolerance: float = 0) -> np.ndar
 
 MOST = 1 << 20
 """Index maps of more elements are not looked for: NumPy does the work."""
+PLACE = 21
+"""Bits of a number that say where it is; the others are drawn by chance."""
 MOST_PLACES = 1 << 16
 """So many elements may have their places in a table, one by one."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...base.spec import Spec, spec
 from ..recorded.listing import Listing
 from .groups import Group, GroupInput, sources_of
+from .shifted import ROWS, Shifts
 
 SMALL = 1 << 10
 """Results of at most so many bytes share a block of memory."""
@@ -33,6 +34,9 @@ class Layout:
     Attributes:
         numbers: positions of the records whose one number is read.
         arrays: positions of the records whose arrays are read, and what these have to be.
+        ways: how each of them is read (see `tape.program.plans.shifted`), None if it lies in row-major order.
+        addresses_of: by array, which address is its first.
+        block: which address is that of the block of small results.
         inputs: the values that are read: which address, and the offset there (−1: each element).
         lies: how each input lies in the blocks that the kernel goes through; `blocks` is their number.
         constants: the values that are plain numbers.
@@ -41,8 +45,8 @@ class Layout:
         outputs: by target, which address and where there.
     """
 
-    def __init__(self, listing: Listing, group: Group):
-        self.group, self.listing = group, listing
+    def __init__(self, listing: Listing, group: Group, shifts: Shifts | None = None):
+        self.group, self.listing, self._shifts = group, listing, shifts
         self.dtype = np.dtype(np.float64 if group.bits == 64 else np.float32)
         self.constants: list[Any] = []
         read: list[tuple[int, GroupInput]] = []
@@ -62,28 +66,43 @@ class Layout:
     def _place_inputs(self, sources: list[GroupInput]) -> None:
         self.numbers: list[int] = []
         self.arrays: list[tuple[int, Spec]] = []
+        self.ways: list[int | None] = []
+        self.addresses_of: list[int] = []
+        self.block = 1
+        parts = {source.row for source in sources if source.offset >= 0}
         known: dict[int, tuple[int, int]] = {}
         self.inputs = []
+        self._array: list[int] = []
         for source in sources:
             if source.row not in known:
                 found = self.spec(source.row)
                 if found.shape == () and found.dtype == self.dtype:
-                    known[source.row] = 0, len(self.numbers)
+                    known[source.row] = -1, len(self.numbers)
                     self.numbers.append(source.row)
                 else:
-                    known[source.row] = 1 + len(self.arrays), 0
-                    self.arrays.append((source.row, found))
-            address, offset = known[source.row]
-            self.inputs.append((address, offset if address == 0 else source.offset))
-        self.truths = [a > 0 and self.arrays[a - 1][1].dtype.kind == "b" for a, _ in self.inputs]
+                    known[source.row] = len(self.arrays), 0
+                    self._add_array(source.row, found, source.row in parts)
+            array, offset = known[source.row]
+            self._array.append(array)
+            self.inputs.append((0, offset) if array < 0 else (self.addresses_of[array], source.offset))
+        self.truths = [a >= 0 and self.arrays[a][1].dtype.kind == "b" for a in self._array]
         self.blocks, self.lies = self._lie()
+
+    def _add_array(self, row: int, found: Spec, in_parts: bool) -> None:
+        """One more array, with an address, or with two for each run or for its rows."""
+        fits = self._shifts is not None and not in_parts and found.shape == self.group.shape
+        way = self._shifts.way(row) if fits and found.dtype == self.dtype else None  # type: ignore[union-attr]
+        self.arrays.append((row, found))
+        self.ways.append(way)
+        self.addresses_of.append(self.block)
+        self.block += 1 if way is None else 2 * max(way, 1)
 
     def _place_outputs(self) -> None:
         self.small: list[Small] = []
         self.large: list[tuple[int, Spec]] = []
         self.outputs: list[tuple[int, int]] = []
         self.small_size = 0
-        block = 1 + len(self.arrays)
+        block = self.block
         for t, target in enumerate(self.group.targets):
             found = self.spec(target.row)
             if found.dtype == self.dtype and found.nbytes <= SMALL:
@@ -106,21 +125,25 @@ class Layout:
         An array that cannot be told by blocks is broadcast before the kernel runs: its spec becomes the group's.
         """
         whole = self.group.shape
-        each = {a - 1 for a, offset in self.inputs if offset < 0}
+        each = {a for a, (_, offset) in zip(self._array, self.inputs) if a >= 0 and offset < 0}
         masks = {a: axes_of(self.arrays[a][1].shape, whole) for a in each if self.arrays[a][1].shape != whole}
-        blocks = blocks_of(set(masks.values()), whole)
+        shifted = any(way is not None for way in self.ways)
+        blocks = len(whole) - 1 if shifted else blocks_of(set(masks.values()), whole)
         patterns = {}
         for a, mask in masks.items():
             patterns[a] = pattern(mask, blocks, whole)
             if patterns[a] == "every":
                 row, found = self.arrays[a]
                 self.arrays[a] = row, spec(whole, found.dtype)
-        lies = ["one" if offset >= 0 else patterns.get(a - 1, "every") for a, offset in self.inputs]
-        return math.prod(whole[:blocks]) if "tile" in lies or "repeat" in lies else 1, lies
+        for a, way in enumerate(self.ways):
+            if way is not None:
+                patterns[a] = "rows" if way == ROWS else f"runs {way}"
+        lies = ["one" if offset >= 0 else patterns.get(a, "every") for a, (_, offset) in zip(self._array, self.inputs)]
+        return math.prod(whole[:blocks]) if shifted or "tile" in lies or "repeat" in lies else 1, lies
 
     @property
     def addresses(self) -> int:
-        return 2 + len(self.arrays) + len(self.large)
+        return 1 + self.block + len(self.large)
 
     def operands(self) -> np.ndarray:
         """Operands of the rows as numbers of this layout."""

@@ -17,10 +17,12 @@ from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
-from . import linear_steps, moving, reducing
+from . import linear_steps, moving, partial_writes, reducing
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
+from .shifted import ROWS
+from .unmade import Unmade, rows_of, runs_of
 from .wording import PlanWords
 
 SMALL = 1 << 10
@@ -91,6 +93,8 @@ class Plan(PlanWords):
         self._constants = dict(replay.constants)
         self._begin()
         self.made_of = tuple(replay.steps)
+        layouts = [s.layout for s in self.made_of if isinstance(s, KernelStep) and s.kernel is not None]
+        self.unmade = Unmade(k for x in layouts for (k, _), way in zip(x.arrays, x.ways) if way)
         for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
@@ -148,7 +152,11 @@ class Plan(PlanWords):
         return self._targets[k]
 
     def value(self, k: int) -> PlanValue:
-        """Where a record's value is."""
+        """Where a record's value is; it is made now if only kernels that read it as runs have asked so far."""
+        if k in self.unmade.records:
+            record = self.unmade.take(k)
+            self._made_now(record)
+            self._let_go(record)
         found = self.values.get(k)
         if found is None:
             spec = self.spec(k)
@@ -189,14 +197,39 @@ class Plan(PlanWords):
             spec = self.spec(k)
             chunk = self.chunk(spec.nbytes)
             made = whole(place_in(chunk), spec)._replace(chunk=chunk)
-        self.values[k] = made
+        self._lies(k, made)
         return made
+
+    def _lies(self, k: int, value: PlanValue) -> None:
+        """Note where a record's value is."""
+        self.values[k] = value
+        if value.chunk is not None:
+            value.chunk.rows.add(k)
+
+    def move_out(self, k: int) -> None:
+        """Copy a record's value to memory of its own: what is there now is about to be overwritten."""
+        value = self.values[k]
+        self._lies(k, self._copied(value, value.spec))
+        assert value.chunk is not None
+        value.chunk.rows.discard(k)
+        self.memory.give(value.chunk)
+
+    def _let_go(self, record: Any) -> None:
+        """The operands of a value are not kept for it any more."""
+        for k in self.unmade.let_go(record):
+            self._drop(k)
 
     def _drop(self, k: int) -> None:
         """Nobody needs a value any more."""
+        if not self.unmade.ended(k):
+            return
+        if k in self.unmade.records:
+            self._let_go(self.unmade.take(k))
+            return
         for values in (self.values, self._flat):
             found = values.get(k)
             if found is not None and found.chunk is not None:
+                found.chunk.rows.discard(k)
                 self.memory.give(found.chunk)
                 del values[k]
 
@@ -204,14 +237,19 @@ class Plan(PlanWords):
 
     def _alone(self, step: NumPyStep) -> None:
         """A record that is no part of a kernel."""
+        if not self.unmade.add(step):
+            self._made_now(step)
+
+    def _made_now(self, step: NumPyStep) -> None:
+        """Such a record as steps, or a stop."""
         plain = step.result is not None and not step.unknown
-        if not plain or not any(room.step(self, step) for room in (moving, linear_steps, reducing)):
+        if not plain or not any(room.step(self, step) for room in (partial_writes, moving, linear_steps, reducing)):
             self.stop(step.evaluate, step.needs, step.makes)
 
     def stop(self, run: Any, needs: list[int], makes: list[int]) -> None:
         """Python runs something, and brings the results."""
+        operands = {k: self._operand(k) for k in needs}  # which may make some of them first
         at, wanted = self._step(0, 0), []
-        operands = {k: self._operand(k) for k in needs}
         for k in makes:
             spec = self.listing.spec_of(k)
             wanted.append((spec, -1 if spec is None else self.region()))
@@ -249,8 +287,11 @@ class Plan(PlanWords):
             for i, k in enumerate(layout.numbers):
                 words += [moved(numbers, i * item), self.value(k).place, item]
             self.call(self.jit("sweeps.linked", "copy"), words)
-        arrays = []
-        for k, wanted in layout.arrays:
+        arrays: list[Place | int] = []
+        for (k, wanted), way in zip(layout.arrays, layout.ways):
+            if way is not None:
+                arrays += rows_of(self, k) if way == ROWS else runs_of(self, k, way)
+                continue
             found = self.flat(k) if self.spec(k).size == wanted.size else None
             if found is None:
                 found = self._copied(self.value(k), wanted)
@@ -264,7 +305,7 @@ class Plan(PlanWords):
             for t, start, _, _ in layout.small:
                 chunk.users += 1
                 k = step.makes[t]
-                self.values[k] = whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk)
+                self._lies(k, whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk))
         large = [self.make(step.makes[t]).place for t, _ in layout.large]
         table = self.say([*self._head(kernel), numbers, *arrays, small, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])

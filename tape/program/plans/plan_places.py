@@ -24,12 +24,13 @@ class Place(NamedTuple):
 
 
 class Chunk:
-    """A piece of the data region; `users` are the values in it."""
+    """A piece of the data region; `users` counts the values in it, `rows` are the records whose values those are."""
 
-    __slots__ = ("nbytes", "offset", "users")
+    __slots__ = ("nbytes", "offset", "rows", "users")
 
     def __init__(self, offset: int, nbytes: int):
         self.offset, self.nbytes, self.users = offset, nbytes, 0
+        self.rows: set[int] = set()
 
 
 class PlanValue(NamedTuple):

@@ -20,6 +20,7 @@ from .groups import Alone, Group, GroupInput, GroupOutput, sources_of, steps_of
 from .operand_layout import Layout
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
+from .shifted import Shifts
 from .threads import Shares, shares
 
 NEVER = 1 << 62
@@ -44,8 +45,9 @@ class Replay:
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         self.outputs = listing.outputs.tolist()
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
+        self.shifts = shifts = Shifts(listing)
         self.steps: list[KernelStep | NumPyStep] = [
-            KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None)
+            KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None, shifts)
             if isinstance(s, Group)
             else NumPyStep(listing, s)
             for s in steps_of(listing)
@@ -174,9 +176,11 @@ class KernelStep:
 
     drops: list[int]
 
-    def __init__(self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None):
-        self.layout = layout = Layout(listing, group)
-        self.listing, self.group, self.tier, self.threads = listing, group, tier, threads
+    def __init__(
+        self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None, shifts: Shifts
+    ):
+        self.layout = layout = Layout(listing, group, shifts)
+        self.listing, self.group, self.tier, self.threads, self.shifts = listing, group, tier, threads, shifts
         one_by_one = tier == INTERPRET and not interpretable(layout)
         if one_by_one and replays is not None and group.rows_to_compile <= FEW:
             tier, one_by_one = QUICK, False
@@ -196,7 +200,7 @@ class KernelStep:
         """The step in the next tier."""
         following = next_tier(self.group, self.tier)
         assert following is not None
-        made = KernelStep(self.listing, self.group, following[0], self.threads, replays)
+        made = KernelStep(self.listing, self.group, following[0], self.threads, replays, self.shifts)
         made.drops = self.drops
         return made
 

@@ -210,7 +210,7 @@ class PlanRun:
         length = step.kernel.header + layout.addresses
         first = self.plan.first + shared.table
         table = self.block.words[first : first + length]
-        small = step.kernel.header + 1 + len(layout.arrays)
+        small = step.kernel.header + layout.block
         sums = np.empty((len(pieces), layout.small_size), layout.dtype)
         left = deque(zip(pieces, map(address_of, sums)) if layout.small_size else ((p, 0) for p in pieces))
         call = KERNEL(step.kernel.address)

@@ -1,0 +1,118 @@
+"""Writes into part of an array as steps: in the array's own memory where nobody reads what it held before.
+
+An op says by its `part` where it puts its second operand.  When its first operand ends there, the result lies where
+that lay, and only the part is written.  Values that look at cells which are overwritten, and are read later, move out
+of the way first, unless copying the array is cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ops.core.batching_index import parts_of
+from ops.shapes.index import is_basic
+
+from ...base.spec import spec
+from .indexmaps import outline, seen
+from .plan_places import Place, PlanValue, array_at
+
+TRIES = 1000
+"""How long a cell that two values share is looked for; after that, they are taken to share one."""
+
+
+def step(plan: Any, record: Any) -> bool:
+    """Let a record be steps that write part of an array; whether it can be."""
+    op, result = record.op, record.result
+    if op.kind != "linear" or op.part is None or len(record.needs) != 2 or result.dtype.hasobject:
+        return False
+    indices = op.part_of(record.params)
+    if indices is None or not all(map(is_basic, indices)):
+        return False
+    x, y = map(plan.value, record.needs)
+    part = part_of(plan, record, indices, x)
+    if x.spec is not result or y.spec.dtype != result.dtype or part is None or spread(y, part.spec) is None:
+        return False
+    if not (_ends(plan, record, x) and _make_way(plan, record, part)):
+        whole = plan.make(record.row)
+        plan.place(whole, x)
+        part = part_of(plan, record, indices, whole)
+    else:
+        plan.make(record.row, x)
+    given = spread(plan.value(record.needs[1]), part.spec)
+    plan.place(part, given)
+    return True
+
+
+def part_of(plan: Any, record: Any, indices: Sequence[Any], whole: PlanValue) -> Any:
+    """The part of an array that indices, one applied after the other, stand for; None if it is empty."""
+    key = (record.op, id(record.params), whole.spec, whole.strides, "part")
+    if key not in plan.found:
+        plan.pinned.append(record.params)
+        array, memory = outline(whole.spec.shape, whole.strides, whole.spec.dtype)
+        found = array
+        for index in indices:
+            parts = parts_of(index)
+            found = found[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
+        plan.found[key] = seen(found, array, memory), found.shape
+    view, shape = plan.found[key]
+    if view is None:
+        return None
+    place = whole.moved(view.offset)
+    return whole._replace(place=place, strides=view.strides, spec=spec(shape, whole.spec.dtype))
+
+
+def spread(y: PlanValue, wanted: Any) -> PlanValue | None:
+    """A value as NumPy assigns it to an array of another shape; None if it does not fit."""
+    shape, strides = y.spec.shape, y.strides
+    extra = len(shape) - len(wanted.shape)
+    if extra > 0:
+        if any(n != 1 for n in shape[:extra]):
+            return None
+        shape, strides = shape[extra:], strides[extra:]
+    missing = len(wanted.shape) - len(shape)
+    if any(n not in (1, m) for n, m in zip(shape, wanted.shape[missing:])):
+        return None
+    steps = (0,) * missing + tuple([0 if n == 1 else s for n, s in zip(shape, strides)])
+    return y._replace(strides=steps, spec=wanted)
+
+
+def _ends(plan: Any, record: Any, x: PlanValue) -> bool:
+    """Whether nobody needs an array any more, whose memory is the plan's and has a place for each element."""
+    k = record.needs[0]
+    if x.chunk is None or k not in record.drops or plan.unmade.holds(k) or x.chunk.users != len(x.chunk.rows):
+        return False
+    span = x.spec.dtype.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(x.strides, x.spec.shape) if n > 1):
+        if stride < span:
+            return False
+        span += stride * (n - 1)
+    return True
+
+
+def _make_way(plan: Any, record: Any, part: PlanValue) -> bool:
+    """Move values that look at a part of an array and are read from now on; False if copying the array is cheaper."""
+    assert part.chunk is not None
+    going = {k for k in record.drops if not plan.unmade.holds(k)} - {record.needs[1]}
+    lasting = part.chunk.rows - going
+    hidden = [k for k in lasting if share_cells(plan.values[k], part)]
+    if sum(plan.values[k].spec.nbytes for k in hidden) >= record.result.nbytes:
+        return False
+    for k in hidden:
+        plan.move_out(k)
+    return True
+
+
+def share_cells(x: PlanValue, y: PlanValue) -> bool:
+    """Whether two values in one piece of memory look at the same bytes somewhere."""
+    assert isinstance(x.place, Place)
+    assert isinstance(y.place, Place)
+    assert x.chunk is not None
+    memory, first = np.empty(x.chunk.nbytes, np.uint8), x.chunk.offset
+    one, other = (array_at(memory, v.place.offset - first, v.spec, v.strides) for v in (x, y))  # type: ignore[union-attr]
+    try:
+        return np.shares_memory(one, other, max_work=TRIES)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
