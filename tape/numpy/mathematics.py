@@ -20,7 +20,7 @@ from .arrays.array_text import numbers_of, without_layers
 from .arrays.face import Number, face, faces
 from .arrays.python_number import as_numpy, as_python
 from .arrays.unwrapping import bare, holds_face
-from .constructors import gathered
+from .constructors import as_array, gathered
 
 OTHERWISE = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
@@ -150,7 +150,7 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     (math, "isclose"): _close(math.isclose),
     (math, "fsum"): _summed(math.fsum, lambda xs: as_python(np.sum(xs))),
     (math, "prod"): _summed(math.prod, lambda xs, *, start=1: np.prod(xs) * start),
-    (math, "dist"): _summed(math.dist, lambda p, q: as_python(np.linalg.norm(np.asarray(p) - q))),
+    (math, "dist"): _summed(math.dist, lambda p, q: as_python(np.linalg.norm(as_array(p) - q))),
     **{(cmath, name): _of_complex(name) for name in COMPLEX},
     (cmath, "log"): checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
     (cmath, "phase"): checked(cmath.phase, np.angle),

@@ -20,6 +20,7 @@ round(B, 1) * A | A * x[0] | np.sin(A) * B | A * x | x @ x * A | max(A, B) | min
 A.conjugate() + B.imag | (A > B) + (B > A) * A | ((A > 0) - (B > 0)) * A | A if (A > B) is True else B | A * True
 np.where(x > A, x, B).sum() | np.array([A, B, 1.0]) @ x | np.float64(A) / 0.5 | math.exp(A) / math.exp(B) | A == 'a'
 np.maximum(A, x).sum() | A * np.float64(2) | float.__mul__(2.0, 3.0) * A | math.hypot(A, B) ** 0.5 | (A, B) < (B, A)
+math.dist(x, x * A) | math.dist([1.0, 2, 3], x) * A
 """
 ELSE = """
 A.item() | A.shape | A.dtype | A.sum() | A.T | A[()] | len(A) | list(A) | 1.0 in A | A.astype(float) | A.tolist()

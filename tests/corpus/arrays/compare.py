@@ -226,7 +226,7 @@ def judged(program: Program, name: str, known: dict[int, Expected]) -> Verdict |
         if around == "record":
             function = recording(function, given)
         verdict = one(function, given, wanted(e) if e.value is not None else None)
-        if verdict.kind == "wrong" and any(LOST in v.why for v in found):  # it is said once for a line, in the first call
+        if verdict.kind == "wrong" and any(LOST in v.why for v in found):  # said once for a line, in the first call
             verdict = Verdict("warned", verdict.why)
         if verdict.kind == "wrong":
             return Verdict("wrong", f"{name}, call {turn}, inputs {number}: {verdict.why}")
