@@ -24,10 +24,11 @@ from .base.printing import printoptions, set_printoptions
 from .base.rooms import on_demand
 from .base.size import Size
 from .base.tensor import Tensor
-from .history import collecting, node, stepping
-from .memory import assignment, choosing, grad_and_data, inplace, restriding, shaping, to_dtype
+from .history import collecting, stepping
+from .memory import choosing, restriding, shaping, to_dtype
+from .methods import Methods as _Methods
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
-from .recording import halves, indexing, numpy_bridge
+from .recording import halves
 from .recording.calls import facing
 from .recording.creation import (
     arange,
@@ -57,7 +58,7 @@ from .recording.recording_modes import (
     set_grad_enabled,
 )
 from .release import __version__
-from .spelling import coins, complex_parts, compound, factors, placing, protocol, redraw, sets, several, spelled_inplace
+from .spelling import several, spelled_inplace
 from .spelling.legacy import CONSTRUCTORS
 
 if TYPE_CHECKING:

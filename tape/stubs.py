@@ -24,9 +24,11 @@ import numpy as np
 
 from ops.core.operators import COMPARISONS, methods
 
+from .base.kind import TensorKind
 from .base.signatures import TYPES
-from .base.tensor import Tensor
-from .recording.functions import FUNCTIONS
+from .base.tensor import Tensor, Theme
+from .methods import Methods
+from .surface.origins import room_of
 
 ROOMS = ("fft", "linalg", "special")
 """The rooms whose functions come from the registry too."""
@@ -76,6 +78,7 @@ PROTOCOL = {
     "__iter__": "() -> Iterator[Tensor]", "__getitem__": "(index: Any) -> Tensor",
     "__setitem__": "(index: Any, value: Any) -> None", "__contains__": "(x: Any) -> builtins.bool",
     "__array_ufunc__": "(ufunc: Any, method: builtins.str, *inputs: Any, **kwargs: Any) -> Any",
+    "__init__": "(*args: Any, device: Any = None, requires_grad: builtins.bool = False) -> None",
     "__hash__": "() -> builtins.int",
 }  # fmt: skip
 """Python's and NumPy's own methods."""
@@ -261,33 +264,41 @@ def _declare(stub: Stub, name: str, value: Any) -> None:
 
 
 def tensor() -> str:
-    """The stub of what a tensor can do: its methods and attributes, from whichever module they come."""
+    """The stub of what a tensor can do: a class to each theme, as at run time."""
     stub = Stub("tape.methods")
     stub.imports |= {("typing", "Any"), ("typing", "TypeAlias"), ("collections.abc", "Sequence")}
-    stub.imports |= {("numpy.typing", "DTypeLike"), ("tape.base.tensor", "Tensor"), ("ops.core.operators", "Operators")}
-    stub.lines += ["", "class Methods(Operators):"]
-    own = set(vars(Tensor)) | set(FUNCTIONS)
-    written = set(_source_of_tensor())
-    for name in sorted(n for n in dir(Tensor) if n in own and n not in written):
-        value = inspect.getattr_static(Tensor, name)
-        if name.startswith(("__", "numpy_")):
-            continue
-        if isinstance(value, property):
-            _property(stub, name, value)
-        elif isinstance(value, types.FunctionType):
-            stub.function(name, value, method=True)
+    stub.imports |= {("numpy.typing", "DTypeLike"), ("tape.base.tensor", "Tensor"), ("tape.base.kind", "TensorKind")}
+    for theme in THEMES:
+        stub.lines += ["", f"class {theme.__name__}:", f'    """{theme.__doc__}"""']
+        _methods(stub, {name: value for name, value in vars(theme).items() if _is_shown(theme, name)})
+    stub.lines += ["", f"class Methods({', '.join(theme.__name__ for theme in THEMES)}, TensorKind):"]
     _protocol(stub)
     return stub.text(OPERAND)
 
 
-def _source_of_tensor() -> Iterator[str]:
-    """The names that the class itself declares, which stand there."""
-    tree = ast.parse(inspect.getsource(Tensor))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            yield node.name
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
+THEMES = tuple(theme for theme in Methods.__bases__ if issubclass(theme, Theme) and not issubclass(theme, TensorKind))
+
+
+def _is_shown(theme: type, name: str) -> bool:
+    """Whether a theme's attribute is a method, or a property, that tools are told of here; the first theme gives it."""
+    first = next(cls for cls in Methods.__mro__ if name in vars(cls))
+    return first is theme and not name.startswith(("__", "numpy_")) and name != "__slots__"
+
+
+def _methods(stub: Stub, found: dict[str, Any]) -> None:
+    """The methods and properties of a theme, by name; those of many rooms by the room that each is written in."""
+    rooms = {name: room_of(value) for name, value in found.items() if isinstance(value, types.FunctionType)}
+    several = len(set(rooms.values())) > 1
+    before = None
+    for name in sorted(found, key=lambda name: (rooms.get(name, "") if several else "", name)):
+        value, room = found[name], rooms.get(name)
+        if several and room != before:
+            stub.lines += ["", f"    # {room}"]
+        before = room
+        if isinstance(value, property):
+            _property(stub, name, value)
+        elif isinstance(value, types.FunctionType):
+            stub.function(name, value, method=True)
 
 
 def _property(stub: Stub, name: str, made: property) -> None:

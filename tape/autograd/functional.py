@@ -15,7 +15,7 @@ from ..base.tensor import Tensor
 from ..func.functional_call import FunctionalCall, Tensors, detached, ones, tuple_of
 from ..func.seeds import blocks_along, no_block, rows_of
 from ..history.reachability import requires_grad
-from ..levels.duals import Direction, parts
+from ..levels.direction import Direction, parts
 from ..numpy.inside import inputs_inside
 from ..recording.recording_modes import set_grad_enabled
 from ..recording.wengert import current

@@ -54,7 +54,7 @@ class Doors:
         run = of_call(call.run)
         for room in (call, function):
             self._replace(room, "run", run)
-        self._replace(Tensor, "__getitem__", of_item(vars(Tensor)["__getitem__"]))
+        self._replace(Tensor, "__getitem__", of_item(Tensor.__getitem__))
         self._replace(Program, "untracked", of_replay(vars(Program)["untracked"]))
         for kind in (Program, CompiledFunction):
             self._replace(kind, "__call__", lambda self, *args, **kwargs: self.general(args, kwargs))

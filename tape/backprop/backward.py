@@ -16,12 +16,11 @@ from ops import REGISTRY
 from ..base.errors import unused_error
 from ..base.locks import new_lock
 from ..base.size import Size
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply
 from ..history.changes import check_unchanged
 from ..history.edges import EdgeTensor, GradientEdge, tensor_at
-from ..history.hooks import retain_grad
 from ..history.propagate import key
 from ..recording.recorder import wrap
 from ..recording.views import materialise
@@ -33,36 +32,40 @@ Tuple = tuple[Tensor, ...]
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
-@method
-def backward(
-    self: Tensor,
-    gradient: Tensor | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Tensors | None = None,
-    *,
-    retain_variables: bool | None = None,
-) -> None:
-    """Add vᵀJ to the ``.grad`` of every leaf this tensor depends on, where v is ``gradient``.
+class BackwardMethods(Theme):
+    """Reverse mode from a tensor."""
 
-    Args:
-        gradient: v, of this tensor's shape; 1 if left out, which needs a tensor of one element.
-        retain_graph: keep what the rules need, so that backward can run again; as ``create_graph`` if None.
-        create_graph: record the backward pass itself, for higher derivatives.
-        inputs: accumulate into these tensors only.
-        retain_variables: old name of ``retain_graph``.
+    __slots__ = ()
 
-    Raises:
-        RuntimeError: if the tensor does not require grad, ``gradient`` does not fit, or the graph was released.
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensors | None = None,
+        *,
+        retain_variables: bool | None = None,
+    ) -> None:
+        """Add vᵀJ to the ``.grad`` of every leaf this tensor depends on, where v is ``gradient``.
 
-    >>> import tape
-    >>> x = tape.tensor([1.0, 2.0], requires_grad=True)
-    >>> (x**2).backward(tape.tensor([1.0, 0.1]))
-    >>> x.grad
-    tensor([2.0000, 0.4000])
-    """
-    retain_graph = _legacy("retain_variables", retain_variables, "retain_graph", retain_graph)
-    _run((self,), (gradient,), retain_graph, create_graph, inputs)
+        Args:
+            gradient: v, of this tensor's shape; 1 if left out, which needs a tensor of one element.
+            retain_graph: keep what the rules need, so that backward can run again; as ``create_graph`` if None.
+            create_graph: record the backward pass itself, for higher derivatives.
+            inputs: accumulate into these tensors only.
+            retain_variables: old name of ``retain_graph``.
+
+        Raises:
+            RuntimeError: if the tensor does not require grad, ``gradient`` does not fit, or the graph was released.
+
+        >>> import tape
+        >>> x = tape.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x**2).backward(tape.tensor([1.0, 0.1]))
+        >>> x.grad
+        tensor([2.0000, 0.4000])
+        """
+        retain_graph = _legacy("retain_variables", retain_variables, "retain_graph", retain_graph)
+        _run((self,), (gradient,), retain_graph, create_graph, inputs)
 
 
 def backward_all(
@@ -135,10 +138,8 @@ def grad(
     weights = _gradients(grad_outputs, outs)
     allowed = materialize_grads if allow_unused is None else allow_unused
     retain = create_graph if retain_graph is None else retain_graph
-    for t in (*outs, *tensors):
-        if type(t) is not Tensor and hasattr(t, "__histories__"):
-            t.__histories__((*outs, *tensors))
-            break
+    for t in {type(t): t for t in (*outs, *tensors) if type(t) is not Tensor}.values():
+        t._check_histories((*outs, *tensors))
     how = retain, create_graph, allowed or materialize_grads
     results = gradients(outs, weights, tensors, *how, is_grads_batched)
     if materialize_grads:
@@ -162,8 +163,8 @@ def _grad_once(
 ) -> list[Tensor | None]:  # fmt: skip
     """Gradients; each transformation that tensors belong to differentiates at its level, unless that is `settled`."""
     for t in outputs if settled else (*outputs, *weights, *inputs):
-        if type(t) is not Tensor and hasattr(t, "__differentiate__"):
-            return t.__differentiate__(_grad_once, outputs, weights, inputs, retain, create, unused)
+        if type(t) is not Tensor and isinstance(t, Tensor) and t._differentiate is not None:
+            return t._differentiate(_grad_once, outputs, weights, inputs, retain, create, unused)
     fitted = _fit_all(outputs, weights, create)
     check_unchanged(outputs, inputs)
     found = differentiate(outputs, fitted, inputs, _hooked, retain_graph=retain, create_graph=create)
@@ -198,7 +199,9 @@ def _run(
     outputs: Sequence[Tensor], weights: Sequence[Any], retain: bool | None, create: bool, inputs: Tensors | None
 ) -> None:
     for t in outputs:
-        t.__unrecorded__("backward() was called; use tape.autograd.grad or tape.func.grad inside a compiled function")
+        t._refuse_recording(
+            "backward() was called; use tape.autograd.grad or tape.func.grad inside a compiled function"
+        )
     targets = None if inputs is None else _sequence(inputs)
     if targets is not None:
         _check_inputs(targets, "backward()")
@@ -206,7 +209,7 @@ def _run(
     check_unchanged(outputs, targets)
     for t in targets or ():
         if type(t) is not EdgeTensor:
-            retain_grad(t)
+            t.retain_grad()
     retain = create if retain is None else retain
     differentiate(outputs, gradients, targets, _receive, retain_graph=retain, create_graph=create, passing=True)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.tensor import Tensor
-from ..levels import batched as _methods  # noqa: F401  (what batched tensors answer)
 from ..levels.batch import Batch
 from ..recording.recorder import wrap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .tensor import Tensor, attribute, method
+from .tensor import Tensor, Theme
 
 __all__ = ["check_device", "check_layout", "contiguous_format", "device", "is_device", "preserve_format", "strided"]
 
@@ -67,6 +67,7 @@ def device_error(name: str) -> RuntimeError:
 
 
 CPU = device("cpu")
+Device = device  # under a name that no attribute takes
 
 
 def check_device(where: Any) -> None:
@@ -96,61 +97,52 @@ def is_device(argument: Any) -> bool:
     )
 
 
-def _where(self: Tensor) -> device:
-    """Where the numbers are: always the CPU."""
-    return CPU
+class DeviceMethods(Theme):
+    """Where the numbers are: always in the memory of the CPU."""
 
+    __slots__ = ()
 
-Tensor.device = property(_where)  # type: ignore[method-assign,assignment]
+    @property
+    def device(self) -> Device:
+        """Where the numbers are: always the CPU."""
+        return CPU
 
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the numbers are on a GPU: never."""
+        return False
 
-@attribute
-def is_cuda(self: Tensor) -> bool:
-    """Whether the numbers are on a GPU: never."""
-    return False
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the numbers are in the memory of the CPU: always."""
+        return True
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only some elements are stored: never."""
+        return False
 
-@attribute
-def is_cpu(self: Tensor) -> bool:
-    """Whether the numbers are in the memory of the CPU: always."""
-    return True
+    @property
+    def layout(self) -> str:
+        """How the numbers lie: in strides, all of them."""
+        return strided
 
+    def to_dense(self) -> Tensor:
+        """The tensor itself: all are dense."""
+        return self
 
-@attribute
-def is_sparse(self: Tensor) -> bool:
-    """Whether only some elements are stored: never."""
-    return False
+    def get_device(self) -> int:
+        """The number of the GPU that holds the tensor; −1, as PyTorch says for the CPU."""
+        return -1
 
+    def cpu(self) -> Tensor:
+        """The tensor itself: there is no other device."""
+        return self
 
-@attribute
-def layout(self: Tensor) -> str:
-    """How the numbers lie: in strides, all of them."""
-    return strided
+    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> NoReturn:
+        """Moving to a GPU is not possible here.
 
-
-@method
-def to_dense(self: Tensor) -> Tensor:
-    """The tensor itself: all are dense."""
-    return self
-
-
-@method
-def get_device(self: Tensor) -> int:
-    """The number of the GPU that holds the tensor; −1, as PyTorch says for the CPU."""
-    return -1
-
-
-@method
-def cpu(self: Tensor) -> Tensor:
-    """The tensor itself: there is no other device."""
-    return self
-
-
-@method
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> NoReturn:
-    """Moving to a GPU is not possible here.
-
-    Raises:
-        RuntimeError: always.
-    """
-    raise device_error("cuda")
+        Raises:
+            RuntimeError: always.
+        """
+        raise device_error("cuda")

@@ -13,7 +13,7 @@ import numpy as np
 from .dtypes import complex128, default_for, float64, get_default_dtype, kind_of
 from .rooms import Room
 from .signatures import signed
-from .tensor import Narrow, Tensor, method
+from .tensor import Narrow, Tensor, Theme
 
 pictures = Room("tape.surface.pictures")
 
@@ -191,31 +191,31 @@ def _title(tensor: Tensor) -> str:
         return "Invalid"
 
 
-@method
-def __repr__(self: Tensor) -> str:
-    array = np.asarray(self._data)
-    notes = []
-    if array.size == 0 and array.ndim != 1:
-        notes.append(f"size={array.shape}")
-    if _dtype_shows(array):
-        notes.append(f"dtype=tape.{array.dtype}")
-    if not self.is_leaf:
-        notes.append(f"grad_fn=<{_title(self)}>")
-    elif self.requires_grad:
-        notes.append("requires_grad=True")
-    prefix = "tensor("
-    return _join(prefix + _body(array, len(prefix)), notes, len(prefix))
+class PrintingMethods(Theme):
+    """How a tensor is shown."""
 
+    __slots__ = ()
 
-@method
-def _repr_html_(self: Tensor) -> str | None:
-    """For notebooks: what a tensor of more than ``threshold`` elements is, with a picture; None of one that prints."""
-    if type(self) not in (Tensor, Narrow) or self._spec.size <= options.threshold:
-        return None
-    how = "requires grad" if self._node is True else "" if self.is_leaf else f"made by {_title(self)}"
-    return str(pictures.html("tensor", np.asarray(self._data), how))
+    def __repr__(self) -> str:
+        array = np.asarray(self._data)
+        notes = []
+        if array.size == 0 and array.ndim != 1:
+            notes.append(f"size={array.shape}")
+        if _dtype_shows(array):
+            notes.append(f"dtype=tape.{array.dtype}")
+        if not self.is_leaf:
+            notes.append(f"grad_fn=<{_title(self)}>")
+        elif self.requires_grad:
+            notes.append("requires_grad=True")
+        prefix = "tensor("
+        return _join(prefix + _body(array, len(prefix)), notes, len(prefix))
 
+    def _repr_html_(self) -> str | None:
+        """For notebooks: what a tensor of more than ``threshold`` elements is, with a picture; None if it prints."""
+        if type(self) not in (Tensor, Narrow) or self._spec.size <= options.threshold:
+            return None
+        how = "requires grad" if self._node is True else "" if self.is_leaf else f"made by {_title(self)}"
+        return str(pictures.html("tensor", np.asarray(self._data), how))
 
-@method
-def __format__(self: Tensor, spec: str) -> str:
-    return format(self.item(), spec) if spec and self.ndim == 0 else format(repr(self), spec)
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.ndim == 0 else format(repr(self), spec)

@@ -1,29 +1,25 @@
 """The tensor: a NumPy array that remembers the record which made it.
 
-The class itself knows its value and its place in the history.  What else tensors can do is
-written in the rooms about it (`attributes`, `methods`, `inplace`, …), each of which adds to the
-class with `method` and `attribute`; so the list of files is the table of contents.
+The class itself knows its value and its place in the history.  What else tensors can do is written in the rooms about
+it, a class to each `Theme`; `tape.methods` lists the themes and puts them under `Tensor`.  What tensors of different
+kinds ask each other is in `tape.base.kind`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import ops
-from ops import Operators
-
+from .kind import TensorKind
 from .size import Size
 
 if TYPE_CHECKING:
-    from ..methods import Methods  # a stub: what the rooms add, see `tape.stubs`
+    from ..methods import Methods  # a stub: what the themes add, see `tape.stubs`
     from .spec import Spec
 else:
-    Methods = Operators
-
-F = TypeVar("F", bound=Callable[..., Any])
+    Methods = TensorKind  # until `tape.methods` has put the themes under the class
 
 
 class Tensor(Methods):
@@ -49,57 +45,26 @@ class Tensor(Methods):
     _data: Any
     _node: Any
     _spec: Spec
-    _of: Any
+    _of: Any  # how it is a view of another tensor; its `Views`, and those that it is among (`tape.recording.views`)
     _among: Any
     _views: Any
-    _counted = False
-    _grad: Tensor | None = None
-    _chain: Any = None
-    _retains = False
-    _inference = False
-    _loan: Any = None
-    _accumulator: Any = None
-    _versions: list[int] | None = None
-    _silent = False
-    _was: Any = None
-    _worn: Any = None
-    _held: Any = None
+    _was: Any = None  # the scalar that it held before others could look at its memory
+    _versions: list[int] | None = (
+        None  # how often it was changed, where it counts for itself (`tape.recording.version`)
+    )
+    _silent = False  # and whether nobody is told
     _readonly = False
+    _inference = False  # whether it was made in inference mode
+    _grad: Tensor | None = None
+    _chain: Any = None  # the hooks of a leaf (`tape.history.chain`)
+    _retains = False  # whether `retain_grad` was called
+    _accumulator: Any = None  # the node of a leaf
+    _counted = False  # whether a record has counted its bytes
+    _loan: Any = None  # what knows that its handle is held (`tape.history.lending`)
+    _worn: Any = None  # weakly, the tensor of the user's that became a layer over this one (`tape.memory.adopting`)
+    _held: Any = None  # the base, where a layer over a view has to keep it alive
 
     __hash__ = object.__hash__
-
-    def __memory__(self) -> Any:
-        """What it shares with all that see the same memory: the base of its views."""
-        raise NotImplementedError
-
-    def __unrecorded__(self, what: str) -> None:
-        """Something was done that a function which is being recorded must not do with its tensors."""
-
-    def __carries__(self) -> bool:
-        """Whether a gradient would be lost if the numbers left the recording."""
-        return self._node is not None
-
-    def __own__(self) -> Tensor:
-        """The same tensor with memory of its own."""
-        return ops.clone(self)
-
-    def __seek__(self, sought: bool) -> None:
-        """A gradient with respect to this tensor is taken of what a function computes from here on, or no more."""
-
-    def __indexes__(self) -> Any:
-        """How to read by an index that this is part of, where it cannot be by its numbers."""
-        return None
-
-    if TYPE_CHECKING:
-        __bind__: Any  # given by the room that records
-        __alter__: Any  # given by the room about operations in place, as the next two
-        __assign__: Any
-        __check_free__: Any
-        __is_shared__: Any  # given by the room about versions
-        __as_it_is__: Any  # given by the room about batches
-        __lies__: Any  # given by the room about storage
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     @property
     def shape(self) -> Size:
@@ -122,6 +87,12 @@ class Tensor(Methods):
         return self._node is None or self._node is True
 
 
+STATE = tuple(
+    name for name, value in vars(Tensor).items() if name[:2] != "__" and name[0] == "_" and not callable(value)
+)
+"""The names of what a tensor holds, which a layer over it shares."""
+
+
 class Narrow(Tensor):
     """A tensor of 16-bit floating point numbers, which `tape.recording.halves` computes with in 32 bits.
 
@@ -131,29 +102,26 @@ class Narrow(Tensor):
     __slots__ = ()
 
 
+if TYPE_CHECKING:
+    Theme = Tensor  # whose methods are called on tensors alone
+else:
+
+    class Theme:
+        """Some methods of `Tensor` about one thing, where the functions that they need are."""
+
+        __slots__ = ()
+
+        def __init_subclass__(cls) -> None:
+            """Let the methods be called in errors what users call them."""
+            for name, value in vars(cls).items():
+                function = value.fget if type(value) is property else value
+                if type(function) is FunctionType and function.__qualname__ == f"{cls.__qualname__}.{name}":
+                    function.__qualname__ = f"Tensor.{name}"
+
+
 class Face:
     """Something with NumPy's names and semantics that holds a tensor: the arrays of `tape.numpy`."""
 
     __slots__ = ("__weakref__", "_tensor")
 
     _tensor: Tensor
-
-
-def method(function: F) -> F:
-    """Make a function a method of `Tensor`."""
-    setattr(Tensor, function.__name__, function)
-    function.__qualname__ = f"Tensor.{function.__name__}"
-    return function
-
-
-def attribute(getter: Callable[[Tensor], Any]) -> property:
-    """Make a function a property of `Tensor`; give it a setter with `settable`."""
-    made = property(getter)
-    setattr(Tensor, getter.__name__, made)
-    return made
-
-
-def settable(made: property, setter: Callable[[Tensor, Any], None], deleter: Any = None) -> None:
-    """Give a property of `Tensor` a setter, and maybe a deleter."""
-    assert made.fget is not None
-    setattr(Tensor, made.fget.__name__, property(made.fget, setter, deleter, made.__doc__))

@@ -9,7 +9,8 @@ import ops
 from ops.core.batching import LanesDiffer
 
 from ..base.tensor import Tensor
-from ..levels.batch import Batch, batched, lanes_of
+from ..levels.batch import Batch, lanes_of
+from ..levels.batched import batched
 from ..recording.recording_modes import no_grad
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..history.reachability import requires_grad
-from ..levels.duals import Direction, make, parts, zeros
+from ..levels.direction import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
 from ..recording.wengert import current
 from .differentiated import (

@@ -12,7 +12,7 @@ import ops
 from ..base.tensor import Tensor
 from ..history.propagate import key
 from ..history.reachability import history, requires_grad
-from ..levels.duals import Direction, Dual, make, zeros
+from ..levels.direction import Direction, Dual, make, zeros
 from ..recording.level import live
 from ..recording.recorder import wrap
 from ..recording.recording_modes import enable_grad

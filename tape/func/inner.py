@@ -17,7 +17,7 @@ from ..backprop.backward import gradients
 from ..base.tensor import Tensor
 from ..history.propagate import key
 from ..history.reachability import components, history, requires_grad
-from ..levels.duals import zeros
+from ..levels.direction import zeros
 from ..recording.leaf import leaf
 from ..recording.level import Layer, active, live
 from ..recording.recorder import wrap
@@ -44,18 +44,18 @@ class Inner:
             level.lifting |= not level.has(x)
             if not self.recording:
                 for part in components(x):
-                    part.__unrecorded__("a derivative was taken within vmap and no_grad")
+                    part._refuse_recording("a derivative was taken within vmap and no_grad")
         target = self._new(live(x))
         self.targets.append(target)
         for part in components(target):
-            part.__seek__(True)
+            part._seek(True)
         return _twin(target)
 
     def called(self) -> None:
         """The function has returned: its numbers may leave what is being recorded again."""
         for target in self.targets:
             for part in components(target):
-                part.__seek__(False)
+                part._seek(False)
 
     def _new(self, x: Tensor) -> Tensor:
         if isinstance(x, Layer):

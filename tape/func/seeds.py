@@ -15,7 +15,7 @@ from ..base.tensor import Tensor
 from ..history.propagate import op_of
 from ..history.reachability import history
 from ..levels.batch import Batch
-from ..levels.duals import Direction, make, parts, zeros
+from ..levels.direction import Direction, make, parts, zeros
 from ..recording.level import Layer, live
 from ..recording.recorder import wrap
 from ..recording.wengert import row_of

@@ -176,7 +176,7 @@ def _by_sweep(applied: AppliedOp, values: Sequence[Any], weights: Sequence[Any],
 
 
 def _by_push(applied: AppliedOp, values: Sequence[Any], weights: Sequence[Any], i: int, direction: Any) -> float:
-    from ..levels.duals import Direction, make, parts  # forward mode is opened when it is asked for
+    from ..levels.direction import Direction, make, parts  # forward mode is opened when it is asked for
 
     with Direction() as level:
         x = make(leaf(_own(values[i])), leaf(_own(direction)), level)

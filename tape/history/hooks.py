@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from ..base.row import X, Y, operands
 from ..base.spec import Spec
-from ..base.tensor import Tensor, attribute, method, settable
+from ..base.tensor import Tensor, Theme
 from ..recording.wengert import list_of
 from .chain import Chain, Hook, RemovableHandle, apply
 from .lending import MANY, lend_hooks
@@ -73,82 +73,86 @@ def _check_requires_grad(tensor: Tensor, otherwise: str) -> None:
         )
 
 
-@method
-def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
-    """Call ``hook(grad)`` whenever the gradient with respect to this tensor has been computed.
+class HookMethods(Theme):
+    """What is called when a gradient arrives at a tensor."""
 
-    The hook may return a tensor that replaces the gradient.  Hooks run in order of registration.
-    Returns a handle whose ``remove()`` takes the hook away.
+    __slots__ = ()
 
-    Raises:
-        RuntimeError: if the tensor does not require grad.
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(grad)`` whenever the gradient with respect to this tensor has been computed.
 
-    >>> import tape
-    >>> x = tape.ones(2, requires_grad=True)
-    >>> handle = x.register_hook(lambda grad: grad * 10)
-    >>> x.sum().backward()
-    >>> x.grad
-    tensor([10., 10.])
-    """
-    _check_requires_grad(self, NO_HOOK)
-    if not callable(hook):
-        raise TypeError(f"register_hook() takes a function of the gradient; got {type(hook).__name__}")
-    chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
-    return RemovableHandle(chain.hooks, hook)
+        The hook may return a tensor that replaces the gradient.  Hooks run in order of registration.
+        Returns a handle whose ``remove()`` takes the hook away.
 
+        Raises:
+            RuntimeError: if the tensor does not require grad.
 
-@method
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
-    """Call ``hook(tensor)`` whenever a gradient has been added to this leaf's ``.grad``.
+        >>> import tape
+        >>> x = tape.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> x.sum().backward()
+        >>> x.grad
+        tensor([10., 10.])
+        """
+        _check_requires_grad(self, NO_HOOK)
+        if not callable(hook):
+            raise TypeError(f"register_hook() takes a function of the gradient; got {type(hook).__name__}")
+        chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
+        return RemovableHandle(chain.hooks, hook)
 
-    Raises:
-        RuntimeError: if the tensor is not a leaf, or does not require grad; in backward, if the hook returns anything.
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call ``hook(tensor)`` whenever a gradient has been added to this leaf's ``.grad``.
 
-    >>> import tape
-    >>> x = tape.ones(2, requires_grad=True)
-    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print("got", x.grad))
-    >>> (x * 3).sum().backward()
-    got tensor([3., 3.])
-    """
-    _check_requires_grad(self, NO_HOOK)
-    if not self.is_leaf:
+        Raises:
+            RuntimeError: if the tensor is not a leaf, or does not require grad; in backward, if the hook returns
+                anything.
+
+        >>> import tape
+        >>> x = tape.ones(2, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print("got", x.grad))
+        >>> (x * 3).sum().backward()
+        got tensor([3., 3.])
+        """
+        _check_requires_grad(self, NO_HOOK)
+        if not self.is_leaf:
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors: gradients accumulate in leaves.\n"
+                "Use register_hook() here."
+            )
+        return RemovableHandle(chain_of_leaf(self).accumulated, hook)
+
+    def retain_grad(self) -> None:
+        """Keep this tensor's gradient in ``.grad`` although it is not a leaf; nothing on a leaf.
+
+        Raises:
+            RuntimeError: if the tensor does not require grad.
+        """
+        _check_requires_grad(self, "can't retain_grad on Tensor that has requires_grad=False")
+        if not self.is_leaf:
+            self._retains = True
+            chain_of(self._node, self._spec).retained = weakref.ref(self)
+
+    @property
+    def _backward_hooks(self) -> dict[Any, Hook] | None:
+        """The hooks on this tensor as they are kept, by number; None where there never was one.  May be replaced."""
+        chain = self._chain if self.is_leaf else list_of(self._node).hooks.get(self._node)
+        return None if chain is None else chain.hooks
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: dict[Any, Hook] | None) -> None:
+        chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
+        chain.hung().hooks = {} if hooks is None else hooks
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
         raise RuntimeError(
-            "post accumulate grad hooks cannot be registered on non-leaf tensors: gradients accumulate in leaves.\n"
-            "Use register_hook() here."
+            "the hooks of a tensor cannot be deleted; assign None, or call remove() on the handle of each"
         )
-    return RemovableHandle(chain_of_leaf(self).accumulated, hook)
 
-
-@method
-def retain_grad(self: Tensor) -> None:
-    """Keep this tensor's gradient in ``.grad`` although it is not a leaf; nothing on a leaf.
-
-    Raises:
-        RuntimeError: if the tensor does not require grad.
-    """
-    _check_requires_grad(self, "can't retain_grad on Tensor that has requires_grad=False")
-    if not self.is_leaf:
-        self._retains = True
-        chain_of(self._node, self._spec).retained = weakref.ref(self)
-
-
-@attribute
-def _backward_hooks(self: Tensor) -> dict[Any, Hook] | None:
-    """The hooks on this tensor as they are kept, by number; None where there never was one.  May be replaced."""
-    chain = self._chain if self.is_leaf else list_of(self._node).hooks.get(self._node)
-    return None if chain is None else chain.hooks
-
-
-def _set_hooks(self: Tensor, hooks: dict[Any, Hook] | None) -> None:
-    chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
-    chain.hung().hooks = {} if hooks is None else hooks
-
-
-def _keep_hooks(self: Tensor) -> None:
-    raise RuntimeError("the hooks of a tensor cannot be deleted; assign None, or call remove() on the handle of each")
-
-
-settable(_backward_hooks, _set_hooks, _keep_hooks)
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this non-leaf."""
+        return self._retains and not self.is_leaf
 
 
 def move_retained(tensor: Tensor, before: Any) -> None:
@@ -157,10 +161,4 @@ def move_retained(tensor: Tensor, before: Any) -> None:
         old = list_of(before).hooks.get(before) if type(before) is int else None
         if old is not None and old.retained is not None and old.retained() is tensor:
             old.retained = None
-        retain_grad(tensor)
-
-
-@attribute
-def retains_grad(self: Tensor) -> bool:
-    """Whether `retain_grad` was called on this non-leaf."""
-    return self._retains and not self.is_leaf
+        Tensor.retain_grad(tensor)

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.location import Location, locate
 from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X
 from ..base.spec import Spec
-from ..base.tensor import Tensor, attribute, settable
+from ..base.tensor import Tensor, Theme
 from ..recording.recorder import OUTPUT, wrap
 from ..recording.wengert import THREAD_SHIFT, list_of, row_of
 from .bars import Barred
@@ -251,54 +251,58 @@ def record_of_result(handle: int, i: int) -> int | None:
     return None
 
 
-@attribute
-def grad_fn(self: Tensor) -> Node | None:
-    """The node that made this tensor; None for a leaf.
+class NodeMethods(Theme):
+    """Which node of the history made a tensor."""
 
-    Raises:
-        RuntimeError: for a view that has no place in the history any more, because its base was
-            changed (`tape.history.bars`).
+    __slots__ = ()
 
-    >>> import tape
-    >>> x = tape.ones(2, requires_grad=True)
-    >>> (x * x).grad_fn.name(), x.grad_fn
-    ('MulBackward0', None)
-    """
-    if self.is_leaf:
-        return None
-    node = node_of(self._node)[0]
-    if isinstance(context := node._context(), Barred):
-        raise context.error()
-    return node
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor; None for a leaf.
 
+        Raises:
+            RuntimeError: for a view that has no place in the history any more, because its base was
+                changed (`tape.history.bars`).
 
-def _read_only(self: Tensor, value: Any) -> None:
-    raise AttributeError("grad_fn is read only; use .detach() for a tensor without history")
+        >>> import tape
+        >>> x = tape.ones(2, requires_grad=True)
+        >>> (x * x).grad_fn.name(), x.grad_fn
+        ('MulBackward0', None)
+        """
+        if self.is_leaf:
+            return None
+        node = node_of(self._node)[0]
+        if isinstance(context := node._context(), Barred):
+            raise context.error()
+        return node
 
+    @grad_fn.setter
+    def grad_fn(self, value: Any) -> None:
+        raise AttributeError("grad_fn is read only; use .detach() for a tensor without history")
 
-def _keep(self: Tensor) -> None:
-    raise RuntimeError("the history of a tensor cannot be deleted; use .detach() for a tensor without one")
+    @grad_fn.deleter
+    def grad_fn(self) -> None:
+        raise RuntimeError("the history of a tensor cannot be deleted; use .detach() for a tensor without one")
 
+    @property
+    def _grad_fn(self) -> Node | None:
+        """`grad_fn` under the name that PyTorch keeps for itself."""
+        return self.grad_fn
 
-settable(grad_fn, _read_only, _keep)
+    @_grad_fn.setter
+    def _grad_fn(self, value: Any) -> None:
+        self.grad_fn = value
 
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        del self.grad_fn
 
-@attribute
-def _grad_fn(self: Tensor) -> Node | None:
-    """`grad_fn` under the name that PyTorch keeps for itself."""
-    return self.grad_fn
+    @property
+    def creator(self) -> Node | None:
+        """What `grad_fn` was called once."""
+        return self.grad_fn
 
-
-settable(_grad_fn, _read_only, _keep)
-
-
-@attribute
-def creator(self: Tensor) -> Node | None:
-    """What `grad_fn` was called once."""
-    return self.grad_fn
-
-
-@attribute
-def output_nr(self: Tensor) -> int:
-    """Which result of its node this tensor is."""
-    return 0 if self.is_leaf else node_of(self._node)[1]
+    @property
+    def output_nr(self) -> int:
+        """Which result of its node this tensor is."""
+        return 0 if self.is_leaf else node_of(self._node)[1]

@@ -17,15 +17,14 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
-from ops.core.batching_index import SLOT, is_array
+from ops.core.batching import Application, batch, broadcast, for_all_lanes
 
 from ..base.errors import unused_error
-from ..base.spec import Spec, spec
 from ..base.tensor import Tensor
 from ..history.reachability import components, history, keys, requires_grad
-from ..recording.level import Layer, Level, active, depths, live, read
+from ..recording.level import Layer, Level, active, depths, live
 from ..recording.recorder import CUSTOM, wrap
+from .batched import Batched, batched, form_of
 
 
 class Batch(Level):
@@ -233,14 +232,7 @@ def as_it_is(x: Any) -> Any:
     """A tensor that stays in its place in the history when the given one is changed in place."""
     if isinstance(x, Layer):
         return x.through(as_it_is)
-    return None if x is None else x.__as_it_is__()
-
-
-def _as_it_is(x: Tensor) -> Tensor:
-    return wrap(x._data, x._node, x._spec) if type(x._node) is int else x
-
-
-Tensor.__as_it_is__ = _as_it_is
+    return None if x is None else x._pinned()
 
 
 def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:
@@ -248,78 +240,6 @@ def check_used(found: Sequence[Any], inputs: Sequence[Any]) -> None:
     for i, (g, x) in enumerate(zip(found, inputs)):
         if g is None:
             raise unused_error(i, x._spec.shape)
-
-
-def form_of(index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-    """The form of an index (see `ops.shapes.places`), and its arrays; masks without lanes as the numbers they mean."""
-    form: list[Any] = []
-    arrays: list[Any] = []
-    for part in map(live, index):
-        if not is_array(part):
-            form.append(part)
-            continue
-        if not isinstance(part, Layer):
-            value = part._data if isinstance(part, Tensor) else np.asarray(part)
-            numbers = np.nonzero(value) if value.dtype == np.bool_ else (value,)
-            arrays += numbers
-            form += [SLOT] * len(numbers)
-        else:
-            arrays.append(part)
-            form.append(SLOT)
-    return tuple(form), arrays
-
-
-class Batched(Layer):
-    """A tensor that stands for one in each lane; its shape is that of one lane.
-
-    Its numbers cannot be read, because they differ from lane to lane.
-    """
-
-    __slots__ = ()
-
-    _level: Batch
-
-    def over(self, change: Callable[[Any], Any]) -> Any:
-        return batched(change(live(self._primal)), self._level)
-
-    def __beside__(self, made: Tensor) -> Tensor:
-        below = super().__beside__(made)
-        return self._level.layer(ops.clone(self._level.full(below))) if self._level.alive else below
-
-    def __indexes__(self) -> Any:
-        return read if isinstance(live(self), Layer) else None
-
-    @property
-    def _spec(self) -> Spec:  # type: ignore[override]
-        below = self._primal._spec
-        return spec(below.shape[1:], below.dtype) if self._level.alive else below
-
-    @property
-    def _data(self) -> Any:
-        if not self._level.alive:
-            return self._primal._data
-        raise hidden("This function reads the numbers of a tensor")
-
-    def __repr__(self) -> str:
-        if not self._level.alive:
-            return repr(self._primal)
-        return f"batched({self._primal!r}, lanes={self._level.n})"
-
-
-def hidden(what: str) -> LanesDiffer:
-    """The error where a single number is wanted of a batched tensor."""
-    return LanesDiffer(
-        f"vmap: {what} that differ from lane to lane, as in data-dependent control flow or .item().\n"
-        "Choose with tape.where(condition, x, y) in the place of `if`, and compute with tensors in the place of "
-        "numbers; or call the function in a loop."
-    )
-
-
-def batched(x: Tensor, level: Batch) -> Batched:
-    """The tensor whose lanes lie along the first axis of another."""
-    made: Batched = object.__new__(Batched)
-    made._primal, made._level = x, level
-    return made
 
 
 def lanes_of(x: Any, level: Batch, axis: int | None) -> Any:

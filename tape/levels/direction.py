@@ -20,20 +20,30 @@ from ops import Op
 from ops.algebra.sparse import yielding
 from ops.core.op import in_dtype
 
+from ..base.kind import Placement
 from ..base.location import user_frame
 from ..base.tensor import Tensor
 from ..history.reachability import requires_grad
 from ..memory.adopting import worn
-from ..memory.storage import Lies
-from ..recording.level import Layer, Level, live
+from ..recording.level import Level, innermost, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
+from .dual_writing import Moving, parts, still, zeros
+
+__all__ = ["Direction", "Dual", "dual", "make", "moving_as", "on_the_users_line", "parts", "zeros"]
 
 
 class Direction(Level):
     """The level of one directional derivative; once it is left, its tangents are forgotten."""
 
     __slots__ = ()
+
+    moves = True
+
+    def dress(self, x: Any, primal: Tensor, tangent: Tensor) -> None:
+        """Make a tensor, itself, a dual."""
+        x.__class__ = Dual
+        x._primal, x._tangent, x._level = primal, tangent, self
 
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """z = f(x) with the tangent ż = ∂f(x) ẋ."""
@@ -67,16 +77,13 @@ class Direction(Level):
         return [_joined(x, g, g_dot, self) for x, g, g_dot in zip(xs, found, dots)]
 
 
-class Dual(Layer):
+class Dual(Moving):
     """A tensor that moves: its value and history are those of its primal, beside a tangent.
 
     The tangent has the shape and dtype of the primal; it is None once it has been dropped.
     """
 
     __slots__ = ()
-
-    _tangent: Tensor | None
-    _level: Direction
 
     def over(self, change: Callable[[Any], Any]) -> Any:
         return make(change(live(self._primal)), self._tangent, self._level)  # type: ignore[arg-type]
@@ -91,6 +98,19 @@ class Dual(Layer):
         """A tensor on the same memory, outside the history and without tangents."""
         return self._primal.detach()
 
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history and without tangents; may be assigned as that of any tensor."""
+        return self._primal.data
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        _DATA.fset(self, value)
+
+    @data.deleter
+    def data(self) -> None:
+        _DATA.fdel(self)
+
     def contiguous(self, memory_format: Any = None) -> Tensor:
         """The tensor itself if its memory is in row-major order, else a copy that is."""
         primal = self._primal.contiguous(memory_format)
@@ -98,14 +118,14 @@ class Dual(Layer):
             return self if primal is self._primal else primal
         return make(primal, ops.clone(self._tangent), self._level)
 
-    def __lies__(self, lanes: int = 0) -> Iterator[Lies]:
+    def _placements(self, lanes: int = 0) -> Iterator[Placement]:
         """How the primal lies in memory, and the tangent where it lies alike: else the tangent is read from a copy."""
         primal, tangent = parts(self, self._level) if self._level.alive else (live(self), None)
-        still = list(primal.__lies__(lanes))
+        still = list(primal._placements(lanes))
         if tangent is None:
             yield from still
             return
-        pairs = [(p, d) for p in still for d in tangent.__lies__(lanes) if _alike(p, d)]
+        pairs = [(p, d) for p in still for d in tangent._placements(lanes) if _alike(p, d)]
         found = [p._replace(origin=make(p.origin, d.origin, self._level)) for p, d in pairs]
         yield from found or [p._replace(origin=self) for p in still if p.origin is primal]
 
@@ -156,6 +176,9 @@ class Dual(Layer):
         return shown if self._tangent is None or not self._level.alive else f"{shown[:-1]}, tangent={self._tangent!r})"
 
 
+_DATA: Any = Tensor.data
+
+
 def _mirror(name: str) -> property:
     """An attribute that a dual shares with its primal."""
 
@@ -196,18 +219,16 @@ def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
     return make(primal, tangent, level)
 
 
-def parts(x: Any, level: Direction) -> tuple[Any, Any]:
-    """Primal and tangent at a level; the tangent is None where something does not move at it."""
-    x = live(x)
-    if not isinstance(x, Dual) or x._level is not level:
-        return x, None
-    primal, tangent = live(x._primal), live(x._tangent)
-    while isinstance(primal, Dual) and primal._level is level:  # what moves of itself, does not beneath another tensor
-        primal = live(primal._primal)
-    return primal, tangent
+def moving_as(source: Tensor, target: Tensor) -> Tensor:
+    """A tensor that does not move, as one that moves at the levels of another, with tangents of zeros."""
+    level = innermost((source,))
+    if not isinstance(level, Direction):
+        return target
+    x, x_dot = parts(source, level)
+    return make(moving_as(x, target), still(target, x_dot), level)
 
 
-def _alike(x: Lies, y: Lies) -> bool:
+def _alike(x: Placement, y: Placement) -> bool:
     """Whether two tensors lie alike in what they lie in."""
     return (x.origin._spec.shape, x.start - x.begin, x.strides) == (y.origin._spec.shape, y.start - y.begin, y.strides)
 
@@ -231,11 +252,6 @@ def _joined(x: Tensor, g: Tensor | None, g_dot: Tensor | None, level: Direction)
 
 def _ones(x: Tensor) -> Tensor:
     return wrap(np.ones(x._spec.shape, x._spec.dtype)[()])
-
-
-def zeros(x: Tensor) -> Tensor:
-    """Zeros of a tensor's shape and dtype."""
-    return wrap(np.zeros(x._spec.shape, x._spec.dtype)[()])
 
 
 @contextmanager

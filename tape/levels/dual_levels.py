@@ -18,8 +18,9 @@ import ops
 
 from ..base.tensor import Tensor
 from ..recording.level import innermost, live
-from .batch import Batch, Batched
-from .duals import Direction, make, parts
+from .batch import Batch
+from .batched import Batched
+from .direction import Direction, make, parts
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,7 +14,6 @@ from ..base.tree import LEAF, Mismatch, Structure, build, leaves_of, structure_o
 from ..numpy.inside import arrays_inside
 from ..random import generator
 from ..recording.level import live
-from . import batched as _methods  # noqa: F401  (what batched tensors answer)
 from .batch import Batch, lanes_of
 
 Dims = Any

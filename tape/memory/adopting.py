@@ -33,7 +33,7 @@ def adopt(target: Tensor, tangent: Callable[[Tensor], Tensor], dress: Dress) -> 
     """
     below = live(target)
     for part in components(below):
-        part.__unrecorded__("a value with a tangent was written into a tensor without one")
+        part._refuse_recording("a value with a tangent was written into a tensor without one")
     if isinstance(below, Layer):
         _check_alone(below)
         dress(below, _moved_out(below), tangent(below))

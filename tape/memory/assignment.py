@@ -11,15 +11,16 @@ import ops
 from ops import REGISTRY
 
 from ..base.location import user_frame
-from ..base.tensor import Face, Tensor, method
+from ..base.tensor import Face, Tensor, Theme
 from ..recording.creation import array_of, value_of
+from ..recording.functionalising import last_of
 from ..recording.indexing import parts_of_list, plain_index
 from ..recording.recorder import operand
 from ..recording.version import increment
 from ..recording.views import base_of
 from ..recording.wengert import current
 from .inplace import adopted
-from .rebase import afresh, append, check_free, is_tracked, last_of, rebase, reread
+from .rebase import afresh, append, check_free, is_tracked, rebase, reread
 from .repeated import assign, repeats
 from .writing import check_writeable, refreshed, spare, unlocked
 
@@ -27,49 +28,62 @@ INDEX_PUT = REGISTRY["index_put"]
 OPERATION = "x[index] = value"
 
 
-@method
-def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    """Write numbers, or a tensor with a history, at any index that NumPy takes.
+class AssignmentMethods(Theme):
+    """Elements overwritten by index."""
 
-    Raises:
-        RuntimeError: if the value does not fit, or the tensor cannot be changed in place.
-        IndexError: if the index is out of range.
+    __slots__ = ()
 
-    >>> import tape
-    >>> x, w = tape.zeros(3), tape.tensor(2.0, requires_grad=True)
-    >>> x[1] = w * w
-    >>> x.sum().backward()
-    >>> x, w.grad
-    (tensor([0., 4., 0.], grad_fn=<CopySlices>), tensor(4.))
-    """
-    if isinstance(value, Face):
-        value = value._tensor
-    elif isinstance(value, (list, tuple)):
-        value = value_of(value)
-    if adopted(self, OPERATION, (value,)):
-        self[index] = value
-        return
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write numbers, or a tensor with a history, at any index that NumPy takes.
+
+        Raises:
+            RuntimeError: if the value does not fit, or the tensor cannot be changed in place.
+            IndexError: if the index is out of range.
+
+        >>> import tape
+        >>> x, w = tape.zeros(3), tape.tensor(2.0, requires_grad=True)
+        >>> x[1] = w * w
+        >>> x.sum().backward()
+        >>> x, w.grad
+        (tensor([0., 4., 0.], grad_fn=<CopySlices>), tensor(4.))
+        """
+        if isinstance(value, Face):
+            value = value._tensor
+        elif isinstance(value, (list, tuple)):
+            value = value_of(value)
+        adopted(self, OPERATION, (value,))
+        if not self._write_at(index, value):
+            self._alter(OPERATION, _with_value_at, (index, value), {})
+
+
+def _with_value_at(tensor: Tensor, index: Any, value: Any) -> Tensor:
+    return tensor._with_value_at(index, value)
+
+
+def write_at(tensor: Tensor, index: Any, value: Any) -> bool:
+    """``tensor[index] = value`` for a plain tensor: the place alone is written, and one record says so."""
     index = plain_index(parts_of_list(index) if type(index) is list else index, own=True)
-    if repeats(self):
-        assign(self, index, value if isinstance(value, Tensor) else array_of(value, exact=True), OPERATION)
-        return
-    tracked = is_tracked(self, (value,))
+    if repeats(tensor):
+        assign(tensor, index, value if isinstance(value, Tensor) else array_of(value, exact=True), OPERATION)
+        return True
+    tracked = is_tracked(tensor, (value,))
     if tracked:
-        check_free(self, OPERATION)
-    value = _fitted(self, index, value)
+        check_free(tensor, OPERATION)
+    value = _fitted(tensor, index, value)
     wengert, where = current(), current().where
     last = last_of(wengert)
     if not tracked:
-        _write(self, index, value, last)
-        reread(self)
-        return
+        _write(tensor, index, value, last)
+        reread(tensor)
+        return True
     wengert.where = where or user_frame(sys._getframe(1))
     try:
-        refs = operand(afresh(self)), operand(value)
-        _write(self, index, value, last)
-        rebase(self, append(INDEX_PUT, refs, {"index": index}, self._spec))
+        refs = operand(afresh(tensor)), operand(value)
+        _write(tensor, index, value, last)
+        rebase(tensor, append(INDEX_PUT, refs, {"index": index}, tensor._spec))
     finally:
         wengert.where = where
+    return True
 
 
 def _fitted(tensor: Tensor, index: Any, value: Any) -> Any:

@@ -17,7 +17,7 @@ from ..base.signatures import like, passing_on
 from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
 from ..recording.creation import array_of
-from ..recording.functions import FUNCTIONS, is_method
+from ..recording.functions import FUNCTIONS, METHODS, is_method
 from ..recording.recorder import as_tensor, wrap
 from ..recording.short_ways import store
 from .shaping import along
@@ -184,7 +184,7 @@ def _where(self: Tensor, condition: Any, other: Any) -> Tensor:
     return ops.where(condition, self, other)
 
 
-Tensor.where = _where  # type: ignore[method-assign,assignment]
+METHODS["where"] = _where
 
 
 @adaptor
@@ -283,5 +283,5 @@ def numpy_names(room: ModuleType) -> Iterator[tuple[str, Op]]:
 for _name, _op in numpy_names(np):
     if _name not in FUNCTIONS and _op.name in FUNCTIONS:
         function_only(FUNCTIONS[_op.name], _name)
-        if is_method(_op) and not hasattr(Tensor, _name):
-            setattr(Tensor, _name, FUNCTIONS[_op.name])
+        if is_method(_op):
+            METHODS.setdefault(_name, FUNCTIONS[_op.name])

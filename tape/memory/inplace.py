@@ -1,7 +1,8 @@
 """In-place operations: ``x.mul_(y)``, ``x += y``, and every other function with an underscore.
 
-Each is derived from the function of the same name.  Where a gradient flows it is recorded (`rebase`); else
-the value alone is written.
+Each is derived from the function of the same name, and comes through `change`: of whatever kind the tensor is, the
+function computes a new value, which is put in the place of the old one (`tape.recording.functionalising`).  Of a plain
+tensor that is recorded (`rebase`) where a gradient flows; else the value alone is written.
 """
 
 from __future__ import annotations
@@ -16,43 +17,54 @@ from ops import REGISTRY, Op
 from ops.core.op import is_complex
 
 from ..base.signatures import like
-from ..base.tensor import Face, Tensor, method
+from ..base.tensor import Face, Tensor, Theme
+from ..recording.calls import method
 from ..recording.creation import array_of, value_of
-from ..recording.functions import FUNCTIONS, is_method
+from ..recording.functions import FUNCTIONS, METHODS, is_method
 from ..recording.inference import check_changeable
-from ..recording.level import Layer
+from ..recording.level import Layer, live
 from ..recording.wengert import current
 from . import choosing  # noqa: F401  (its functions take the places of derived ones)
-from .rebase import assign, change, check_free, is_tracked, reread
-from .repeated import fill, repeats
+from .rebase import assign, reread
+from .repeated import fill
 from .writing import write
 
 Compute = Callable[..., Any]
 
 
+def change(
+    target: Tensor, operation: str, compute: Compute, args: tuple[Any, ...] = (), named: dict[str, Any] | None = None
+) -> Tensor:
+    """Put ``compute(target, *args, **named)`` in the place of a tensor's value; every method in place comes here.
+
+    Raises:
+        RuntimeError: if the tensor must not be changed, or the value does not fit.
+    """
+    if named:
+        adopted(target, operation, (*args, *named.values()))
+        return target._alter(operation, compute, args, named)
+    adopted(target, operation, args)
+    return target._alter(operation, compute, args, {})
+
+
 def adopted(tensor: Tensor, operation: str, operands: Iterable[Any]) -> bool:
-    """Whether an operand has made the tensor one of its own kind, whose method is to be called instead.
+    """Whether an operand has made the tensor one of its own kind, as which it goes on.
 
     Raises:
         RuntimeError: if the tensor was made in inference mode, and this is outside of it.
     """
-    if isinstance(tensor, Layer):
-        return False
+    if isinstance(tensor, Layer) and (tensor._level.alive or isinstance(tensor := live(tensor), Layer)):
+        return False  # it says itself what becomes of what is written into it (`_assign`)
     for x in operands:
-        if type(x) is not Tensor and isinstance(x, Tensor) and hasattr(x, "__adopt__") and x.__adopt__(tensor):
+        if type(x) is not Tensor and isinstance(x, Tensor) and x._adopt(tensor):
             return True
     if tensor._inference:
         check_changeable(tensor, operation)
     return False
 
 
-def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
-    """Put what `compute` makes of a tensor in its place, and record it if a gradient may flow.
-
-    Every method in place comes here by ``tensor.__alter__``: other kinds of tensors have their own.
-    """
-    if is_tracked(tensor, (*args, *named.values())):
-        return change(tensor, operation, lambda x: compute(x, *args, **named))
+def overwrite(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    """Put what `compute` makes of a plain tensor in its place, where that is not part of a history."""
     wengert = current()
     before, wengert.recording = wengert.recording, False
     try:
@@ -64,32 +76,26 @@ def alter(tensor: Tensor, operation: str, compute: Compute, args: tuple[Any, ...
     return tensor
 
 
-def put(tensor: Tensor, result: Tensor, operation: str, last: int) -> Tensor:
-    """Put a result that was computed after record `last` in the place of a tensor's value and history.
-
-    A layer that is written comes here by ``__assign__``, for what is below it; other kinds of tensors have their own.
-    """
-    return tensor.copy_(result) if adopted(tensor, operation, (result,)) else assign(tensor, result, operation, last)
-
-
-Tensor.__alter__ = alter
-Tensor.__assign__ = put
-Tensor.__check_free__ = check_free
+def put(tensor: Tensor, result: Tensor, operation: str, last: int) -> None:
+    """Put a result that was computed after record `last` in the place of a plain tensor's value and history."""
+    if type(result) is not Tensor and adopted(tensor, operation, (result,)):
+        tensor.copy_(result)
+        return
+    if tensor._inference:
+        check_changeable(tensor, operation)
+    assign(tensor, result, operation, last)
 
 
 def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
     """The method that does in place what a function computes."""
     operation = f"{name}_()"
 
-    def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        args = tuple([x._tensor if isinstance(x, Face) else x for x in args])
-        if adopted(self, operation, (*args, *kwargs.values())):
-            return getattr(self, change.__name__)(*args, **kwargs)
-        return self.__alter__(operation, compute, args, kwargs)
+    def changing(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return change(self, operation, compute, tuple([x._tensor if isinstance(x, Face) else x for x in args]), kwargs)
 
-    change.__name__ = f"{name}_"
-    change.__doc__ = f"`{name}` in place; returns the tensor itself."
-    return like(change, compute, "self", out=False)
+    changing.__name__ = f"{name}_"
+    changing.__doc__ = f"`{name}` in place; returns the tensor itself."
+    return like(changing, compute, "self", out=False)
 
 
 KEEP_SHAPE = (
@@ -117,8 +123,8 @@ ORDERED = frozenset({"polygamma"})
 """Functions whose first argument is not the tensor, as it is that of their methods."""
 
 for _name in ORDERED:
-    method(inplace(_name, getattr(Tensor, _name)))
-for _name, _function in names().items():
+    method(inplace(_name, METHODS[_name]))
+for _name, _function in {**names(), "equal": FUNCTIONS["eq"]}.items():  # PyTorch's `equal` compares tensors as a whole
     method(inplace(_name, _function))
 
 
@@ -127,11 +133,12 @@ def _over(op: Op) -> Compute:
 
     def over(tensor: Tensor, source: Any) -> Tensor:
         value = source if isinstance(source, Tensor) else array_of(source, exact=True)
-        if value.dtype.kind == "c" and tensor.dtype.kind != "c":
-            value = ops.real(value)
-        if not np.can_cast(value.dtype, tensor.dtype, "same_kind"):
-            value = ops.cast(value, dtype=tensor.dtype)
-        return op(tensor, value)
+        if value.dtype != (dtype := tensor._spec.dtype):
+            if value.dtype.kind == "c" and dtype.kind != "c":
+                value = ops.real(value)
+            if not np.can_cast(value.dtype, dtype, "same_kind"):
+                value = ops.cast(value, dtype=dtype)
+        return tensor._overwritten(op, value)
 
     return over
 
@@ -139,47 +146,44 @@ def _over(op: Op) -> Compute:
 _copy, _fill = _over(REGISTRY["copy_over"]), _over(REGISTRY["fill"])
 
 
-@method
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
-    src = value_of(src)
-    if adopted(self, "copy_()", (src,)):
-        return self.copy_(src)
-    return self.__alter__("copy_()", _copy, (src,), {})
+class FillingMethods(Theme):
+    """All elements overwritten at once."""
 
+    __slots__ = ()
 
-@method
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set every element to one number, which may have a history."""
-    if adopted(self, "fill_()", (value,)):
-        return self.fill_(value)
-    shape = value._spec.shape if isinstance(value, Tensor) else np.shape(value)
-    if shape:
-        raise RuntimeError(f"fill_() takes one number; got a value of shape {shape}. Use copy_().")
-    if is_complex(value) and not self._spec.complex:
-        raise RuntimeError(f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part")
-    if repeats(self):
-        return fill(self, value, "fill_()")
-    return self.__alter__("fill_()", _fill, (value,), {})
+    def copy_(self, src: Any, non_blocking: bool = False) -> Tensor:
+        """Copy the numbers of another tensor, broadcast to this one's shape and cast to its dtype."""
+        return change(self, "copy_()", _copy, (value_of(src),))
 
+    def fill_(self, value: Any) -> Tensor:
+        """Set every element to one number, which may have a history."""
+        adopted(self, "fill_()", (value,))
+        shape = value._spec.shape if isinstance(value, Tensor) else np.shape(value)
+        if shape:
+            raise RuntimeError(f"fill_() takes one number; got a value of shape {shape}. Use copy_().")
+        if is_complex(value) and not self._spec.complex:
+            raise RuntimeError(
+                f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part"
+            )
+        if self._repeats():
+            return fill(self, value, "fill_()")
+        return self._alter("fill_()", _fill, (value,), {})
 
-@method
-def zero_(self: Tensor) -> Tensor:
-    """Set every element to zero.
+    def zero_(self) -> Tensor:
+        """Set every element to zero.
 
-    >>> import tape
-    >>> tape.ones(2).zero_()
-    tensor([0., 0.])
-    """
-    if adopted(self, "zero_()", ()):
-        return self.zero_()
-    if repeats(self):
-        return fill(self, 0, "zero_()")
-    return self.__alter__("zero_()", REGISTRY["zero"], (), {})
+        >>> import tape
+        >>> tape.ones(2).zero_()
+        tensor([0., 0.])
+        """
+        adopted(self, "zero_()", ())
+        if self._repeats():
+            return fill(self, 0, "zero_()")
+        return self._alter("zero_()", REGISTRY["zero"], (), {})
 
 
 NOT_AUGMENTED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 for _op in REGISTRY.values():
     if _op.symbol and _op.arity == 2 and _op.kind in ("elementwise", "plain") and _op.symbol not in NOT_AUGMENTED:
-        setattr(Tensor, f"__i{_op.symbol}__", inplace(_op.name, FUNCTIONS[_op.name]))
+        METHODS[f"__i{_op.symbol}__"] = inplace(_op.name, FUNCTIONS[_op.name])

@@ -8,7 +8,7 @@ living view of the base is derived from it anew, so that no tensor is ever behin
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from ..base.spec import Spec, spec_of
 from ..base.tensor import Tensor
 from ..history.bars import MODES, Barred, change_error
 from ..history.hooks import move_retained
-from ..recording.packing import before_overwriting
 from ..recording.recorder import CUSTOM, operand, wrap
 from ..recording.views import SEVERAL, ViewStep, base_of, counted_with, family, look_of, materialise, owner, path_to
 from ..recording.wengert import WengertList, current
@@ -64,20 +63,6 @@ def check_free(tensor: Tensor, operation: str) -> None:
     check_writeable(tensor, operation)
 
 
-def change(tensor: Tensor, operation: str, compute: Callable[[Tensor], Tensor]) -> Tensor:
-    """Give a tensor the value and the history of what `compute` records, called with the tensor."""
-    check_free(tensor, operation)
-    wengert = current()
-    where, extend, last = wengert.where, wengert.extend, last_of(wengert)
-    if where is None:
-        wengert.where = user_frame(sys._getframe(1))
-    try:
-        before_overwriting(wengert, tensor._data)
-        return assign(tensor, compute(afresh(tensor)), operation, last)
-    finally:
-        wengert.where, wengert.extend = where, extend
-
-
 def afresh(tensor: Tensor) -> Tensor:
     """A tensor as its own change reads it: if it is a view, seen from its base.
 
@@ -86,11 +71,6 @@ def afresh(tensor: Tensor) -> Tensor:
     if base_of(tensor) is tensor or type(tensor._node) is not int:
         return tensor
     return wrap(tensor._data, derive(tensor), tensor._spec)
-
-
-def last_of(wengert: WengertList) -> int:
-    """The handle of the last record, or one before the first."""
-    return wengert.rows[-WIDTH + HANDLE] if wengert.rows else -1
 
 
 def assign(tensor: Tensor, result: Tensor, operation: str, last: int) -> Tensor:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..base.signatures import like
 from ..base.spec import Spec
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor
+from ..recording.calls import method
 from ..recording.functions import FUNCTIONS
 from ..recording.inference import check_changeable
 from ..recording.version import increment, note_refit
@@ -22,12 +23,7 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
     operation = f"{name}_()"
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if self._inference:
-            check_changeable(self, operation)
-        if is_tracked(self, ()):
-            check_free(self, operation)
-        _become(self, lambda: compute(self, *args, **kwargs))
-        increment(self, operation)
+        self._become(operation, lambda: compute(self, *args, **kwargs))
         return self
 
     change.__name__ = f"{name}_"
@@ -35,8 +31,12 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
     return like(change, compute, "self", out=False)
 
 
-def _become(tensor: Tensor, compute: Callable[[], Tensor]) -> None:
-    """Make of a tensor the view that a function gives of it, or of the one that it is itself a view of."""
+def become(tensor: Tensor, operation: str, compute: Callable[[], Tensor]) -> None:
+    """Make of a plain tensor the view that a function gives of it, or of the one that it is itself a view of."""
+    if tensor._inference:
+        check_changeable(tensor, operation)
+    if is_tracked(tensor, ()):
+        check_free(tensor, operation)
     above, old, (data, node, spec, made) = look_of(tensor), tensor._spec, _parts(tensor, compute)
     bar = None if above is None else above.bar
     if made is not None and children(tensor):
@@ -52,6 +52,7 @@ def _become(tensor: Tensor, compute: Callable[[], Tensor]) -> None:
     tensor._data, tensor._spec = data, spec
     if tensor._node is not True:
         tensor._node = node
+    increment(tensor, operation)
 
 
 def _parts(tensor: Tensor, compute: Callable[[], Tensor]) -> tuple[Any, Any, Spec, ViewStep | None]:

@@ -17,8 +17,9 @@ from ops.core.bounds import OutOfRange
 from ..base.dtypes import check_dtype
 from ..base.signatures import like, passing_on, signed
 from ..base.size import Size
-from ..base.tensor import Tensor, attribute, method
+from ..base.tensor import Tensor, Theme
 from ..recording.calls import adaptor, also, axis_of, derived, function_only, sizes_of
+from ..recording.functions import METHODS
 
 
 @adaptor
@@ -41,21 +42,53 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     return ops.reshape(input, shape=wanted)
 
 
-@method
-def view(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """`reshape`: the same numbers in another shape, its ``sizes`` one by one or in a tuple."""
-    if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
-        raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
-    return reshape(self, *sizes, shape=size)
+class ShapeMethods(Theme):
+    """The shape of a tensor, and the tensor in another."""
 
+    __slots__ = ()
 
-@method
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """`reshape` to the shape of another tensor."""
-    return reshape(self, other._spec.shape)
+    def view(self, *sizes: Any, size: Any = None) -> Tensor:
+        """`reshape`: the same numbers in another shape, its ``sizes`` one by one or in a tuple."""
+        if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
+            raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
+        return reshape(self, *sizes, shape=size)
 
+    def view_as(self, other: Tensor) -> Tensor:
+        """`reshape` to the shape of another tensor."""
+        return reshape(self, other._spec.shape)
 
-Tensor.reshape_as = view_as  # type: ignore[method-assign,assignment]
+    reshape_as = view_as
+
+    @property
+    def T(self) -> Tensor:
+        """The axes in reverse order."""
+        return ops.permute(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise RuntimeError(f".mT needs at least 2 dimensions; got shape {self._spec.shape}")
+        return ops.mT(self)
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """`expand` to the shape of another tensor."""
+        return expand(self, other._spec.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one axis.
+
+        >>> import tape
+        >>> tape.ones(3, 5).size(), tape.ones(3, 5).size(1)
+        (Size([3, 5]), 5)
+        """
+        return Size(self._spec.shape) if dim is None else self._spec.shape[axis_of(self, dim)]
+
+    def dim(self) -> int:
+        """Number of axes."""
+        return self._spec.ndim
+
+    ndimension = dim
 
 
 @adaptor
@@ -118,20 +151,6 @@ def t(input: Tensor) -> Tensor:
     return ops.t(input)
 
 
-@attribute
-def T(self: Tensor) -> Tensor:
-    """The axes in reverse order."""
-    return ops.permute(self)
-
-
-@attribute
-def mT(self: Tensor) -> Tensor:
-    """The last two axes exchanged."""
-    if self.ndim < 2:
-        raise RuntimeError(f".mT needs at least 2 dimensions; got shape {self._spec.shape}")
-    return ops.mT(self)
-
-
 def _of_matrices(name: str, dim1: int, dim2: int, doc: str) -> None:
     """A function of a diagonal, whose two axes PyTorch calls ``dim1`` and ``dim2``."""
     first, second = dim1, dim2
@@ -178,12 +197,6 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     if len(wanted) < len(shape) or any(n not in (1, m) for n, m in ends):
         raise RuntimeError(f"a tensor of shape {shape} cannot expand to {tuple(wanted)}: only axes of length 1 do")
     return ops.broadcast_to(input, shape=tuple(wanted))
-
-
-@method
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
-    return expand(self, other._spec.shape)
 
 
 @adaptor
@@ -317,24 +330,4 @@ def numel(input: Tensor) -> int:
     return input._spec.size
 
 
-Tensor.nelement = numel  # type: ignore[method-assign,assignment]
-
-
-@method
-def size(self: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the length of one axis.
-
-    >>> import tape
-    >>> tape.ones(3, 5).size(), tape.ones(3, 5).size(1)
-    (Size([3, 5]), 5)
-    """
-    return Size(self._spec.shape) if dim is None else self._spec.shape[axis_of(self, dim)]
-
-
-@method
-def dim(self: Tensor) -> int:
-    """Number of axes."""
-    return self._spec.ndim
-
-
-Tensor.ndimension = dim  # type: ignore[method-assign,assignment]
+METHODS["nelement"] = numel

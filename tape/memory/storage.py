@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import ops
 from ops.shapes.strides import dense, spacing
 
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor, Theme
 from ..recording.calls import adaptor, sizes_of
 from ..recording.creation import construct
 from ..recording.inference import check_changeable
@@ -36,35 +35,8 @@ def memory_of(array: np.ndarray) -> tuple[np.ndarray, int]:
     return flat, start
 
 
-class Lies(NamedTuple):
-    """How a tensor lies among the elements of another, or of itself, that lie in memory in row-major order.
-
-    Attributes:
-        origin: the tensor that these are the elements of.
-        begin, start: where in the memory the origin begins, and the tensor.
-        strides: the tensor's own.
-    """
-
-    origin: Tensor
-    begin: int
-    start: int
-    strides: tuple[int, ...]
-
-
-def _lies(self: Tensor, lanes: int = 0) -> Iterator[Lies]:
-    """How a tensor lies in itself and in its base, where these are in order.
-
-    With so many axes of `lanes` in front: how each lane does, counted from where the lane of the origin begins.
-    """
-    array = materialise(self)
-    for origin in (self, base_of(self)):
-        place = place_in(materialise(origin), array, lanes)
-        if place is not None:
-            yield Lies(origin, *place)
-
-
 def place_in(origin: np.ndarray, array: np.ndarray, lanes: int) -> tuple[int, int, tuple[int, ...]] | None:
-    """Where an array and its view begin, and the strides, as in `Lies`; None if the array does not lie in order."""
+    """Where an array and its view begin, and the strides, as in `Placement`; None if it does not lie in order."""
     if origin.dtype != array.dtype:
         return None
     if not lanes:
@@ -81,9 +53,6 @@ def place_in(origin: np.ndarray, array: np.ndarray, lanes: int) -> tuple[int, in
     start = part.ctypes.data - whole.ctypes.data
     fits = 0 <= start < step * whole.size and not any(s % step for s in (start, *part.strides))
     return (0, start // step, tuple([s // step for s in part.strides])) if fits else None
-
-
-Tensor.__lies__ = _lies
 
 
 class Storage:
@@ -124,22 +93,93 @@ class Storage:
         return f"Storage({self.size()} of {self._memory.dtype} at {self.data_ptr():#x})"
 
 
-@method
-def storage(self: Tensor) -> Storage:
-    """The memory that the tensor looks at, in elements of its dtype."""
-    return Storage(storage_of(self)[0])
+class StorageMethods(Theme):
+    """The memory under a tensor."""
 
+    __slots__ = ()
 
-@method
-def untyped_storage(self: Tensor) -> Storage:
-    """The memory that the tensor looks at, in bytes."""
-    return Storage(storage_of(self)[0].view(np.uint8))
+    def storage(self) -> Storage:
+        """The memory that the tensor looks at, in elements of its dtype."""
+        return Storage(storage_of(self)[0])
 
+    def untyped_storage(self) -> Storage:
+        """The memory that the tensor looks at, in bytes."""
+        return Storage(storage_of(self)[0].view(np.uint8))
 
-@method
-def storage_offset(self: Tensor) -> int:
-    """How many elements lie before the first one in the tensor's memory."""
-    return storage_of(self)[1]
+    def storage_offset(self) -> int:
+        """How many elements lie before the first one in the tensor's memory."""
+        return storage_of(self)[1]
+
+    def set_(self, source: Any = None) -> Tensor:
+        """Put the memory of another tensor under this one, which keeps whether it requires grad; none without a source.
+
+        Raises:
+            RuntimeError: where the tensor has a history, or the source another dtype.
+
+        >>> import tape
+        >>> x = tape.zeros(3)
+        >>> x.set_(tape.ones(2))
+        tensor([1., 1.])
+        """
+        if source is None:
+            source = leaf(np.empty(0, self.dtype))
+        if not isinstance(source, Tensor):
+            raise TypeError(f"set_() takes a tensor; got {type(source).__name__}. Convert it with tape.as_tensor().")
+        check_changeable(self, "set_()")
+        if is_tracked(self, ()):
+            check_free(self, "set_()")
+            raise RuntimeError(
+                "set_() cannot be recorded: the history of this tensor is that of its value. Use .detach()."
+            )
+        if source.dtype != self.dtype:
+            raise RuntimeError(f"set_() needs a source of the tensor's dtype, {self.dtype}; got {source.dtype}")
+        put_under(self, materialise(source), source._spec)
+        twin(source, self)
+        increment(self, "set_()")
+        return self
+
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+        """Give the tensor other ``sizes``: it goes on with the first numbers of its memory, and zeros behind them.
+
+        Raises:
+            RuntimeError: for a tensor that requires grad, and where views would have to grow with it.
+
+        >>> import tape
+        >>> tape.arange(4.0).resize_(2, 3)
+        tensor([[0., 1., 2.],
+                [3., 0., 0.]])
+        """
+        shape = sizes_of(sizes)
+        check_changeable(self, "resize_()")
+        if self.requires_grad and not self._inference:
+            raise RuntimeError(
+                "cannot resize variables that require grad: the gradient would have another shape.\nMake a new tensor "
+                "of the size that you need, or resize a clone of x.detach()."
+            )
+        if shape == self._spec.shape:
+            return self
+        size, base = math.prod(shape), base_of(self)
+        room = storage_of(base)[1] + base._spec.size - storage_of(self)[1]
+        if size <= room:
+            return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
+        if is_related(self):
+            raise RuntimeError(
+                f"resize_() would need {size} numbers where there is memory for {room}, and memory that other tensors "
+                "look at cannot grow.\nMake a new tensor, such as tape.empty(sizes), or resize a clone()."
+            )
+        array = np.zeros(size, self.dtype)
+        array[: self._spec.size] = materialise(self).ravel(order="K")
+        put_under(self, array.reshape(shape))
+        increment(self, "resize_()")
+        return self
+
+    def resize_as_(self, other: Tensor, *, memory_format: Any = None) -> Tensor:
+        """`resize_` to the sizes of another tensor."""
+        return self.resize_(other._spec.shape)
+
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of this one's dtype: of zeros if ``args`` are sizes, else of the given numbers."""
+        return leaf(construct(self.dtype, args), device=device)
 
 
 @adaptor
@@ -164,7 +204,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"as_strided() needs a stride of 0 or more for each size; got sizes {shape} and strides {strides}"
         )
     reach = sum((n - 1) * s for n, s in zip(shape, strides))
-    for origin, begin, start, _ in input.__lies__():
+    for origin, begin, start, _ in input._placements():
         if 0 in shape:
             return ops.as_strided(origin, size=shape, stride=strides)
         offset = (start if storage_offset is None else int(storage_offset)) - begin
@@ -175,80 +215,3 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         f"where it begins it would read element {reach}; the tensor has {input._spec.size}, and its base is no larger "
         "or is not in order.\nUse smaller sizes, or call it on the tensor that holds them all, or on a clone()."
     )
-
-
-@method
-def set_(self: Tensor, source: Any = None) -> Tensor:
-    """Put the memory of another tensor under this one, which keeps whether it requires grad; none without a source.
-
-    Raises:
-        RuntimeError: where the tensor has a history, or the source another dtype.
-
-    >>> import tape
-    >>> x = tape.zeros(3)
-    >>> x.set_(tape.ones(2))
-    tensor([1., 1.])
-    """
-    if source is None:
-        source = leaf(np.empty(0, self.dtype))
-    if not isinstance(source, Tensor):
-        raise TypeError(f"set_() takes a tensor; got {type(source).__name__}. Convert it with tape.as_tensor().")
-    check_changeable(self, "set_()")
-    if is_tracked(self, ()):
-        check_free(self, "set_()")
-        raise RuntimeError("set_() cannot be recorded: the history of this tensor is that of its value. Use .detach().")
-    if source.dtype != self.dtype:
-        raise RuntimeError(f"set_() needs a source of the tensor's dtype, {self.dtype}; got {source.dtype}")
-    put_under(self, materialise(source), source._spec)
-    twin(source, self)
-    increment(self, "set_()")
-    return self
-
-
-@method
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
-    """Give the tensor other ``sizes``: it goes on with the first numbers of its memory, and zeros behind them.
-
-    Raises:
-        RuntimeError: for a tensor that requires grad, and where views would have to grow with it.
-
-    >>> import tape
-    >>> tape.arange(4.0).resize_(2, 3)
-    tensor([[0., 1., 2.],
-            [3., 0., 0.]])
-    """
-    shape = sizes_of(sizes)
-    check_changeable(self, "resize_()")
-    if self.requires_grad and not self._inference:
-        raise RuntimeError(
-            "cannot resize variables that require grad: the gradient would have another shape.\nMake a new tensor of "
-            "the size that you need, or resize a clone of x.detach()."
-        )
-    if shape == self._spec.shape:
-        return self
-    size, base = math.prod(shape), base_of(self)
-    room = storage_of(base)[1] + base._spec.size - storage_of(self)[1]
-    if size <= room:
-        return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
-    if is_related(self):
-        raise RuntimeError(
-            f"resize_() would need {size} numbers where there is memory for {room}, and memory that other tensors look "
-            "at cannot grow.\nMake a new tensor, such as tape.empty(sizes), or resize a clone()."
-        )
-    array = np.zeros(size, self.dtype)
-    array[: self._spec.size] = materialise(self).ravel(order="K")
-    put_under(self, array.reshape(shape))
-    increment(self, "resize_()")
-    return self
-
-
-@method
-def resize_as_(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
-    """`resize_` to the sizes of another tensor."""
-    return self.resize_(other._spec.shape)
-
-
-@method
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """A tensor of this one's dtype: of zeros if ``args`` are sizes, else of the given numbers."""
-    return leaf(construct(self.dtype, args), device=device)

@@ -12,55 +12,134 @@ import ops
 from ..base import dtypes
 from ..base.device import check_device, check_layout, is_device
 from ..base.dtypes import check_dtype
-from ..base.tensor import Tensor, attribute, method
+from ..base.tensor import Tensor, Theme
 from ..recording.calls import adaptor, function_only
 from ..recording.creation import array_of
+from ..recording.functions import METHODS
 from ..recording.views import materialise
 
 
-@method
-def to(
-    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
-    memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """The same numbers in another dtype, or that of another tensor; the tensor itself if nothing changes.
+class DtypeMethods(Theme):
+    """The elements of a tensor in another dtype, and how they lie."""
 
-    By position, ``args`` are a dtype, a tensor or a device, and then truth values for ``non_blocking`` and ``copy``.
-    A device is taken where it is the CPU; ``non_blocking`` then changes nothing.
-    """
-    check_device(device)
-    check_layout(memory_format)
-    flags = [arg for arg in args if isinstance(arg, builtins.bool)]
-    for arg in args[: len(args) - len(flags)]:
-        if isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif is_device(arg):
-            check_device(arg)
-        else:
-            dtype = arg
-    copy = copy or flags[1:] == [True]
-    wanted = check_dtype(dtype)
-    if wanted is None or wanted == self.dtype:
-        return ops.clone(self) if copy else self
-    return ops.cast(self, dtype=wanted)
+    __slots__ = ()
 
+    def to(
+        self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        """The same numbers in another dtype, or that of another tensor; the tensor itself if nothing changes.
 
-@method
-def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same numbers in another tensor's dtype."""
-    return to(self, other.dtype)
+        By position, ``args`` are a dtype, a tensor or a device, and then truth values for ``non_blocking`` and
+        ``copy``.  A device is taken where it is the CPU; ``non_blocking`` then changes nothing.
+        """
+        check_device(device)
+        check_layout(memory_format)
+        flags = [arg for arg in args if isinstance(arg, builtins.bool)]
+        for arg in args[: len(args) - len(flags)]:
+            if isinstance(arg, Tensor):
+                dtype = arg.dtype
+            elif is_device(arg):
+                check_device(arg)
+            else:
+                dtype = arg
+        copy = copy or flags[1:] == [True]
+        wanted = check_dtype(dtype)
+        if wanted is None or wanted == self.dtype:
+            return ops.clone(self) if copy else self
+        return ops.cast(self, dtype=wanted)
 
+    def type_as(self, other: Tensor) -> Tensor:
+        """The same numbers in another tensor's dtype."""
+        return self.to(other.dtype)
 
-@method
-def astype(self: Tensor, dtype: Any, copy: bool = True) -> Tensor:
-    """As NumPy's: the same numbers in another dtype, copied unless ``copy`` is false."""
-    return to(self, dtype, copy=copy)
+    def astype(self, dtype: Any, copy: bool = True) -> Tensor:
+        """As NumPy's: the same numbers in another dtype, copied unless ``copy`` is false."""
+        return self.to(dtype, copy=copy)
 
+    def type(self, dtype: Any = None) -> Any:
+        """The old name of the tensor's type, such as ``'tape.DoubleTensor'``; with a dtype, `to`."""
+        return f"tape.{OLD_NAMES.get(self.dtype, 'BFloat16Tensor')}" if dtype is None else self.to(dtype)
 
-@method
-def type(self: Tensor, dtype: Any = None) -> Any:
-    """The old name of the tensor's type, such as ``'tape.DoubleTensor'``; with a dtype, `to`."""
-    return f"tape.{OLD_NAMES.get(self.dtype, 'BFloat16Tensor')}" if dtype is None else to(self, dtype)
+    def float(self) -> Tensor:
+        """The same numbers as float32."""
+        return self.to(np.float32)
+
+    def double(self) -> Tensor:
+        """The same numbers as float64."""
+        return self.to(np.float64)
+
+    def half(self) -> Tensor:
+        """The same numbers as float16."""
+        return self.to(np.float16)
+
+    def long(self) -> Tensor:
+        """The same numbers as int64."""
+        return self.to(np.int64)
+
+    def int(self) -> Tensor:
+        """The same numbers as int32."""
+        return self.to(np.int32)
+
+    def short(self) -> Tensor:
+        """The same numbers as int16."""
+        return self.to(np.int16)
+
+    def char(self) -> Tensor:
+        """The same numbers as int8."""
+        return self.to(np.int8)
+
+    def byte(self) -> Tensor:
+        """The same numbers as uint8."""
+        return self.to(np.uint8)
+
+    def bool(self) -> Tensor:
+        """The same numbers as bool."""
+        return self.to(np.bool_)
+
+    def bfloat16(self) -> Tensor:
+        """The same numbers as bfloat16.
+
+        Raises:
+            ImportError: if ml_dtypes is not installed.
+        """
+        return self.to(dtypes.bfloat16())
+
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """The tensor itself if its memory is in row-major order, else a copy that is."""
+        check_layout(memory_format)
+        if self.is_contiguous():
+            return self
+        made = ops.clone(self)  # which lies as this does, if that is without gaps
+        return made if made.is_contiguous() else ops.reshape(ops.reshape(made, shape=(-1,)), shape=self._spec.shape)
+
+    def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
+        """Whether the memory is in row-major order."""
+        check_layout(memory_format)
+        return builtins.bool(np.asarray(self._data).flags.c_contiguous)
+
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """Elements from one entry to the next, along each axis or one."""
+        strides = tuple(s // self.dtype.itemsize for s in np.asarray(self._data).strides)
+        return strides if dim is None else strides[dim]
+
+    def element_size(self) -> builtins.int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> builtins.int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """Bytes of all elements."""
+        return self._spec.size * self.dtype.itemsize
+
+    def data_ptr(self) -> builtins.int:
+        """Address of the first element."""
+        return builtins.int(materialise(self).ctypes.data)
 
 
 OLD_NAMES = {
@@ -71,20 +150,6 @@ OLD_NAMES = {
     }.items()
 }  # fmt: skip
 """What PyTorch calls a tensor of each dtype."""
-
-
-def _cast(name: str, dtype: np.dtype[Any]) -> None:
-    def cast(self: Tensor) -> Tensor:
-        return to(self, dtype)
-
-    cast.__name__ = name
-    cast.__doc__ = f"The same numbers as {dtype}."
-    method(cast)
-
-
-for _dtype, _name in OLD_NAMES.items():
-    if not _name.startswith("Complex"):
-        _cast(_name.removesuffix("Tensor").lower(), _dtype)
 
 
 @adaptor
@@ -106,65 +171,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-Tensor.__pos__ = positive  # type: ignore[assignment]
-
-
-@method
-def bfloat16(self: Tensor) -> Tensor:
-    """The same numbers as bfloat16.
-
-    Raises:
-        ImportError: if ml_dtypes is not installed.
-    """
-    return to(self, dtypes.bfloat16())
-
-
-@method
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its memory is in row-major order, else a copy that is."""
-    check_layout(memory_format)
-    if is_contiguous(self):
-        return self
-    made = ops.clone(self)  # which lies as this does, if that is without gaps
-    return made if is_contiguous(made) else ops.reshape(ops.reshape(made, shape=(-1,)), shape=self._spec.shape)
-
-
-@method
-def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the memory is in row-major order."""
-    check_layout(memory_format)
-    return builtins.bool(np.asarray(self._data).flags.c_contiguous)
-
-
-@method
-def stride(self: Tensor, dim: int | None = None) -> Any:
-    """Elements from one entry to the next, along each axis or one."""
-    strides = tuple(s // self.dtype.itemsize for s in np.asarray(self._data).strides)
-    return strides if dim is None else strides[dim]
-
-
-@method
-def element_size(self: Tensor) -> int:
-    """Bytes of one element."""
-    return int(self.dtype.itemsize)
-
-
-@attribute
-def itemsize(self: Tensor) -> int:
-    """Bytes of one element."""
-    return element_size(self)
-
-
-@attribute
-def nbytes(self: Tensor) -> int:
-    """Bytes of all elements."""
-    return self._spec.size * element_size(self)
-
-
-@method
-def data_ptr(self: Tensor) -> int:
-    """Address of the first element."""
-    return int(materialise(self).ctypes.data)
+METHODS["__pos__"] = positive
 
 
 @adaptor

@@ -17,7 +17,7 @@ import ops
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
 from ..history.reachability import components
-from ..levels.dual_writing import moving_as
+from ..levels.direction import moving_as
 from ..recording.level import Layer, active, live
 from ..recording.version import renew
 from ..recording.views import is_related
@@ -68,7 +68,7 @@ def _unseen(target: Tensor, source: Any) -> None:
     Raises:
         TypeError: if somebody would.
     """
-    target.__unrecorded__("an array was written of which plain numbers were taken before, and are still in use")
+    target._refuse_recording("an array was written of which plain numbers were taken before, and are still in use")
     if carries(target) or (isinstance(source, Tensor) and carries(source)):
         raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
 
@@ -97,7 +97,7 @@ def move(y: Array, source: Any) -> None:
     Its tensor cannot become another one under whoever else holds it, so there must be nobody else; otherwise the write
     refuses to be recorded.
     """
-    if not isinstance(source, Layer) or not hasattr(y._tensor, "_row") or y._tensor.__is_shared__():
+    if not isinstance(source, Layer) or not hasattr(y._tensor, "_row") or y._tensor._is_shared():
         return
     if y._tensor._spec.inexact and sys.getrefcount(y._tensor) <= ALONE:
         y._tensor = moving_as(live(source), y._tensor)

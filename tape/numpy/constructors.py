@@ -206,7 +206,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, **named: Any) -
     if {"C", "F"} <= wanted:
         raise ValueError('Cannot specify both "C" and "F" order')
     if "O" in wanted and isinstance(a, Face):
-        a._tensor.__unrecorded__("it asks whether an array owns its memory")
+        a._tensor._refuse_recording("it asks whether an array owns its memory")
     found = array_(a, dtype, copy=None, order="F" if "F" in wanted else "C" if "C" in wanted else "A")
     missing = ("W" in wanted and not found.flags.writeable) or ("O" in wanted and found.base is not None)
     return found.copy("A") if missing else found

@@ -78,7 +78,7 @@ def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
     def ask(a: Any, b: Any, max_work: Any = None) -> bool:
         for x in (a, b):
             if isinstance(x, Face):
-                x._tensor.__unrecorded__("it asks whether arrays share memory")
+                x._tensor._refuse_recording("it asks whether arrays share memory")
         both = [x._tensor.numpy(force=True) if isinstance(x, Face) else x for x in (a, b)]
         return asks(*both, max_work=max_work)
 
@@ -231,8 +231,8 @@ def _apart(z: Any, given: list[Tensor]) -> Any:
     """A result with memory of its own: some ops give their operand itself, or a view of it."""
     if not isinstance(z, Tensor) or not z._spec.shape:
         return z
-    memory = z.__memory__()
-    return ops.clone(z) if any(x is z or x.__memory__() is memory for x in given) else z
+    memory = z._memory()
+    return ops.clone(z) if any(x is z or x._memory() is memory for x in given) else z
 
 
 def _of_number(tensor: Tensor) -> Any:

@@ -85,7 +85,7 @@ def _own(x: Any) -> Any:
         return x
     if not x._spec.shape:
         return face(x)
-    return array(x.__own__())
+    return array(x._with_own_memory())
 
 
 def outside(result: Any, keep: bool) -> Any:

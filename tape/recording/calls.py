@@ -11,7 +11,7 @@ import ops
 
 from ..base.rooms import opened
 from ..base.tensor import Face, Tensor
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,8 +41,15 @@ def _on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 def adaptor(function: F) -> F:
     """Make a function public, and a method."""
-    setattr(Tensor, function.__name__, function)
+    METHODS[function.__name__] = function
     return function_only(function)
+
+
+def method(function: F) -> F:
+    """Make a function a method, without making it public."""
+    METHODS[function.__name__] = function
+    function.__qualname__ = f"Tensor.{function.__name__}"
+    return function
 
 
 def function_only(function: F, name: str | None = None) -> F:
@@ -53,8 +60,7 @@ def function_only(function: F, name: str | None = None) -> F:
 
 def also(name: str, function: F) -> F:
     """Give a public function and method a second name."""
-    FUNCTIONS[name] = function
-    setattr(Tensor, name, function)
+    FUNCTIONS[name] = METHODS[name] = function
     return function
 
 

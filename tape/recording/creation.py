@@ -12,7 +12,7 @@ import ops
 
 from ..base.device import check_device, check_layout
 from ..base.dtypes import check_dtype, default_for, get_default_dtype, kind_of
-from ..base.tensor import Face, Tensor, method
+from ..base.tensor import Face, Tensor, Theme
 from .leaf import leaf
 from .recorder import plain_array
 from .views import materialise
@@ -146,7 +146,7 @@ def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
 
 def beside(input: Tensor, made: Tensor) -> Tensor:
     """A tensor made after the shape of another, with lanes if that has some (see `tape.batch`)."""
-    return made if type(input) is Tensor or not hasattr(input, "__beside__") else input.__beside__(made)
+    return input._with_lanes(made) if isinstance(input, Tensor) else made
 
 
 Factory = Callable[..., Tensor]
@@ -248,26 +248,40 @@ def logspace(
     return _spaced(np.logspace(start, end, steps, base=base), dtype, device, requires_grad)
 
 
-def _new(name: str, make: Callable[..., Tensor]) -> None:
-    def new(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        made = make(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+class CreationMethods(Theme):
+    """New tensors after the dtype of one."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, device: Any = None, requires_grad: bool = False) -> None:
+        from_args = leaf(construct(get_default_dtype(), args), device=device)
+        self.__class__ = from_args.__class__  # type: ignore[assignment]
+        self._data, self._node, self._spec = from_args._data, None, from_args._spec
+        if requires_grad:
+            self.requires_grad_()
+
+    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        """`tape.zeros`, which takes ``size``, with this tensor's dtype."""
+        return beside(self, zeros(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
+
+    def new_ones(self, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        """`tape.ones`, which takes ``size``, with this tensor's dtype."""
+        return beside(self, ones(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
+
+    def new_empty(self, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        """`tape.empty`, which takes ``size``, with this tensor's dtype."""
+        return beside(self, empty(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
+
+    def new_full(
+        self, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        """`tape.full` with this tensor's dtype."""
+        made = full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
         return beside(self, made)
 
-    new.__name__ = f"new_{name}"
-    new.__doc__ = f"`tape.{name}`, which takes ``size``, with this tensor's dtype."
-    method(new)
-
-
-for _name, _make in {"zeros": zeros, "ones": ones, "empty": empty, "full": full}.items():
-    _new(_name, _make)
-
-
-@method
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """`tape.tensor` with this tensor's dtype."""
-    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        """`tape.tensor` with this tensor's dtype."""
+        return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def construct(dtype: np.dtype[Any], args: tuple[Any, ...]) -> np.ndarray:
@@ -280,15 +294,6 @@ def construct(dtype: np.dtype[Any], args: tuple[Any, ...]) -> np.ndarray:
     return np.zeros(_sizes(args) if args else 0, dtype=dtype)
 
 
-def _init(self: Tensor, *args: Any, device: Any = None, requires_grad: bool = False) -> None:
-    from_args = leaf(construct(get_default_dtype(), args), device=device)
-    self.__class__ = from_args.__class__
-    self._data, self._node, self._spec = from_args._data, None, from_args._spec
-    if requires_grad:
-        self.requires_grad_()
-
-
-Tensor.__init__ = _init  # type: ignore[method-assign]
 __all__ = [
     "arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",
     "logspace", "materialise", "ones", "ones_like", "tensor", "zeros", "zeros_like",

@@ -19,7 +19,7 @@ from ops.algebra.sparse import is_sparse, times, times_from_left
 from ops.core.arguments import argument_names, arguments_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor, Theme
 from .recorder import as_tensor
 from .short_ways import binary, is_operand, reflected, store, unary
 from .wengert import current
@@ -244,8 +244,6 @@ def is_method(op: Op) -> bool:
 
 FIRST_OF_COMPOSITES = frozenset({"x", "a", "m", "v", "ary", "A", "arr"})
 
-ops.install(Tensor, ops.methods(_forward, _reflected))
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     op.name: public(op)
     for op in REGISTRY.values()
@@ -256,17 +254,30 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 SHORT = frozenset(f for f in FUNCTIONS.values() if f.__code__.co_filename != __file__)
 """Those that are the closures of `tape.recording.short_ways`, which leave what is no tensor to the op."""
 
-for _name, _function in FUNCTIONS.items():
-    if is_method(REGISTRY[_name]):
-        setattr(Tensor, _name, _function)
+METHODS: dict[str, Callable[..., Any]] = {
+    name: function for name, function in FUNCTIONS.items() if is_method(REGISTRY[name])
+}
+"""The functions that are methods too, because their first argument is a tensor, by name.
+
+Rooms of irregular calls add theirs, and `tape.memory.inplace` the forms in place; `tape.methods` puts them under
+`Tensor`.
+"""
 
 _square = unary(REGISTRY["square"], depth=2)
 _power = binary(REGISTRY["pow"], depth=2)
 
 
-@method
-def __pow__(self: Tensor, exponent: Any) -> Any:
-    kind = type(exponent)
-    if (kind is int or kind is float) and exponent == 2 and self._spec.inexact:
-        return _square(self)
-    return _power(self, exponent)
+class OperatorMethods(Theme):
+    """Python's operators, each the op that is declared with its symbol."""
+
+    __slots__ = ()
+
+    def __pow__(self, exponent: Any) -> Any:
+        kind = type(exponent)
+        if (kind is int or kind is float) and exponent == 2 and self._spec.inexact:
+            return _square(self)
+        return _power(self, exponent)
+
+
+_irregular = {"__pow__", "__pos__"}  # the one stands above, the other in `tape.memory.to_dtype`
+ops.install(OperatorMethods, {k: f for k, f in ops.methods(_forward, _reflected).items() if k not in _irregular})

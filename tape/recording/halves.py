@@ -85,4 +85,4 @@ def common(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     return np.promote_types(*[float32 if is_narrow(dtype) else dtype for dtype in (a, b)])
 
 
-Narrow.__bind__ = staticmethod(bind_narrow)
+Narrow.__bind__ = staticmethod(bind_narrow)  # type: ignore[method-assign]

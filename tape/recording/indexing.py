@@ -11,7 +11,7 @@ import numpy as np
 import ops
 
 from ..base.spec import spec, spec_of
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor, Theme
 from .inference import alike
 from .recorder import LARGE, getframe, new
 from .views import WATCH, views_of
@@ -33,66 +33,70 @@ class LayeredIndex(Exception):
         self.read = read
 
 
-@method
-def __getitem__(self: Tensor, index: Any) -> Tensor:
-    """``x[index]`` for any index that NumPy takes; indices may be tensors.
+class IndexMethods(Theme):
+    """Elements by index."""
 
-    One integer is the fast path, written like the closures of `record`.
+    __slots__ = ()
 
-    Raises:
-        IndexError: if the index is out of range, or there are more indices than axes.
+    def __getitem__(self, index: Any) -> Tensor:
+        """``x[index]`` for any index that NumPy takes; indices may be tensors.
 
-    >>> import tape
-    >>> x = tape.arange(6.0).reshape(2, 3)
-    >>> x[1, ::2], x[0][x[0] > 0]
-    (tensor([3., 5.]), tensor([1., 2.]))
-    """
-    if type(index) is not int:
-        if type(index) is list:
-            index = parts_of_list(index)
+        One integer is the fast path, written like the closures of `record`.
+
+        Raises:
+            IndexError: if the index is out of range, or there are more indices than axes.
+
+        >>> import tape
+        >>> x = tape.arange(6.0).reshape(2, 3)
+        >>> x[1, ::2], x[0][x[0] > 0]
+        (tensor([3., 5.]), tensor([1., 2.]))
+        """
+        if type(index) is not int:
+            if type(index) is list:
+                index = parts_of_list(index)
+            try:
+                plain = plain_index(index, own=self._node is not None and current().recording)
+            except LayeredIndex as layered:
+                return layered.read(self, index)
+            return ops.getitem(self, index=plain)
+        spec = self._spec
+        if not spec.shape:
+            raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
+        value, ref = self._data[index], self._node
         try:
-            plain = plain_index(index, own=self._node is not None and current().recording)
-        except LayeredIndex as layered:
-            return layered.read(self, index)
-        return ops.getitem(self, index=plain)
-    spec = self._spec
-    if not spec.shape:
-        raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
-    value, ref = self._data[index], self._node
-    try:
-        wengert = LISTS[get_ident()]
-    except KeyError:
-        wengert = current()
-    spec = NUMBER if type(value) is float64 else spec_of(value)
-    result = new(spec.tensor)
-    result._data = value
-    result._spec = spec
-    try:
-        result._among = self._views
-    except AttributeError:
-        result._among = views_of(self)
-    if WATCH.on:
-        self._views.note(result)
-    if ref is None or not wengert.recording or (ref is True and EVER_INFERRED and self._inference):
-        result._node = None
-        result._of = self, index, wengert.recording
-        return alike(result, self) if EVER_INFERRED else result
-    result._of = self
-    if ref is True:
-        ref = self
-    if index < 0:
-        index += self._spec.shape[0]
-    result._node = handle = wengert.next()
-    where = wengert.where
-    if where is None:
-        frame = getframe(1)
-        where = frame.f_code, frame.f_lasti
-    wengert.extend((handle, SELECT, ref, None, None, None, None, (index,), spec, *where))
-    if spec.nbytes > LARGE:
-        wengert.account(spec.nbytes)
-    if handle > wengert.limit:
-        wengert.scan()
-    return result
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
+        spec = NUMBER if type(value) is float64 else spec_of(value)
+        result = new(spec.tensor)
+        result._data = value
+        result._spec = spec
+        try:
+            result._among = self._views
+        except AttributeError:
+            result._among = views_of(self)
+        if WATCH.on:
+            self._views.note(result)
+        if ref is None or not wengert.recording or (ref is True and EVER_INFERRED and self._inference):
+            result._node = None
+            result._of = self, index, wengert.recording
+            return alike(result, self) if EVER_INFERRED else result
+        result._of = self
+        if ref is True:
+            ref = self
+        if index < 0:
+            index += self._spec.shape[0]
+        result._node = handle = wengert.next()
+        where = wengert.where
+        if where is None:
+            frame = getframe(1)
+            where = frame.f_code, frame.f_lasti
+        wengert.extend((handle, SELECT, ref, None, None, None, None, (index,), spec, *where))
+        if spec.nbytes > LARGE:
+            wengert.account(spec.nbytes)
+        if handle > wengert.limit:
+            wengert.scan()
+        return result
 
 
 def parts_of_list(index: list[Any]) -> Any:
@@ -115,7 +119,7 @@ def plain_index(index: Any, own: bool = False) -> Any:
     if isinstance(index, (tuple, list)):
         parts = [plain_index(i, own) for i in index]
         return tuple(parts) if isinstance(index, tuple) else parts
-    if isinstance(index, Tensor) and (read := index.__indexes__()) is not None:
+    if isinstance(index, Tensor) and (read := index._index_reader()) is not None:
         raise LayeredIndex(read)
     value = index._data if isinstance(index, Tensor) else index
     return value.copy() if own and isinstance(value, np.ndarray) else value

@@ -10,7 +10,7 @@ import numpy as np
 
 from ops import Op
 
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor
 from .views import infer
 from .wengert import INFERRING
 
@@ -86,9 +86,3 @@ def check_changeable(tensor: Tensor, operation: str) -> None:
             f"{operation}: Inplace update to inference tensor outside InferenceMode is not allowed.\nChange a clone() "
             "of it, or change it within `with tape.inference_mode():`."
         )
-
-
-@method
-def is_inference(self: Tensor) -> bool:
-    """Whether this tensor was made in `inference_mode`."""
-    return self._inference

@@ -6,7 +6,7 @@ from _thread import get_ident
 from typing import Any
 
 from ..base.device import check_device
-from ..base.tensor import Tensor, attribute, method, settable
+from ..base.tensor import Tensor, Theme
 from .recorder import wrap
 from .views import base_of
 from .wengert import INFERRING
@@ -40,45 +40,45 @@ def require(tensor: Tensor) -> None:
     tensor._node = True
 
 
-@method
-def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Say whether gradients shall flow to this leaf; returns the tensor itself.
+class LeafMethods(Theme):
+    """Whether gradients flow to a tensor."""
 
-    Raises:
-        RuntimeError: if the tensor is not a leaf, or not of a floating or complex dtype.
+    __slots__ = ()
 
-    >>> import tape
-    >>> tape.ones(2).requires_grad_()
-    tensor([1., 1.], requires_grad=True)
-    """
-    if not self.is_leaf:
-        if not requires_grad:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables; this tensor was computed "
-                f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[union-attr]
-            )
-    elif requires_grad:
-        require(self)
-    else:
-        self._node = None
-    return self
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Say whether gradients shall flow to this leaf; returns the tensor itself.
 
+        Raises:
+            RuntimeError: if the tensor is not a leaf, or not of a floating or complex dtype.
 
-@attribute
-def requires_grad(self: Tensor) -> bool:
-    """Whether gradients flow to this tensor; may be set on a leaf.
+        >>> import tape
+        >>> tape.ones(2).requires_grad_()
+        tensor([1., 1.], requires_grad=True)
+        """
+        if not self.is_leaf:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables; this tensor was computed "
+                    f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[union-attr]
+                )
+        elif requires_grad:
+            require(self)
+        else:
+            self._node = None
+        return self
 
-    A view that was made under `no_grad` has no history of its own, and says what its base says.
-    """
-    return self._node is not None or (base_of(self)._node is not None and not self._inference)
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor; may be set on a leaf.
 
+        A view that was made under `no_grad` has no history of its own, and says what its base says.
+        """
+        return self._node is not None or (base_of(self)._node is not None and not self._inference)
 
-def _set_requires_grad(self: Tensor, flag: bool) -> None:
-    requires_grad_(self, flag)
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        Tensor.requires_grad_(self, flag)
 
-
-def _keep_requires_grad(self: Tensor) -> None:
-    raise RuntimeError("requires_grad cannot be deleted; assign True or False")
-
-
-settable(requires_grad, _set_requires_grad, _keep_requires_grad)
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad cannot be deleted; assign True or False")

@@ -16,7 +16,9 @@ import ops
 from ops import Op
 
 from ..base.tensor import Tensor
+from .functionalising import functionalise
 from .indexing import LayeredIndex, plain_index
+from .wengert import current
 
 depths = itertools.count()
 _thread = threading.local()
@@ -37,12 +39,16 @@ class Level:
     When the level is left its layers are taken off: they are the tensors below them from then on.
 
     Attributes:
+        alive: whether it has not been left.
+        depth: a number that is larger for a later level.
         in_front: how many axes of lanes a layer of this level has in front of its own.
+        moves: whether its layers carry tangents.
     """
 
     __slots__ = ("alive", "depth")
 
     in_front = 0
+    moves = False
 
     def __init__(self) -> None:
         self.depth = next(depths)
@@ -97,7 +103,7 @@ class Layer(Tensor):
         return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
 
     @staticmethod
-    def __differentiate__(
+    def _differentiate(
         reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any], *how: Any
     ) -> Any:
         level = innermost((*outputs, *weights, *inputs))
@@ -105,14 +111,30 @@ class Layer(Tensor):
             return reverse(*(tuple(map(live, xs)) for xs in (outputs, weights, inputs)), *how)
         return level.differentiate(reverse, outputs, weights, inputs, *how)
 
-    def __beside__(self, made: Tensor) -> Tensor:
+    def _with_lanes(self, made: Tensor) -> Tensor:
         """A new tensor made after the shape of this one, with the lanes that it has."""
         below = live(self._primal)
-        return below.__beside__(made) if isinstance(below, Layer) else made
+        return below._with_lanes(made) if isinstance(below, Layer) else made
 
-    def __assign__(self, result: Tensor, operation: str, last: int) -> Tensor:
-        """Put a result that was computed after record `last` in the place of the value and history."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it is written in place")
+    def _check_free(self, operation: str) -> None:
+        if current().recording:
+            for part in map(live, self.below()):
+                if part is not None and (isinstance(part, Layer) or part._node is not None):
+                    part._check_free(operation)
+
+    def _alter(
+        self, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Tensor:
+        if self._level.alive:
+            return functionalise(self, operation, compute, args, named)
+        live(self)._alter(operation, compute, args, named)
+        return self
+
+    def _before_change(self) -> Tensor:
+        return self
+
+    def _repeats(self) -> bool:
+        return False
 
     def changed(self, target: Tensor) -> Tensor:
         """The target of a change in place below that has made this: the target itself, if it can hold this."""

@@ -23,7 +23,7 @@ from ops.algebra.sparse import yielding
 from ops.core.op import answers
 from ops.core.own import CHANGES
 
-from ..base.tensor import Tensor, attribute, method
+from ..base.tensor import Tensor, Theme
 from .functions import plain_value, tensors
 from .recorder import masked_error, wrap
 from .short_ways import check_still
@@ -109,13 +109,68 @@ def _no_rule(name: str, why: str = "has no rule for tensors") -> NoRule:
     )
 
 
-@method
-def __array_ufunc__(self: Tensor, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-    """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
-    name = called(ufunc, how)
-    result = _apply(ufunc, how, inputs, options, name)
-    target = out[0] if isinstance(out, tuple) else out
-    return result if target is None else _store(result, target, name)
+class NumpyMethods(Theme):
+    """What NumPy asks of a tensor, and a tensor as an array."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
+        name = called(ufunc, method)
+        result = _apply(ufunc, method, inputs, kwargs, name)
+        target = out[0] if isinstance(out, tuple) else out
+        return result if target is None else _store(result, target, name)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions on tensors."""
+        if function in ABOUT or function in OF_VALUES:
+            array_of = outline if function in ABOUT else _value
+            return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
+        op = op_for(function)
+        name = called(function)
+        if op is None:
+            raise _no_rule(name)
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None)
+        result = tensors(_call(op, function, args, kwargs, name))
+        return result if out is None else _store(result, out, name)
+
+    @yielding
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The numbers as an array, which NumPy asks for where it does not know tensors."""
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"a {array.dtype} tensor cannot become an array of {np.dtype(dtype)} without a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The tensor's memory as an array; changes of one are seen by the other.
+
+        Args:
+            force: detach first, so that a tensor that requires grad can be read too.
+
+        Raises:
+            RuntimeError: on a tensor that requires grad, unless ``force``, where operations are recorded.
+        """
+        if self._node is not None and not force and current().recording:
+            raise numpy_error()
+        return materialise(self)
+
+    def __dir__(self) -> list[str]:
+        """The names of what a tensor has: not of slots that are empty, nor of what only tells what is missing."""
+        missing = {"_mask", *(name for name in Tensor.__slots__ if not hasattr(self, name))}
+        return [name for name in object.__dir__(self) if name not in missing]
+
+    @property
+    def _mask(self) -> Any:
+        """What `numpy.ma` asks its operands for; it would compute with the bare numbers, and drop the history.
+
+        Raises:
+            TypeError: always.
+        """
+        raise masked_error()
 
 
 def _apply(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any], name: str) -> Any:
@@ -164,22 +219,6 @@ def _store(result: Tensor, out: Any, name: str) -> Any:
         return out.copy_(result)
     np.copyto(out, result._data, casting="same_kind")
     return out
-
-
-@method
-def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's functions on tensors."""
-    if function in ABOUT or function in OF_VALUES:
-        array_of = outline if function in ABOUT else _value
-        return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
-    op = op_for(function)
-    name = called(function)
-    if op is None:
-        raise _no_rule(name)
-    kwargs = dict(kwargs)
-    out = kwargs.pop("out", None)
-    result = tensors(_call(op, function, args, kwargs, name))
-    return result if out is None else _store(result, out, name)
 
 
 def _arrays(x: Any, array_of: Callable[[Tensor], Any]) -> Any:
@@ -273,53 +312,9 @@ def _is_default(function: Any, name: str, value: Any) -> bool:
     return value is np._NoValue or value is default or (value is None and name != "axis")
 
 
-@method
-@yielding
-def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """The numbers as an array, which NumPy asks for where it does not know tensors."""
-    array = numpy(self)
-    if dtype is not None and array.dtype != dtype:
-        if copy is False:
-            raise ValueError(f"a {array.dtype} tensor cannot become an array of {np.dtype(dtype)} without a copy")
-        return array.astype(dtype)
-    return array.copy() if copy else array
-
-
-@method
-def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The tensor's memory as an array; changes of one are seen by the other.
-
-    Args:
-        force: detach first, so that a tensor that requires grad can be read too.
-
-    Raises:
-        RuntimeError: on a tensor that requires grad, unless ``force``, where operations are recorded.
-    """
-    if self._node is not None and not force and current().recording:
-        raise numpy_error()
-    return materialise(self)
-
-
 def numpy_error() -> RuntimeError:
     """The error for numbers that would leave their history behind."""
     return RuntimeError(
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
         "The array would be bare numbers, without the history; NumPy's functions take the tensor itself."
     )
-
-
-@method
-def __dir__(self: Tensor) -> list[str]:
-    """The names of what a tensor has: not of slots that are empty, nor of what only tells what is missing."""
-    missing = {"_mask", *(name for name in Tensor.__slots__ if not hasattr(self, name))}
-    return [name for name in object.__dir__(self) if name not in missing]
-
-
-@attribute
-def _mask(self: Tensor) -> Any:
-    """What `numpy.ma` asks its operands for; it would compute with the bare numbers, and drop the history.
-
-    Raises:
-        TypeError: always.
-    """
-    raise masked_error()

@@ -259,6 +259,3 @@ def _bytes_of(field: Any) -> int:
 
 
 OUTPUT, CUSTOM = REGISTRY["output"], REGISTRY["custom"]
-
-
-Tensor.__bind__ = staticmethod(bind)

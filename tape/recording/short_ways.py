@@ -234,7 +234,7 @@ def store(result: Tensor, out: Tensor, name: str) -> Tensor:
 
 def check_still(result: Any, out: Any, name: str) -> None:
     """Raise if a tangent would be lost in ``out=``, or meet a value that it is not the tangent of."""
-    if any(hasattr(x, "_tangent") and x._level.alive for x in (result, out)):
+    if any(isinstance(x, Tensor) and x._moves() for x in (result, out)):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
             "a tensor that carries a tangent is involved.\nUse the returned value instead of out=, or out.copy_(value)."

@@ -203,9 +203,6 @@ def is_shared(tensor: Tensor) -> bool:
     return isinstance(tensor._data, np.ndarray) and any(_references(place) > _ALONE for place in _places(tensor))
 
 
-Tensor.__is_shared__ = is_shared
-
-
 def renew(tensor: Tensor) -> None:
     """Leave memory that a record may have saved to the record: the tensor, and all that look at it, get a copy.
 

@@ -244,9 +244,6 @@ def base_of(tensor: Tensor) -> Tensor:
     return tensor
 
 
-Tensor.__memory__ = base_of  # type: ignore[assignment]
-
-
 def counted_with(tensor: Tensor) -> Tensor:
     """The tensor that counts the changes of this one: its base, or one of several views with a history."""
     while tensor._versions is None and (of := getattr(tensor, "_of", None)) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 import ops
 
 from ..base.dtypes import complex64, complex128
-from ..base.tensor import Tensor, attribute, method, settable
+from ..base.tensor import Tensor, Theme
 from ..recording.calls import adaptor
 from ..recording.recorder import as_tensor, wrap
 
@@ -44,32 +43,61 @@ adaptor(_real)
 adaptor(_imag)
 
 
-@attribute
-def real(self: Tensor) -> Tensor:
-    """The real parts, in the same memory; may be assigned.
+class ComplexMethods(Theme):
+    """The parts of complex numbers."""
 
-    >>> import tape
-    >>> tape.tensor([1 + 2j, 3.0]).real
-    tensor([1., 3.])
-    """
-    return _real(self)
+    __slots__ = ()
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, in the same memory; may be assigned.
+
+        >>> import tape
+        >>> tape.tensor([1 + 2j, 3.0]).real
+        tensor([1., 3.])
+        """
+        return _real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        _write(_real(self), value)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, in the same memory; may be assigned."""
+        return _imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        _write(_imag(self), value)
+
+    def conj_physical_(self) -> Tensor:
+        """Conjugate the numbers in place."""
+        return self.copy_(ops.conj(self)) if is_complex_tensor(self) else self
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transposes of matrices, along the last two axes."""
+        return adjoint(self)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        if self.ndim not in (0, 2):
+            raise RuntimeError(f".H is that of a matrix; got shape {self._spec.shape}. Use .mH for stacks of matrices.")
+        return adjoint(self) if self.ndim else conj(self)
+
+    def cfloat(self) -> Tensor:
+        """The same numbers as complex64."""
+        return self.to(complex64)
+
+    def cdouble(self) -> Tensor:
+        """The same numbers as complex128."""
+        return self.to(complex128)
 
 
-@attribute
-def imag(self: Tensor) -> Tensor:
-    """The imaginary parts, in the same memory; may be assigned."""
-    return _imag(self)
-
-
-def _setting(part: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
-    def write(self: Tensor, value: Any) -> None:
-        part(self).copy_(as_tensor(np.asarray(value)) if np.isscalar(value) else value)
-
-    return write
-
-
-settable(real, _setting(_real))
-settable(imag, _setting(_imag))
+def _write(part: Tensor, value: Any) -> None:
+    part.copy_(as_tensor(np.asarray(value)) if np.isscalar(value) else value)
 
 
 @adaptor
@@ -87,12 +115,6 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor) -> Tensor:
     """Complex conjugates, as `conj`: here every conjugate has memory of its own."""
     return conj(input)
-
-
-@method
-def conj_physical_(self: Tensor) -> Tensor:
-    """Conjugate the numbers in place."""
-    return self.copy_(ops.conj(self)) if is_complex_tensor(self) else self
 
 
 def _as_it_is(name: str, doc: str) -> None:
@@ -131,29 +153,3 @@ def adjoint(input: Tensor) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"adjoint() needs at least 2 dimensions; got shape {input._spec.shape}")
     return conj(ops.mT(input))
-
-
-@attribute
-def mH(self: Tensor) -> Tensor:
-    """The conjugate transposes of matrices, along the last two axes."""
-    return adjoint(self)
-
-
-@attribute
-def H(self: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix."""
-    if self.ndim not in (0, 2):
-        raise RuntimeError(f".H is that of a matrix; got shape {self._spec.shape}. Use .mH for stacks of matrices.")
-    return adjoint(self) if self.ndim else conj(self)
-
-
-def _cast(name: str, dtype: Any) -> None:
-    def cast(self: Tensor) -> Tensor:
-        return self.to(dtype)
-
-    cast.__name__, cast.__doc__ = name, f"The same numbers as {dtype}."
-    method(cast)
-
-
-_cast("cfloat", complex64)
-_cast("cdouble", complex128)

@@ -9,12 +9,12 @@ import numpy as np
 
 import ops
 
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor
 from ..memory.inplace import inplace
 from ..memory.shaping import along
-from ..recording.calls import adaptor, axis_of, function_only, sizes_of
+from ..recording.calls import adaptor, axis_of, function_only, method, sizes_of
 from ..recording.creation import array_of, as_tensor
-from ..recording.functions import FUNCTIONS
+from ..recording.functions import FUNCTIONS, METHODS
 
 
 def _adding(name: str, product: Callable[[Any, Any], Any], formula: str) -> None:
@@ -91,7 +91,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if not 0 <= size <= n or step < 1:
         raise RuntimeError(f"unfold() needs windows of at most the {n} entries there are, and a step of 1 or more")
     count = (n - size) // step + 1
-    lies = next(self.__lies__(), None) if self._spec.shape else None
+    lies = next(self._placements(), None) if self._spec.shape else None
     if lies is not None:
         strides = lies.strides
         shape = (*self._spec.shape[:axis], count, *self._spec.shape[axis + 1 :], size)
@@ -229,4 +229,4 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 for _name in ("renorm", "ldexp", "logit", "heaviside"):
     method(inplace(_name, FUNCTIONS[_name]))
 for _name in ("lerp", "float_power"):
-    setattr(Tensor, _name, FUNCTIONS[_name])
+    METHODS[_name] = FUNCTIONS[_name]

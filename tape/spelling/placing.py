@@ -11,10 +11,10 @@ import ops
 from ops.shapes.index import cells_along
 
 from ..base.signatures import passing_on
-from ..base.tensor import Tensor, method
+from ..base.tensor import Tensor
 from ..memory.inplace import inplace
 from ..memory.shaping import along
-from ..recording.calls import adaptor, axis_of, counted, derived
+from ..recording.calls import adaptor, axis_of, counted, derived, method
 from ..recording.creation import as_tensor
 from ..recording.functions import FUNCTIONS
 from ..recording.indexing import plain_index

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..base.signatures import drawing_as
-from ..base.tensor import Tensor, method
-from ..levels.batch import Batched, check_redraw
+from ..base.tensor import Tensor
+from ..levels.batch import check_redraw
+from ..levels.batched import Batched
+from ..memory.inplace import change
 from ..random import generator as default
+from ..recording.calls import method
 from ..recording.level import active
 from ..recording.recorder import wrap
 
@@ -18,35 +21,24 @@ Draw = Callable[..., Any]
 
 
 def _drawing(name: str, draw: Draw, doc: str) -> None:
-    def change(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+    def redraw(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
         if active():
             check_redraw(self)
+        if isinstance(self, Batched) and self._level.alive:  # drawn for all lanes at once
+            with self._level.left():
+                redraw(self._primal, *args, generator=generator, **named)
+            return self
 
         def compute(tensor: Tensor) -> Tensor:
             shape, dtype = tensor._spec.shape, tensor._spec.dtype
             numbers = draw(generator or default(), shape, *args, **named)
             return wrap(np.asarray(numbers).astype(dtype)[()])
 
-        return self.__alter__(f"{name}_()", compute, (), {})
+        return change(self, f"{name}_()", compute)
 
-    change.__name__ = f"{name}_"
-    change.__doc__ = f"{doc}  Returns the tensor itself."
-    method(drawing_as(change, draw))
-    setattr(Batched, f"{name}_", _of_lanes(f"{name}_"))
-
-
-def _of_lanes(name: str) -> Callable[..., Tensor]:
-    """The same for a batch: drawn for all lanes at once, outside of its level."""
-
-    def change(self: Batched, *args: Any, **kwargs: Any) -> Tensor:
-        if not self._level.alive:
-            return getattr(self._primal, name)(*args, **kwargs)
-        check_redraw(self)
-        with self._level.left():
-            getattr(self._primal, name)(*args, **kwargs)
-        return self
-
-    return change
+    redraw.__name__ = f"{name}_"
+    redraw.__doc__ = f"{doc}  Returns the tensor itself."
+    method(drawing_as(redraw, draw))
 
 
 def _normal(source: Any, shape: Any, mean: float = 0.0, std: float = 1.0) -> Any:

@@ -34,7 +34,7 @@ class Shapes(Attributes):
             return self.transpose().reshape(lengths[::-1], copy=copy).transpose()
         tensor = copied(self._tensor, "C") if copy else self._tensor
         made = ops.reshape(tensor, shape=tuple(map(operator.index, lengths)))
-        if copy is False and made.__memory__() is not tensor.__memory__():
+        if copy is False and made._memory() is not tensor._memory():
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         return self._viewed(made)
 

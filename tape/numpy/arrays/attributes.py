@@ -32,7 +32,7 @@ class Attributes(Base):
     @shape.setter
     def shape(self, shape: Any) -> None:
         found: Tensor = self._array(self._tensor).reshape(shape)._tensor
-        if found.__memory__() is not self._tensor.__memory__():
+        if found._memory() is not self._tensor._memory():
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
             )

@@ -49,7 +49,7 @@ def carries(tensor: Tensor) -> bool:
     tensor = live(tensor)
     if isinstance(tensor, Layer):
         return True
-    return tensor._spec.inexact and bool(recording) and tensor.__carries__()
+    return tensor._spec.inexact and bool(recording) and tensor._carries_gradient()
 
 
 def value_of(x: Face, what: str) -> np.ndarray:
@@ -87,7 +87,7 @@ def number_of(x: Face, convert: type) -> Any:
 def still(tensor: Tensor) -> Tensor:
     """A tensor without history and tangents; what has lanes keeps them."""
     below = live(tensor)
-    while isinstance(below, Layer) and hasattr(below, "_tangent"):
+    while isinstance(below, Layer) and below._level.moves:
         below = live(below._primal)
     return below if isinstance(below, Layer) else below.detach()
 

@@ -38,12 +38,12 @@ def lent(numbers: Any, tensor: Tensor) -> Any:
 def watch(seen: Any, tensor: Tensor) -> None:
     """Remember that something shows a tensor's memory and would not see what is recorded there later."""
     key = id(seen)
-    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), weakref.ref(tensor.__memory__())
+    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), weakref.ref(tensor._memory())
 
 
 def is_lent(tensor: Tensor) -> bool:
     """Whether somebody still looks at a tensor's memory in a way that no record reaches."""
     if not _lent:
         return False
-    memory = tensor.__memory__()
+    memory = tensor._memory()
     return any(shown() is memory for _, shown in list(_lent.values()))

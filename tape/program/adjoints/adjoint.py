@@ -315,17 +315,15 @@ def _add(adjoints: dict[int, Any], row: int, g: Any) -> None:
     adjoints[row] = adjoints[row] + g if row in adjoints else g
 
 
-Traced.__differentiate__ = classmethod(  # type: ignore[attr-defined]
+Traced._differentiate = classmethod(  # type: ignore[assignment]
     lambda cls, reverse, *how: gradients(*how)
 )
 
 
 def _of_what_it_stands_for(self: Outside) -> Any:
     """How a tensor is differentiated that stands for a record, such as a buffer that the function has filled."""
-    if self._own() is None:
-        raise AttributeError("__differentiate__")
-    return Traced.__differentiate__  # type: ignore[attr-defined]
+    return None if self._own() is None else Traced._differentiate
 
 
-Outside.__differentiate__ = property(_of_what_it_stands_for)  # type: ignore[attr-defined]
-Traced.__histories__ = _check_histories  # type: ignore[attr-defined]
+Outside._differentiate = property(_of_what_it_stands_for)  # type: ignore[assignment]
+Traced._check_histories = _check_histories  # type: ignore[method-assign,assignment]

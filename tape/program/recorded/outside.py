@@ -8,6 +8,7 @@ value into, becomes an `Outside` too, and stands for what the changes made of it
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,11 +27,11 @@ from ...memory.adopting import views_below
 from ...recording.recorder import bind, lift
 from ...recording.version import holders
 from ...recording.views import base_of, look_of, owner
-from . import lying, traced_inplace  # noqa: F401  (they say how traced tensors lie in memory, and change)
 from .aliases import memory_of
 from .later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
+from .traced_inplace import TracedMemory
 from .unknown import UNKNOWN, read_as, told
 
 _OPEN: dict[int, list[Trace]] = {}
@@ -79,17 +80,51 @@ class Outside(Tensor):
         trace = recorded_here()
         return None if trace is None or id(self) not in trace.own else trace.own[id(self)][1]
 
-    def __adopt__(self, target: Tensor) -> bool:
+    def _adopt(self, target: Tensor) -> bool:
         trace = recorded_here()
         return trace is not None and adopt(stand_in(self, trace), target)
 
-    def __memory__(self) -> Any:
+    def _memory(self) -> Any:
         own = self._own()
-        return Tensor.__memory__(self) if own is None else own.__memory__()
+        return Tensor._memory(self) if own is None else own._memory()
 
-    def __unrecorded__(self, what: str) -> None:
+    def _refuse_recording(self, what: str) -> None:
         if recorded_here() is not None:
             raise Untraceable(what)
+
+    def _changed(self, operation: str) -> Any:
+        """What a change of this tensor is done to: the traced tensor that it stands for; None outside of recordings."""
+        trace = recorded_here()
+        if trace is not None and id(self) not in trace.own:
+            raise changed_outside(f"had its {operation} called")
+        return None if trace is None else stand_in(self, trace)
+
+    def _alter(
+        self, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Tensor:
+        now = self._changed(operation)
+        if now is None:
+            return Tensor._alter(self, operation, compute, args, named)
+        now._alter(operation, compute, args, named)
+        return self
+
+    def _assign(self, result: Tensor, operation: str, last: int) -> None:
+        now = self._changed(operation)
+        if now is None:
+            Tensor._assign(self, result, operation, last)
+        else:
+            now._assign(result, operation, last)
+
+    def _write_at(self, index: Any, value: Any) -> bool:
+        now = self._changed("__setitem__()")
+        return Tensor._write_at(self, index, value) if now is None else now._write_at(index, value)
+
+    def _become(self, operation: str, compute: Callable[[], Tensor]) -> None:
+        now = self._changed(operation)
+        if now is None:
+            Tensor._become(self, operation, compute)
+        else:
+            now._become(operation, compute)
 
 
 def _detached(self: Any) -> Any:
@@ -219,6 +254,7 @@ def _asked(name: str) -> Callable[..., Any]:
     """A method that a traced tensor has in its own way."""
     plain = getattr(Tensor, name)
 
+    @functools.wraps(plain)
     def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         trace = recorded_here()
         if trace is None:
@@ -234,6 +270,7 @@ def _changing(name: str) -> Callable[..., Any]:
     """A method that changes a tensor in place, or how gradients flow through it."""
     plain = getattr(Tensor, name)
 
+    @functools.wraps(plain)
     def change(self: Any, *args: Any, **kwargs: Any) -> Any:
         trace = recorded_here()
         if trace is None:
@@ -246,16 +283,6 @@ def _changing(name: str) -> Callable[..., Any]:
         return self if found is now else found
 
     return change
-
-
-def _alter(self: Any, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    trace = recorded_here()
-    if trace is None:
-        return Tensor.__alter__(self, operation, compute, args, named)
-    if id(self) not in trace.own:
-        raise changed_outside(f"had its {operation} called")
-    stand_in(self, trace).__alter__(operation, compute, args, named)
-    return self
 
 
 def _fact(name: str) -> property:
@@ -283,25 +310,17 @@ def _fact(name: str) -> property:
 HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
 ASKED = {
-    "__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__", "__check_free__", "__is_shared__",
-    "__as_it_is__", "__lies__",
+    "__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__", "_check_free", "_is_shared",
+    "_pinned", "_placements",
 }  # fmt: skip
 
 
-def _changes(name: str) -> bool:
-    """Whether a method of this name changes its tensor in place."""
-    if name.startswith("__"):
-        return name in ("__setitem__", "__assign__")
-    return name.endswith("_")
-
-
-for _name, _own in list(vars(Traced).items()):
+for _name, _own in {**vars(TracedMemory), **vars(Traced)}.items():
     if callable(_own) and hasattr(Tensor, _name):
-        if _changes(_name) or _name in HISTORY:
+        if (_name.endswith("_") and not _name.startswith("_")) or _name in HISTORY:
             setattr(Outside, _name, _changing(_name))
-        elif _name in ASKED or not _name.startswith("__"):
+        elif _name in ASKED or not _name.startswith("_"):
             setattr(Outside, _name, yielding(_asked(_name)) if _name == "__array__" else _asked(_name))
 for _name in UNKNOWN:
     setattr(Outside, _name, _fact(_name))
-Outside.__alter__ = _alter
-Traced.__adopt__ = adopt  # type: ignore[attr-defined]
+Traced._adopt = adopt  # type: ignore[method-assign,assignment]

@@ -18,36 +18,23 @@ from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
-from ...recording.recorder import getframe, new, plain_array, plain_number
+from ...recording.recorder import getframe, new
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, read, seal, strides_of
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
+from .traced_inplace import TracedMemory, escaped, known, plain
 from .unknown import UNKNOWN, read_as, told
 
 
-class Traced(Tensor):
-    """A tensor of a function that is being recorded.
-
-    Attributes:
-        _trace: the list that the function is recorded on.
-        _row: the number of the record that made it.
-        _look: what memory it shares with others, and how it looks at that, if it does (see `aliases`).
-    """
+class Traced(TracedMemory):
+    """A tensor of a function that is being recorded."""
 
     __slots__ = ("_look", "_row", "_trace")
 
-    _trace: Trace
-    _row: int
-    _look: Any
-
-    def __memory__(self) -> Any:
-        seen = getattr(self, "_look", None)
-        return self if seen is None else seen[0]
-
-    def __unrecorded__(self, what: str) -> None:
+    def _refuse_recording(self, what: str) -> None:
         raise Untraceable(what)
 
     @staticmethod
@@ -116,14 +103,11 @@ class Traced(Tensor):
         """The value, for the library's own eyes."""
         return self._trace.value(self._row)
 
-    def __own__(self) -> Traced:
-        return self._at(self._row)  # a change makes another record
-
-    def __carries__(self) -> bool:
+    def _carries_gradient(self) -> bool:
         targets = self._trace.awaited()
         return bool(targets) and reaches(self._trace, self._row, targets)
 
-    def __seek__(self, sought: bool) -> None:
+    def _seek(self, sought: bool) -> None:
         rows = self._trace.sought
         rows[self._row] = rows.get(self._row, 0) + (1 if sought else -1)
 
@@ -153,7 +137,7 @@ class Traced(Tensor):
 
     def __float__(self) -> float:
         value = float(self.item())
-        if self._spec.inexact and self.__carries__():
+        if self._spec.inexact and self._carries_gradient():
             warn_left("float")
         return value
 
@@ -164,7 +148,7 @@ class Traced(Tensor):
         return complex(self.item())
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        if not force and self._spec.inexact and self.__carries__():
+        if not force and self._spec.inexact and self._carries_gradient():
             raise numpy_error()
         value = np.array(self._trace.guard(self._row, "detach().numpy()" if force or not self._spec.inexact else LEFT))
         value.flags.writeable = False  # what is written there would not reach the tensor
@@ -265,33 +249,6 @@ def output(trace: Trace, row: int, i: int) -> Traced:
     """Result number i of a record with several."""
     value = trace.values[row][i]
     return traced(trace, trace.append(ops.output.code, -1, -1, ((row,), {"i": i}), value, depth=2))
-
-
-def plain(x: Any) -> Any:
-    """An operand that is not being recorded, as a constant."""
-    if isinstance(x, (Tensor, float, int, complex)) or type(x) is np.ndarray:
-        return x
-    if isinstance(x, np.generic):
-        return np.asarray(x)[()]
-    return plain_number(x) if isinstance(x, (int, float)) else plain_array(x)
-
-
-def known(index: Any) -> Any:
-    """An index with the values of the tensors in it."""
-    if isinstance(index, (tuple, list)):
-        parts = [known(i) for i in index]
-        return tuple(parts) if isinstance(index, tuple) else parts
-    if isinstance(index, Tensor):
-        index = index.numpy(force=True)[()]  # a single number is a plain one, with which reading gives a view
-    return index.copy() if isinstance(index, np.ndarray) else index
-
-
-def escaped() -> RuntimeError:
-    """The error for a tensor that outlived its recording."""
-    return RuntimeError(
-        "a tensor that was being recorded has left its function: it was kept in a variable outside, or belongs to "
-        "another function that is being recorded.\nReturn it from the compiled function instead."
-    )
 
 
 def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,96 +1,156 @@
-"""Traced tensors in place: one goes on as what the change made of it, and so do those that share its memory."""
+"""Traced tensors in memory: one that is changed goes on as what the change made, and so do all that share it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import ops
+from ops.shapes.overwriting import look
 
-from ...base.tensor import Face, Tensor
-from ...memory import restriding
-from ...memory.inplace import adopted
+from ...base.kind import Placement
+from ...base.tensor import Tensor
+from ...memory.storage import place_in
 from ...memory.writing import check_fits
-from ...recording.functions import FUNCTIONS
+from ...recording.functionalising import functionalise
+from ...recording.recorder import plain_array, plain_number
 from .aliases import check_free, fill, is_shared, memory_of, put
 from .cells import CellPlace, place_of
-from .traced import Traced, escaped, known, plain, traced
+from .trace import Trace
 
 
-def _put(target: Traced, result: Any, operation: str = "", last: int = 0) -> Traced:
-    result = _recorded(target, result)
-    check_fits(target, result, operation)
-    put(target, _fitted(result, target._spec.shape, target._spec.dtype))
-    return target
+class TracedMemory(Tensor):
+    """A tensor of a function that is being recorded, as far as it shares memory and is changed; `Traced` is the rest.
+
+    Attributes:
+        _trace: the list that the function is recorded on.
+        _row: the number of the record that made it.
+        _look: what memory it shares with others, and how it looks at that, if it does (see `aliases`).
+    """
+
+    __slots__ = ()
+
+    _trace: Trace
+    _row: int
+    _look: Any
+
+    def _at(self, row: int) -> Any:
+        """The tensor of another record."""
+        raise NotImplementedError
+
+    def _memory(self) -> Any:
+        seen = getattr(self, "_look", None)
+        return self if seen is None else seen[0]
+
+    def _is_shared(self) -> bool:
+        return is_shared(self)  # type: ignore[arg-type]
+
+    def _with_own_memory(self) -> Tensor:
+        return self._at(self._row)  # a change makes another record
+
+    def _pinned(self) -> Tensor:
+        return self._at(self._row)
+
+    def _placements(self, lanes: int = 0) -> Iterator[Placement]:
+        """How tensors of a recording would lie in memory is told, without a guard, by their first values."""
+        memory, steps = memory_of(self)  # type: ignore[arg-type]
+        self._trace.ordered = True
+        if steps is None:
+            first = value = np.asarray(self._trace.value(self._row))
+        else:
+            first = np.asarray(self._trace.value(memory.row) if memory.first is None else memory.first)
+            value = np.asarray(look(first, steps))
+        place = place_in(value, value, lanes)
+        if place is not None:
+            yield Placement(self, *place)
+        place = place_in(first, value, lanes) if steps and np.may_share_memory(first, value) else None
+        if place is not None:
+            base = self._at(memory.whole(self))  # type: ignore[arg-type]
+            memory.show(base, ())
+            yield Placement(base, *place)
+
+    def _check_free(self, operation: str) -> None:
+        check_free(self)  # type: ignore[arg-type]
+
+    def _alter(
+        self, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Tensor:
+        return functionalise(self, operation, compute, args, named)
+
+    def _before_change(self) -> Tensor:
+        return self
+
+    def _assign(self, result: Any, operation: str, last: int) -> None:
+        result = self._recorded(result)
+        check_fits(self, result, operation)
+        put(self, _fitted(result, self._spec.shape, self._spec.dtype))  # type: ignore[arg-type]
+
+    def _recorded(self, value: Any) -> Any:
+        """A value as a record of its own."""
+        trace = self._trace
+        if isinstance(value, TracedMemory):
+            if value._trace is not trace or not trace.open:
+                raise escaped()
+            if trace.code(value._row) >= 0:
+                return value
+        return ops.clone(value if isinstance(value, TracedMemory) else self._at(trace.operand(plain(value))))
+
+    def _write_at(self, index: Any, value: Any) -> bool:
+        """Write a value into a cell, if the index is that of one and the value fits in there as it is."""
+        place = place_of(index, self._spec.shape)
+        return place is not None and self._write_cell(place, value)
+
+    def _write_cell(self, place: CellPlace, value: Any) -> bool:
+        if self._spec.narrow or (isinstance(value, Tensor) and not isinstance(value, TracedMemory)):
+            return False
+        shape, dtype, value = place.inside(self._spec.shape), self._spec.dtype, self._recorded(value)
+        if not np.can_cast(value._spec.dtype, dtype, "same_kind") or len(value._spec.shape) > len(shape):
+            return False
+        if any(n not in (1, m) for n, m in zip(value._spec.shape[::-1], shape[::-1])):
+            return False
+        if not self._trace.wengert.recording:
+            value = ops.clone(value)  # which has no history
+        return fill(self, place, _fitted(value, shape, dtype))  # type: ignore[arg-type]
+
+    def _with_value_at(self, index: Any, value: Any) -> Tensor:
+        return ops.index_put(self, value, index=known(index))
+
+    def _become(self, operation: str, compute: Callable[[], Any]) -> None:
+        self._check_free(operation)
+        view = compute()
+        self._row, self._look, self._spec = view._row, memory_of(view), view._spec
 
 
-def _recorded(target: Traced, value: Any) -> Traced:
-    """A value as a record of its own."""
-    trace = target._trace
-    if isinstance(value, Traced):
-        if value._trace is not trace or not trace.open:
-            raise escaped()
-        if trace.code(value._row) >= 0:
-            return value
-    return ops.clone(value if isinstance(value, Traced) else traced(trace, trace.operand(plain(value))))
-
-
-def _fitted(value: Traced, shape: tuple[int, ...], dtype: Any) -> Traced:
+def _fitted(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if value._spec.shape != shape:
         value = ops.broadcast_to(value, shape=shape)
     return value if value._spec.dtype == dtype else ops.cast(value, dtype=dtype)
 
 
-def _alter(
-    self: Traced, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> Traced:
-    return _put(self, compute(self, *args, **named), operation)
+def plain(x: Any) -> Any:
+    """An operand that is not being recorded, as a constant."""
+    if isinstance(x, (Tensor, float, int, complex)) or type(x) is np.ndarray:
+        return x
+    if isinstance(x, np.generic):
+        return np.asarray(x)[()]
+    return plain_number(x) if isinstance(x, (int, float)) else plain_array(x)
 
 
-def _setitem(self: Traced, index: Any, value: Any) -> None:
-    operation = "x[index] = value"
-    value = value._tensor if isinstance(value, Face) else value
-    if adopted(self, operation, (value,)):
-        self[index] = value
-        return
-    place = place_of(index, self._spec.shape)
-    if place is None or not _fill(self, place, value):
-        _put(self, ops.index_put(self, value, index=known(index)), operation)
+def known(index: Any) -> Any:
+    """An index with the values of the tensors in it."""
+    if isinstance(index, (tuple, list)):
+        parts = [known(i) for i in index]
+        return tuple(parts) if isinstance(index, tuple) else parts
+    if isinstance(index, Tensor):
+        index = index.numpy(force=True)[()]  # a single number is a plain one, with which reading gives a view
+    return index.copy() if isinstance(index, np.ndarray) else index
 
 
-def _fill(self: Traced, place: CellPlace, value: Any) -> bool:
-    """Write a value into a cell, if it fits in there as it is."""
-    if self._spec.narrow or (isinstance(value, Tensor) and not isinstance(value, Traced)):
-        return False
-    shape, dtype, value = place.inside(self._spec.shape), self._spec.dtype, _recorded(self, value)
-    if not np.can_cast(value._spec.dtype, dtype, "same_kind") or len(value._spec.shape) > len(shape):
-        return False
-    if any(n not in (1, m) for n, m in zip(value._spec.shape[::-1], shape[::-1])):
-        return False
-    if not self._trace.wengert.recording:
-        value = ops.clone(value)  # which has no history
-    return fill(self, place, _fitted(value, shape, dtype))
-
-
-def _restriding(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The method that makes of a tensor, itself, the view that a function gives of it."""
-
-    def restride(self: Traced, *args: Any, **kwargs: Any) -> Traced:
-        check_free(self)
-        view = function(self, *args, **kwargs)
-        self._row, self._look, self._spec = view._row, memory_of(view), view._spec
-        return self
-
-    return restride
-
-
-for _name in restriding.NAMES:
-    setattr(Traced, f"{_name}_", _restriding(FUNCTIONS[_name]))
-_METHODS: dict[str, Callable[..., Any]] = {
-    "__alter__": _alter, "__assign__": _put, "__setitem__": _setitem, "__is_shared__": is_shared,
-    "__check_free__": lambda self, operation: check_free(self), "__as_it_is__": lambda self: self._at(self._row),
-}  # fmt: skip
-for _name, _method in _METHODS.items():
-    setattr(Traced, _name, _method)
+def escaped() -> RuntimeError:
+    """The error for a tensor that outlived its recording."""
+    return RuntimeError(
+        "a tensor that was being recorded has left its function: it was kept in a variable outside, or belongs to "
+        "another function that is being recorded.\nReturn it from the compiled function instead."
+    )

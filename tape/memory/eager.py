@@ -1,0 +1,68 @@
+"""Plain tensors as a kind: what they answer to the library, which `tape.base.kind` says it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ops
+
+from ..base.kind import Placement, TensorKind
+from ..base.tensor import Tensor, Theme
+from ..recording.functionalising import functionalise, stay_on_the_line
+from ..recording.indexing import plain_index
+from ..recording.packing import before_overwriting
+from ..recording.recorder import bind, wrap
+from ..recording.version import is_shared
+from ..recording.views import base_of, materialise
+from ..recording.wengert import current
+from .assignment import write_at
+from .inplace import Compute, overwrite, put
+from .rebase import afresh, check_free, is_tracked
+from .repeated import repeats
+from .restriding import become
+from .storage import place_in
+
+
+class EagerKind(Theme, TensorKind):
+    """A tensor that holds numbers, and is recorded on the list of its thread."""
+
+    __slots__ = ()
+
+    __bind__ = staticmethod(bind)
+    _memory = base_of
+    _is_shared = is_shared
+    _check_free = check_free
+    _assign = put
+    _repeats = repeats
+    _write_at = write_at
+    _become = become
+
+    def _carries_gradient(self) -> bool:
+        return self._node is not None
+
+    def _placements(self, lanes: int = 0) -> Iterator[Placement]:
+        array = materialise(self)
+        for origin in (self, base_of(self)):
+            place = place_in(materialise(origin), array, lanes)
+            if place is not None:
+                yield Placement(origin, *place)
+
+    def _with_own_memory(self) -> Tensor:
+        return ops.clone(self)
+
+    def _pinned(self) -> Tensor:
+        return wrap(self._data, self._node, self._spec) if type(self._node) is int else self
+
+    def _alter(self, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+        tracked = is_tracked(self, (*args, *named.values()) if named else args)
+        return (functionalise if tracked else overwrite)(self, operation, compute, args, named)
+
+    def _before_change(self) -> Tensor:
+        wengert = current()
+        stay_on_the_line(wengert)
+        before_overwriting(wengert, self._data)
+        return afresh(self)
+
+    def _with_value_at(self, index: Any, value: Any) -> Tensor:
+        return ops.index_put(self, value, index=plain_index(index, own=True))
