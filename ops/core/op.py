@@ -383,8 +383,7 @@ class Op:
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""
-        env = {**self.params, **params}
-        return fact(**{n: env[n] for n in argument_names(fact)})
+        return fact(**{n: params[n] if n in params else self.params[n] for n in argument_names(fact)})
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

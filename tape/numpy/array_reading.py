@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.tensor import Face, Tensor
-from .arrays.face import Array, Number, Recorded, face
+from .arrays.face import OF_TENSORS, Array, Number, Recorded, face
 from .arrays.face_base import numpy
 from .arrays.leaving import number_of
 from .arrays.memory_order import settled
@@ -39,7 +39,7 @@ def read(x: Face, index: Any) -> Any:
         if tensor._readonly:
             z._readonly = True
         return made
-    return face(settled(z))
+    return face(z if type(z) in OF_TENSORS else settled(z))
 
 
 def plain_index(index: Any) -> Any:

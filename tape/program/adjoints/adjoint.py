@@ -220,10 +220,10 @@ class _Sweep:
     def moved(self, row: int) -> bool:
         """Whether a record only moves parts of its adjoint, which then were added where they belong."""
         trace = self.trace
-        code = trace.code(row)
-        if code < 0 or row in trace.stopped or OPS[code].part is None:
+        code, x, y, extra, _ = trace.fields(row)
+        if code < 0 or OPS[code].part is None or row in trace.stopped:
             return False
-        operands, params = trace.arguments(row)
+        operands, params = ((x,) if y < 0 else (x, y), {}) if extra is None else extra
         indices, spec = OPS[code].part_of(params), trace.spec(operands[0])
         if indices is None or spec is None:
             return False

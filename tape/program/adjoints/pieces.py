@@ -51,6 +51,9 @@ class Pieces:
 
     def add(self, region: Region, g: Any) -> None:
         """Add an array of the shape of a region there."""
+        if len(region) == 1 and type(region[0]) is int:
+            self._insert(region, Piece(g))
+            return
         turned = [type(r) is range and r.step < 0 for r in region]
         if any(turned):
             g = ops.getitem(g, index=tuple([slice(None, None, r.step // abs(r.step)) for r in region if _open(r)]))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from types import FunctionType
 from typing import Any
 
 from ...jit.emission.tiers import TIERS
+
+LATE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_GENERATOR
+"""The flags of code that computes later; a function without marks of its own is what its code says."""
 
 
 def require_function(function: Any, who: str) -> None:
     """Raise unless something is a function that gives its result when it is called."""
     if not callable(function):
         raise TypeError(f"{who} requires a function; got {function!r}, of type {type(function).__name__}.")
+    if type(function) is FunctionType and not function.__code__.co_flags & LATE and not function.__dict__:
+        return
     called = (function, getattr(function, "__call__", None))  # noqa: B004
     for kind, holds in (
         ("coroutine function", inspect.iscoroutinefunction),

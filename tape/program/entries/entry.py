@@ -30,8 +30,11 @@ from ..plans.sweeping import PlanBlock
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 
-BRIEF = 10_000
-"""A kernel that evaluates fewer records, counted with their elements, is called without letting other threads run."""
+BRIEF = 30_000
+"""A kernel that evaluates fewer records, counted with their elements, is called without letting other threads run.
+
+It takes about as long (9 µs) as the general way, which runs in Python, would keep them waiting by itself.
+"""
 REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ def _segments() -> Any:
     return opened("tape.jit.emission.segments")
 
 
-@dataclass(frozen=True)
-class GroupInput:
+class GroupInput(NamedTuple):
     """Memory that a group reads: the record that made it, and where a number is in it (−1: all of its elements)."""
 
     row: int
@@ -191,17 +190,19 @@ def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, GroupInput
     """For each value from outside its number and where it is read, or the plain number that it is."""
     g = _grouping()
     part = _ops(len(REGISTRY))[3]
-    for number, k in enumerate(group.outside.tolist()):
-        constant = number_of(listing.constant(k)) if listing.code[k] == CONSTANT else None
+    outside = group.outside
+    codes = listing.code[outside]
+    reads = (codes >= 0) & (part[codes] == g.ELEMENT)
+    memories = np.zeros(len(codes), dtype=np.int64)
+    memories[reads] = listing.args[listing.first[outside[reads]]]
+    wholes, params = listing.spec[memories].tolist(), listing.param[outside].tolist()
+    columns = outside.tolist(), codes.tolist(), listing.spec[outside].tolist(), reads.tolist(), memories.tolist()
+    for number, (k, code, spec, is_read, memory) in enumerate(zip(*columns)):
+        constant = number_of(listing.constant(k)) if code == CONSTANT else None
         if constant is not None:
             yield number, constant
-            continue
-        spec = listing.spec_of(k)
-        assert spec is not None
-        if listing.code[k] >= 0 and part[listing.code[k]] == g.ELEMENT and spec.size == 1:
-            memory = listing.operands(k)[0]
-            whole = listing.spec_of(memory)
-            assert whole is not None
-            yield number, GroupInput(memory, int(listing.parameters(k)["index"]) % whole.shape[0])
+        elif is_read and listing.specs[spec].size == 1:
+            length = listing.specs[wholes[number]].shape[0]
+            yield number, GroupInput(memory, int(listing.params[params[number]]["index"]) % length)
         else:
-            yield number, GroupInput(k, 0 if spec.size == 1 else -1)
+            yield number, GroupInput(k, 0 if listing.specs[spec].size == 1 else -1)

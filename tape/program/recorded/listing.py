@@ -189,8 +189,17 @@ def integers(numbers: list[int]) -> np.ndarray:
     return np.frombuffer(pack(f"{len(numbers)}q", *numbers), dtype=np.int64)
 
 
+FEW = 64
+"""Of fewer numbers Python finds the distinct ones sooner than NumPy."""
+
+
 def distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A place of each number that occurs, in order, and for each place which of these is there."""
+    if len(numbers) < FEW:
+        values = numbers.tolist()
+        last = sorted({number: k for k, number in enumerate(values)}.values())
+        place = {values[k]: i for i, k in enumerate(last)}
+        return np.array(last, dtype=np.int64), np.array([place[number] for number in values], dtype=np.int64)
     if numbers.max(initial=0) > 8 * len(numbers):
         _, numbers = np.unique(numbers, return_inverse=True)
     table = np.full(numbers.max(initial=0) + 1, -1)
@@ -267,15 +276,19 @@ def apart(trace: Trace, first: int, rows: list[Any], start: int) -> Iterator[tup
 
 def operands_of(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """`first` and `args` of a listing of these records; operands by number."""
-    inline = np.stack([np.where(columns.code < 0, -1, columns.x), columns.y, columns.w], axis=1)
-    counts = (inline >= 0).sum(axis=1)
+    n = len(columns.code)
+    inline = np.empty((n, 3), dtype=np.int64)
+    inline[:, 0], inline[:, 1], inline[:, 2] = columns.x, columns.y, columns.w
+    inline[columns.code < 0, 0] = -1
+    has = inline >= 0
+    counts = has.sum(axis=1)
     for k, (operands, _) in columns.wide.items():
         counts[k] = len(operands)
-    first = np.concatenate([[0], np.cumsum(counts)])
+    first = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(counts, out=first[1:])
     args = np.empty(first[-1], dtype=np.int64)
-    for i in range(3):
-        has = inline[:, i] >= 0
-        args[first[:-1][has] + i] = inline[has, i]
+    at, which = np.nonzero(has)
+    args[first[at] + which] = inline[at, which]
     for k, (operands, _) in columns.wide.items():
         args[first[k] : first[k + 1]] = operands
     return first, args

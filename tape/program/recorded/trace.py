@@ -119,6 +119,7 @@ class Trace:
         self.extend = self.rows.extend
         self.start = 0
         self.pieces: list[tuple[int, list[Any] | Block]] = []
+        self._latest: tuple[int, int, Any] = (0, 0, None)
         self.values: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[int] = []
@@ -311,7 +312,12 @@ class Trace:
         return piece[at : at + LINE]
 
     def _piece(self, number: int) -> tuple[int, list[Any] | Block]:
-        return self.pieces[bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1]
+        first, end, piece = self._latest  # who asks for one record asks for its neighbours too
+        if not first <= number < end:
+            after = bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0])
+            first, piece = self.pieces[after - 1]
+            self._latest = first, self.pieces[after][0] if after < len(self.pieces) else self.start, piece
+        return first, piece
 
     def pieces_from(self, number: int) -> Iterator[tuple[int, list[Any] | Block]]:
         """The lists of rows and the blocks that records from a number on are in, with the number of their first."""
