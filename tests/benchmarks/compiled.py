@@ -10,8 +10,18 @@ from . import processes
 from .compilers import Inside
 from .goal import at_most, beyond, faster, within
 from .kinds import Fresh, Sampler, Timed
-from .problems import LORENZ_STEP, black_scholes, few, layers, lorenz, rows_read, rows_written, twenty
-from .recurrences import bodies, gru, heat, joints, kalman, ring, speelpenning
+from .problems import (
+    LORENZ_STEP,
+    black_scholes,
+    few,
+    layers,
+    lorenz,
+    rows_read,
+    rows_written,
+    slices_written,
+    twenty,
+)  # fmt: skip
+from .recurrences import bodies, gru, heat, joints, kalman, reaction, ring, speelpenning
 from .work import Work, chain, logistic
 
 
@@ -73,7 +83,22 @@ RECURRENCES = (
         "ring", "differential equation by slices and concatenation, 1000 points, 100 steps", ring, (1000, 100), (5, 2)
     ),
     recurrence("bodies", "20 bodies, 200 steps, arrays of all pairs", bodies, (20, 200), (3, 2)),
-    recurrence("heat", "heat equation by slices, 128 × 128, 100 steps", heat, (128, 100), (5, 2)),
+    *(
+        Timed(
+            f"{name} {n}",
+            f"{text}, {n} × {n}, {steps} steps",
+            work,
+            (n, steps),
+            (5, 2),
+            ("tape.compile", "jax.jit"),
+            goal=within("jax.jit", 0.7),
+        )
+        for n, steps in ((128, 100), (512, 20))
+        for name, text, work in (
+            ("heat", "heat equation by slices", heat),
+            ("reaction", "Gray and Scott's reaction by rolls", reaction),
+        )
+    ),
     recurrence("joints", "20 joints by two 4 × 4 matrices each", joints, (20,), (2,)),
     recurrence("Speelpenning", "the product of 1000 numbers, as an array", speelpenning, (1000,), (4,)),
 )
@@ -126,6 +151,13 @@ COMPILED: tuple[Timed | Fresh, ...] = (
     *map(per_record, (10**5, 10**6)),
     *(by_rows("rows read", "a recurrence that reads a matrix", rows_read, n) for n in (200, 1600)),
     *(by_rows("rows written", "the same, written into the matrix", rows_written, n) for n in (200, 1600)),
+    *(
+        Timed(
+            f"slices written {n}", f"a window of 3 goes over {n:,} numbers, changing them: value, gradient, per place",
+            slices_written, (n,), (6,), ("tape.compile", "jax.jit", "numpy"), per=int,
+        )
+        for n in (200, 1600)
+    ),
     first(
         "Hessian", "the Hessian of the Rosenbrock function of 100 variables, a loop over elements: first call",
         "rosenbrock", 40, 100, 5, peers=("tape.compile", "jax.jit"), goal=faster("jax.jit", 5),

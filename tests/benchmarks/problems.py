@@ -178,6 +178,27 @@ def rows_written(rows: int, columns: int) -> Work:
     return Work(program, (rng().normal(size=(rows, columns)),), in_jax=in_jax)
 
 
+def slices_written(n: int) -> Work:
+    """A window of three numbers that goes over a vector and changes it."""
+
+    def program(xp: Any, x: Any) -> Any:
+        y = np.zeros(n + 2)
+        for i in range(n - 2):
+            y[i : i + 3] = xp.tanh(0.5 * y[i : i + 3] + x[i : i + 3])
+        return y
+
+    def in_jax(xp: Any, x: Any) -> Any:
+        lax = import_module("jax").lax
+
+        def write(i: Any, y: Any) -> Any:
+            part = xp.tanh(0.5 * lax.dynamic_slice(y, (i,), (3,)) + lax.dynamic_slice(x, (i,), (3,)))
+            return lax.dynamic_update_slice(y, part, (i,))
+
+        return lax.fori_loop(0, n - 2, write, xp.zeros(n + 2))
+
+    return Work(program, (rng().normal(size=n),), in_jax=in_jax)
+
+
 def again(make: Callable[..., Work], *size: Any) -> Work:
     """Nearly the same work, for warming up: code that is kept for it does not serve the work itself."""
     work = make(*size)

@@ -113,6 +113,26 @@ def heat(n: int, steps: int) -> Work:
     return Work(program, (rng().uniform(size=(n, n)), np.asarray(0.1)))
 
 
+def reaction(n: int, steps: int) -> Work:
+    """Gray and Scott's reaction of two substances that diffuse on a torus, by rolls."""
+
+    def program(xp: Any, u: Any, v: Any, feed: Any, kill: Any) -> Any:
+        def spread(xp: Any, x: Any) -> Any:
+            return xp.roll(x, 1, 0) + xp.roll(x, -1, 0) + xp.roll(x, 1, 1) + xp.roll(x, -1, 1) - 4.0 * x
+
+        def step(xp: Any, state: Any, _: Any) -> Any:
+            u, v = state
+            made = u * v * v
+            u_next = u + 0.16 * spread(xp, u) - made + feed * (1.0 - u)
+            return u_next, v + 0.08 * spread(xp, v) + made - (feed + kill) * v
+
+        u, v = repeated(step, arrays_of(xp), (u, v), None, steps)
+        return (u * v).sum()
+
+    draw = rng()
+    return Work(program, (draw.uniform(size=(n, n)), draw.uniform(size=(n, n)), np.asarray(0.04), np.asarray(0.06)))
+
+
 def joints(n: int) -> Work:
     """Points at the end of a chain of joints: products of 4 × 4 matrices, as in hand tracking."""
 

@@ -26,6 +26,8 @@ LEAST = 16
 """Shorter rows are copied."""
 SMALLEST = 1 << 7
 """So are arrays of fewer elements."""
+MOST_ROWS = 1 << 16
+"""So are arrays of more rows: a table says where each of them is."""
 MOST_RUNS = 4
 """An array of which a row consists of more runs is made in memory."""
 MOST_READERS = 4
@@ -65,7 +67,7 @@ class Shifts:
         op = listing.op(k)
         if op is None or spec is None or not spec.ndim or spec.shape[-1] < LEAST or spec.size < SMALLEST:
             return None
-        if spec.dtype not in (np.float64, np.float32):
+        if spec.dtype not in (np.float64, np.float32) or spec.size > MOST_ROWS * spec.shape[-1]:
             return None
         if op.is_view(listing.parameters(k)):
             strides = self.strides(k)

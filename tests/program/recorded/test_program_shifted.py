@@ -11,7 +11,7 @@ import tape
 from tape.program import record
 from tape.program.plans.plan import Plan
 
-SHAPES = [(150,), (9, 37), (130, 1), (3, 4, 33), (8, 16)]
+SHAPES = [(150,), (9, 37), (20, 12), (3, 4, 33), (8, 16)]
 MOVES = [
     lambda x: np.roll(x, 1, -1),
     lambda x: np.roll(x, -3, 0),
