@@ -150,16 +150,19 @@ def dynamic(a: Application) -> Any:
     raise numbers_decide(a.op.name)
 
 
-def dynamic_by(measure: str) -> Callable[[Application], Any]:
-    """The rule of an op of which one number, which the op called `measure` gives of its operand, says the shape.
+def dynamic_by(
+    measure: str, operand: int = 0, by: Callable[[Application], Any] = dynamic
+) -> Callable[[Application], Any]:
+    """The rule `by` of an op, the shape of whose result follows from one number of one operand.
 
-    A program holds for that number only, so whoever records the op guards it.
+    The op called `measure` gives this number of the operand.  A recorded list holds for that number only: whoever
+    records the op guards it.
     """
 
     def rule(a: Application) -> Any:
-        return dynamic(a)
+        return by(a)
 
-    rule.measure = measure  # type: ignore[attr-defined]
+    rule.measure = measure, operand  # type: ignore[attr-defined]
     return rule
 
 

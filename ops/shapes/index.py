@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core import batching_index as rules
-from ..core.batching import along
+from ..core.batching import along, dynamic_by
 from ..core.batching_index import parts_of
 from ..core.op import composite, is_complex, linear, ready
 from .shape import Case, broadcast_arrays, broadcast_to, cases_of, ravel, sum_to
@@ -287,7 +287,7 @@ def _mask_cases(rng: np.random.Generator) -> Iterator[Case]:
 masked_choice = linear(
     "masked_choice", _masked_select, lambda g, mask: masked_place(g, mask), None,
     node="MaskedSelectBackward0", cases=_mask_cases,
-    batch=rules.masking,
+    batch=dynamic_by("count_nonzero", 1, by=rules.masking),
     doc="The elements of x at which a mask of the same shape holds, in one axis.",
 )
 

@@ -59,8 +59,8 @@ class Traced(TracedMemory):
         if op.name == "custom":
             raise Untraceable("a custom Function cannot be part of a recorded list")
         measure = getattr(op.batch, "measure", None)
-        if measure is not None and operands[0]._spec.size:
-            ops.REGISTRY[measure](operands[0]).item()  # a guard: the shape of the result is another for another number
+        if measure is not None:
+            guard_shape(*measure, operands)
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
         if narrow and trace.tensors:
             made = in_32_bits(trace, op, numbers, params)
@@ -207,6 +207,13 @@ class Traced(TracedMemory):
             raise Untraceable("a hook was registered on something without history")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
+
+
+def guard_shape(measure: str, k: int, operands: Sequence[Any]) -> None:
+    """Let a list hold for one number that an op gives of an operand: for another, the record has another shape."""
+    x = operands[k]
+    if isinstance(x, Traced) and x._spec.size:
+        ops.REGISTRY[measure](x).item()
 
 
 READING = ops.select, ops.getitem
