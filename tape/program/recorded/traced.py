@@ -60,7 +60,7 @@ class Traced(TracedMemory):
             raise Untraceable("a custom Function cannot be part of a recorded list")
         measure = getattr(op.batch, "measure", None)
         if measure is not None:
-            guard_shape(*measure, operands)
+            guard_shape(operands, *measure)
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
         if narrow and trace.tensors:
             made = in_32_bits(trace, op, numbers, params)
@@ -209,7 +209,7 @@ class Traced(TracedMemory):
         return RemovableHandle(hooks, hook)
 
 
-def guard_shape(measure: str, k: int, operands: Sequence[Any]) -> None:
+def guard_shape(operands: Sequence[Any], measure: str, k: int) -> None:
     """Let a list hold for one number that an op gives of an operand: for another, the record has another shape."""
     x = operands[k]
     if isinstance(x, Traced) and x._spec.size:

@@ -45,9 +45,7 @@ def test_loops_over_indices_write_where_they_say():
     assert sum(p.replays for p in fast.programs) >= len(INPUTS)
 
 
-@pytest.mark.parametrize(
-    "program", ["tape.nonzero(x)", "tape.masked_select(x, x > 0)", "x[x > 0]"]
-)
+@pytest.mark.parametrize("program", ["tape.nonzero(x)", "tape.masked_select(x, x > 0)", "x[x > 0]"])
 def test_tensors_too(program):
     f = eval(f"lambda x: {program}.shape[0] * x.sum()", {"tape": tape})
     fast = tape.compile(f)
