@@ -118,6 +118,10 @@ class TensorKind(Operators):
         """
         return False
 
+    def _moving(self, target: Tensor) -> Tensor:
+        """A tensor that does not move, as one that moves at the levels of this one, with tangents of zeros."""
+        return target
+
     def _check_free(self, operation: str) -> None:
         """Raise if changing the tensor in place, while that is recorded, would have no meaning.
 

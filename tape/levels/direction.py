@@ -25,12 +25,12 @@ from ..base.location import user_frame
 from ..base.tensor import Tensor
 from ..history.reachability import requires_grad
 from ..memory.adopting import worn
-from ..recording.level import Level, innermost, live
+from ..recording.level import Level, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .dual_writing import Moving, parts, still, zeros
 
-__all__ = ["Direction", "Dual", "dual", "make", "moving_as", "on_the_users_line", "parts", "zeros"]
+__all__ = ["Direction", "Dual", "dual", "make", "on_the_users_line", "parts", "zeros"]
 
 
 class Direction(Level):
@@ -93,6 +93,10 @@ class Dual(Moving):
 
     def below(self) -> tuple[Any, ...]:
         return self._primal, self._tangent
+
+    def _moving(self, target: Tensor) -> Tensor:
+        x, x_dot = parts(self, self._level)
+        return target if x_dot is None else make(x._moving(target), still(target, x_dot), self._level)
 
     def detach(self) -> Tensor:
         """A tensor on the same memory, outside the history and without tangents."""
@@ -217,15 +221,6 @@ def dual(primal: Tensor, tangent: Any, level: Direction) -> Tensor:
     if tangent._spec.dtype != spec.dtype:
         tangent = in_dtype(tangent, spec.dtype)
     return make(primal, tangent, level)
-
-
-def moving_as(source: Tensor, target: Tensor) -> Tensor:
-    """A tensor that does not move, as one that moves at the levels of another, with tangents of zeros."""
-    level = innermost((source,))
-    if not isinstance(level, Direction):
-        return target
-    x, x_dot = parts(source, level)
-    return make(moving_as(x, target), still(target, x_dot), level)
 
 
 def _alike(x: Placement, y: Placement) -> bool:

@@ -17,7 +17,6 @@ import ops
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
 from ..history.reachability import components
-from ..levels.direction import moving_as
 from ..recording.level import Layer, active, live
 from ..recording.version import renew
 from ..recording.views import is_related
@@ -100,7 +99,7 @@ def move(y: Array, source: Any) -> None:
     if not isinstance(source, Layer) or not hasattr(y._tensor, "_row") or y._tensor._is_shared():
         return
     if y._tensor._spec.inexact and sys.getrefcount(y._tensor) <= ALONE:
-        y._tensor = moving_as(live(source), y._tensor)
+        y._tensor = live(source)._moving(y._tensor)
 
 
 ALONE = 2

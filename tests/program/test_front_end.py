@@ -5,7 +5,7 @@ import pytest
 
 import tape
 from tape.autograd import grad, gradcheck
-from tape.spelling.spelled_inplace import names
+from tape.spelling.spelled_inplace import inplace_methods
 
 
 def test_numpy_needs_no_detach_where_nothing_is_recorded():
@@ -82,7 +82,7 @@ def test_nodes_of_several_results_of_functions_and_of_leaves_can_be_called():
     assert m.grad.tolist() == [[2.0, 2.0]] * 2
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", inplace_methods())
 def test_an_in_place_method_is_a_function_too(name):
     function = getattr(tape, name)
     assert (function.__name__, function.__doc__) == (name, getattr(tape.Tensor, name).__doc__)
