@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from functools import cache
 from math import inf
 from typing import Any
@@ -34,11 +35,13 @@ _layout, _kept = Room("tape.jit.machine.object_layout"), Room("tape.jit.machine.
 def jitted(room: str) -> Any:
     """A module of `tape.jit`, by its name there; None where Python's objects cannot be read by address.
 
-    ``TAPE_JIT=0`` in the environment does without all of them.
+    ``TAPE_JIT=0`` in the environment does without all of them.  A process whose main thread is through imports none
+    any more: what they import may want to be told of the end, which is too late (`threading._register_atexit`).
     """
     if forced() is False or not _layout.CHECKED:
         return None
-    return opened(f"tape.jit.{room}")
+    name = f"tape.jit.{room}"
+    return opened(name) if name in sys.modules or threading.main_thread().is_alive() else None
 
 
 def forced() -> bool | None:

@@ -14,8 +14,7 @@ from typing import Any
 
 from ..base.row import HANDLE, WIDTH, X, Y, operands
 from ..base.tensor import Tensor
-from ..base.untraced import untraced
-from ..recording.liveness import UNCOUNTED
+from ..base.untraced import UNCOUNTED, untraced
 from ..recording.wengert import WengertList, list_of
 from .chain import Chain, Hung
 

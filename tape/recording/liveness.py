@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.jit_door import SCANS, jitted
 from ..base.row import HANDLE, SPEC, WIDTH, X, Y, operands
+from ..base.untraced import UNCOUNTED
 
 
 class ScannedList(Protocol):
@@ -27,11 +28,6 @@ class ScannedList(Protocol):
     def __len__(self) -> int: ...
     def locate(self, handle: int) -> int: ...
     def owns(self, ref: Any) -> bool: ...
-
-
-_probe = [object()]
-UNCOUNTED = sys.getrefcount(_probe[0]) - 1
-"""What `sys.getrefcount` of a list element says beyond the list's own reference."""
 
 
 PER_RECORD = 3e-6

@@ -123,7 +123,9 @@ class Monitor:
             if sys.monitoring.get_tool(number) is None:
                 sys.monitoring.use_tool_id(number, self.NAME)
                 return number
-        raise Untraceable("other tools (debuggers, profilers, …) have taken all of Python's monitoring (sys.monitoring)")
+        raise Untraceable(
+            "other tools (debuggers, profilers, …) have taken all of Python's monitoring (sys.monitoring)"
+        )
 
     def _entered(self, code: CodeType, offset: int) -> None:
         self._tell(code, ENTERING, sys._getframe(1))

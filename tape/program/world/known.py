@@ -242,7 +242,7 @@ def is_written_in_python(kind: type) -> bool:
     if base is None or not kind.__flags__ & HEAP:
         return False
     count = sum(type(member) is types.MemberDescriptorType for member in own.values())
-    # What lies in front of an object is not counted: its attributes, and from CPython 3.12 on the weak references to it.
+    # What lies in front of an object is not counted: its attributes, since CPython 3.12 weak references too.
     count += "__weakref__" in own and kind.__weakrefoffset__ > 0
     count += base.__dictoffset__ == 0 and (kind.__dictoffset__ > 0 or kind.__dictoffset__ == -SIZE)
     return kind.__basicsize__ - base.__basicsize__ == SIZE * count
