@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from functools import cache
 from math import inf
 from typing import Any
@@ -41,7 +42,28 @@ def jitted(room: str) -> Any:
     if forced() is False or not _layout.CHECKED:
         return None
     name = f"tape.jit.{room}"
-    return opened(name) if name in sys.modules or threading.main_thread().is_alive() else None
+    if name not in sys.modules and not threading.main_thread().is_alive():
+        return None
+    try:
+        return opened(name)
+    except (ImportError, AttributeError) as error:
+        return tell_unusable(error)
+
+
+def tell_unusable(error: Exception) -> None:
+    """Say once that Numba is not to be had, or not as it is used here; what it would have done, Python does."""
+    if not _told:
+        _told.append(error)
+        warnings.warn(
+            f"Numba cannot be used as it is installed here ({type(error).__name__}: {error}), so Python does its work: "
+            "the results are the same, and later.  pip install -U numba; TAPE_JIT=0 does without it and without this "
+            "warning.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+_told: list[Exception] = []
 
 
 def forced() -> bool | None:

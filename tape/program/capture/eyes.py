@@ -17,6 +17,7 @@ from typing import Any
 from ..recorded.trace import Untraceable
 from ..world.looking import ENTERING
 
+_monitoring: Any = getattr(sys, "monitoring", None)
 Look = Callable[[FrameType, int], None]
 """Told the frame and the offset of the instruction that comes next, or `ENTERING`; may raise an exception there."""
 
@@ -86,7 +87,7 @@ class Monitor:
             self._leave(codes)
 
     def _watch(self, codes: Sequence[CodeType]) -> None:
-        events = sys.monitoring.events
+        events = _monitoring.events
         with self._lock:
             if self.tool is None:
                 self.tool = self._number()
@@ -96,7 +97,7 @@ class Monitor:
                 held[1] += 1
                 if held[1] == 1:
                     wanted = events.PY_START | events.PY_RESUME | events.INSTRUCTION
-                    sys.monitoring.set_local_events(self.tool, code, wanted)
+                    _monitoring.set_local_events(self.tool, code, wanted)
 
     def _leave(self, codes: Sequence[CodeType]) -> None:
         with self._lock:
@@ -105,23 +106,23 @@ class Monitor:
                 held = self.counts[id(code)]
                 held[1] -= 1
                 if not held[1]:
-                    sys.monitoring.set_local_events(self.tool, code, 0)
+                    _monitoring.set_local_events(self.tool, code, 0)
                     del self.counts[id(code)]
             if not self.counts:
                 self._listen(False)
-                sys.monitoring.free_tool_id(self.tool)
+                _monitoring.free_tool_id(self.tool)
                 self.tool = None
 
     def _listen(self, on: bool) -> None:
-        events = sys.monitoring.events
+        events = _monitoring.events
         for event, told in ((events.PY_START, self._entered), (events.PY_RESUME, self._entered),
                             (events.INSTRUCTION, self._came)):  # fmt: skip
-            sys.monitoring.register_callback(self.tool, event, told if on else None)
+            _monitoring.register_callback(self.tool, event, told if on else None)
 
     def _number(self) -> int:
         for number in self.NUMBERS:
-            if sys.monitoring.get_tool(number) is None:
-                sys.monitoring.use_tool_id(number, self.NAME)
+            if _monitoring.get_tool(number) is None:
+                _monitoring.use_tool_id(number, self.NAME)
                 return number
         raise Untraceable(
             "other tools (debuggers, profilers, …) have taken all of Python's monitoring (sys.monitoring)"

@@ -13,6 +13,7 @@ import tape
 from tape.program.capture import eyes as room
 from tape.program.capture.eyes import eyes
 from tape.program.recorded.trace import Untraceable
+from tape.program.world import reading
 from tape.program.world.looking import ENTERING
 
 TEXT = "def f(x):\n    y = [x + k for k in range(1)]\n    return y * 2\n"
@@ -89,6 +90,19 @@ def test_one_inside_the_other():
         del found[:]
         f(1)
     assert found == inner
+
+
+def test_every_instruction_with_a_name_is_known():
+    """A new Python whose instructions read names in another way fails here first."""
+    assert reading.UNKNOWN == set()
+
+
+def test_what_an_unknown_instruction_names_is_read_in_every_way(monkeypatch):
+    monkeypatch.setattr(reading, "UNKNOWN", {"LOAD_GLOBAL"})
+    monkeypatch.setattr(reading, "GLOBAL", ())
+    found = reading.reads_of.__wrapped__((lambda: np.ones).__code__)
+    assert [(load.how, load.name) for load in found.loads] == [("global", "np")]
+    assert "np" in found.attributes
 
 
 @monitored
