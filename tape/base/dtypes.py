@@ -101,9 +101,8 @@ def check_dtype(dtype: Any) -> np.dtype[Any] | None:
     """
     if dtype is None:
         return None
-    if isinstance(dtype, type) and issubclass(dtype, np.dtype):  # such as np.dtypes.Float64DType
-        dtype = dtype()
-    chosen = np.dtype(dtype)
+    is_class = isinstance(dtype, type) and issubclass(dtype, np.dtype)  # such as np.dtypes.Float64DType
+    chosen: np.dtype[Any] = dtype() if is_class else np.dtype(dtype)
     if kind_of(chosen) not in "biufc":
         raise TypeError(f"tensors hold numbers: dtype must be a float, complex, integer or bool type; got {chosen}")
     return chosen
