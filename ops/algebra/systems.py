@@ -141,6 +141,7 @@ def _order(x: Any) -> Any:
     from scipy.linalg import lu as factors
 
     x = np.asarray(x)
+    x = x if x.dtype.kind in "fc" else x.astype(float)
     rows = np.empty(x.shape[:-1], dtype=int)
     rows[...] = np.arange(x.shape[-2]) if x.ndim > 1 else 0
     for k in np.ndindex(x.shape[:-2] if x.size else (0,)):

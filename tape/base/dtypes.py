@@ -93,12 +93,16 @@ def default_for(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def check_dtype(dtype: Any) -> np.dtype[Any] | None:
     """A user's ``dtype=`` argument as a NumPy dtype.
 
+    >>> check_dtype("f4"), check_dtype(np.dtypes.Float64DType)
+    (dtype('float32'), dtype('float64'))
+
     Raises:
         TypeError: if it is not a number type.
     """
     if dtype is None:
         return None
-    chosen = np.dtype(dtype)
+    is_class = isinstance(dtype, type) and issubclass(dtype, np.dtype)  # such as np.dtypes.Float64DType
+    chosen: np.dtype[Any] = dtype() if is_class else np.dtype(dtype)
     if kind_of(chosen) not in "biufc":
         raise TypeError(f"tensors hold numbers: dtype must be a float, complex, integer or bool type; got {chosen}")
     return chosen

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import warnings
 from functools import cache
 from math import inf
 from typing import Any
@@ -34,11 +36,34 @@ _layout, _kept = Room("tape.jit.machine.object_layout"), Room("tape.jit.machine.
 def jitted(room: str) -> Any:
     """A module of `tape.jit`, by its name there; None where Python's objects cannot be read by address.
 
-    ``TAPE_JIT=0`` in the environment does without all of them.
+    ``TAPE_JIT=0`` in the environment does without all of them.  A process whose main thread is through imports none
+    any more: what they import may want to be told of the end, which is too late (`threading._register_atexit`).
     """
     if forced() is False or not _layout.CHECKED:
         return None
-    return opened(f"tape.jit.{room}")
+    name = f"tape.jit.{room}"
+    if name not in sys.modules and not threading.main_thread().is_alive():
+        return None
+    try:
+        return opened(name)
+    except (ImportError, AttributeError) as error:
+        return tell_unusable(error)
+
+
+def tell_unusable(error: Exception) -> None:
+    """Say once that Numba is not to be had, or not as it is used here; what it would have done, Python does."""
+    if not _told:
+        _told.append(error)
+        warnings.warn(
+            f"Numba cannot be used as it is installed here ({type(error).__name__}: {error}), so Python does its work: "
+            "the results are the same, and later.  pip install -U numba; TAPE_JIT=0 does without it and without this "
+            "warning.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+_told: list[Exception] = []
 
 
 def forced() -> bool | None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
-from dask._task_spec import Task, TaskRef
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.typing import Key
 
+from .tasks import Task, TaskRef
 from .worker import Shape, described
 
 Get = Callable[[dict[Key, Any], Any], Any]

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from dask._task_spec import Task, TaskRef
 from dask.typing import Key
 
 from ..base.tree import build, leaves_of, structure_of, transform
@@ -16,6 +15,7 @@ from .parcel import same
 from .paths import PathReport
 from .scheduling import Scheduler
 from .source import UserFunction
+from .tasks import Task, TaskRef
 from .tree_sum import sum_of
 from .worker import contribution
 

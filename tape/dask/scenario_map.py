@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import Task, TaskRef
 from dask.base import tokenize
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
@@ -21,6 +20,7 @@ from .blocks import as_collection
 from .parcel import Parcel, same
 from .scheduling import Scheduler
 from .source import RecordedParcel, UserFunction
+from .tasks import Task, TaskRef
 from .worker import Shape, mapped, mapped_alone
 
 EXAMPLE = 2

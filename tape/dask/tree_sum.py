@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dask._task_spec import Task, TaskRef
 from dask.typing import Key
 
+from .tasks import Task, TaskRef
 from .worker import total
 
 FAN_IN = 8

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..base.row import HANDLE, OP, PARAMS, WIDTH, X, Y, operands
 from ..base.tensor import Tensor
-from ..recording.liveness import UNCOUNTED
+from ..base.untraced import UNCOUNTED
 from ..recording.recorder import CUSTOM
 from ..recording.wengert import WengertList
 from .hooks import copy_of

@@ -21,6 +21,11 @@ from .lending import lend_hooks
 
 FULL = 2
 """The oldest generation: collections of the younger ones come too often to look through a list."""
+INCREMENTAL = sys.version_info >= (3, 14) and gc.get_threshold()[2] == 0
+"""Whether the oldest generation is collected in pieces, as CPython 3.14 began to: each is told of as generation 1, and
+2 are those that somebody asked for."""
+PIECES = 100
+"""So many pieces stand for a full collection: as many as there are collections between two full ones elsewhere."""
 LENT: list[Lent] = []
 """What belongs to tensors in place of a list while a collection is under way."""
 FEW = 64
@@ -39,12 +44,29 @@ def at_work(frame: FrameType | None) -> bool:
     return False
 
 
+class _Pieces:
+    """How many pieces of the oldest generation were collected since that was taken for a full collection."""
+
+    seen = 0
+
+
+def is_due(phase: str, generation: int) -> bool:
+    """Whether the collection of a piece, which begins or ends, stands for a full one."""
+    if not INCREMENTAL or generation == 0:
+        return False
+    _Pieces.seen += phase == "start"
+    if _Pieces.seen >= PIECES and phase == "stop":
+        _Pieces.seen = 0
+        return True
+    return _Pieces.seen >= PIECES
+
+
 def collect(phase: str, info: dict[str, Any]) -> None:
     """Drop the dead records of this thread when a full collection begins, and those that it has set free when it ends.
 
     Not in the middle of the library's own work, or of Numba's: a collection may begin wherever memory is allocated.
     """
-    if info["generation"] < FULL:
+    if info["generation"] < FULL and not is_due(phase, info["generation"]):
         return
     while LENT:
         LENT.pop().give_back()

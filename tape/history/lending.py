@@ -14,8 +14,7 @@ from typing import Any
 
 from ..base.row import HANDLE, WIDTH, X, Y, operands
 from ..base.tensor import Tensor
-from ..base.untraced import untraced
-from ..recording.liveness import UNCOUNTED
+from ..base.untraced import COUNTS, UNCOUNTED, untraced
 from ..recording.wengert import WengertList, list_of
 from .chain import Chain, Hung
 
@@ -77,7 +76,7 @@ def lend_hooks(wengert: WengertList) -> bool:
     needed = {ref for p in range(len(wengert)) for ref in operands(*rows[p * WIDTH + X : p * WIDTH + Y + 1])
               if type(ref) is int}  # fmt: skip
     free = [handle for handle, chain in wengert.hooks.items() if handle not in needed and not chain.is_lent]
-    if not free:
+    if not free or not COUNTS:
         return False
     handles = {h: rows[wengert.locate(h) * WIDTH + HANDLE] for h in free}
     borrowers = _borrowers(handles)

@@ -137,7 +137,10 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
 def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> None:
     if not np.can_cast(dtype, out, "same_kind"):
         ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
-        raise np._core._exceptions._UFuncOutputCastingError(ufunc, "same_kind", dtype, out, 0)  # type: ignore[attr-defined]
+        error = getattr(np._core._exceptions, "_UFuncOutputCastingError", None)  # type: ignore[attr-defined]
+        if error is None:  # NumPy has another name for its class of TypeError
+            raise TypeError(f"Cannot cast {name}'s output from {dtype!r} to {out!r} with casting rule 'same_kind'")
+        raise error(ufunc, "same_kind", dtype, out, 0)
 
 
 def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.batching import LanesDiffer
-
 from ..base.tensor import Face
 from .arrays.face import Recorded
 from .arrays.leaving import plain
@@ -180,22 +178,7 @@ def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:
 TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
 """Functions that read one triangle of a matrix."""
 
-
-def real_if_all_are(found: Any, a: Any) -> Any:
-    """Eigenvalues, and vectors, of a real matrix: real if all values are, as NumPy gives them.
-
-    Lanes cannot be asked, and stay complex.
-    """
-    values = found[0] if isinstance(found, tuple) else found
-    if as_array(a).dtype.kind == "c" or values.dtype.kind != "c":
-        return found
-    try:
-        if not np.all(np.imag(values) == 0.0):
-            return found
-    except LanesDiffer:
-        return found
-    return type(found)(*map(np.real, found)) if isinstance(found, tuple) else np.real(found)
-
-
-SPECTRA = frozenset({np.linalg.eig, np.linalg.eigvals})
-"""Functions whose results are real if all eigenvalues are."""
+SPECTRA: frozenset[Any] = (
+    frozenset({np.linalg.eig, np.linalg.eigvals}) if np.linalg.eigvals(np.eye(1)).dtype.kind == "f" else frozenset()
+)
+"""Functions whose results are real if all eigenvalues are; none from NumPy 2.5 on, which gives complex ones always."""

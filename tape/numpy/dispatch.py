@@ -28,9 +28,10 @@ from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, SPECTRA, promoted, real_if_all_are, reduceat, with_one_triangle
+from .composed import COMPOSED, SPECTRA, promoted, reduceat, with_one_triangle
 from .constructors import gathered
 from .looks import LOOKS
+from .polynomials import real_if_all_are
 from .vectorised import CALLING
 
 KEPT = frozenset({

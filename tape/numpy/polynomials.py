@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.core.batching import LanesDiffer
+
 from .constructors import as_array, gathered
 
 
@@ -72,15 +74,31 @@ def roots(p: Any) -> Any:
     if len(p) < 2:
         return np.zeros(zeros)
     companion = np.vstack([-(p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
-    found = np.linalg.eigvals(companion)
+    found = real_if_all_are(np.linalg.eigvals(companion), companion)
     return np.hstack([found, np.zeros(zeros, found.dtype)])
+
+
+def real_if_all_are(found: Any, a: Any) -> Any:
+    """Eigenvalues, and vectors, of a real matrix: real if all values are.  So are NumPy's up to 2.4, and its roots.
+
+    Lanes cannot be asked, and stay complex.
+    """
+    values = found[0] if isinstance(found, tuple) else found
+    if as_array(a).dtype.kind == "c" or values.dtype.kind != "c":
+        return found
+    try:
+        if not np.all(np.imag(values) == 0.0):
+            return found
+    except LanesDiffer:
+        return found
+    return type(found)(*map(np.real, found)) if isinstance(found, tuple) else np.real(found)
 
 
 def poly(seq_of_zeros: Any) -> Any:
     """`np.poly`: the coefficients of the polynomial with these roots, or the characteristic one of a matrix."""
     zeros = np.atleast_1d(as_array(seq_of_zeros))
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
-        zeros = np.linalg.eigvals(zeros)
+        zeros = real_if_all_are(np.linalg.eigvals(zeros), zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     made: Any = np.ones(1, zeros.dtype)

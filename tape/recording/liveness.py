@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.jit_door import SCANS, jitted
 from ..base.row import HANDLE, SPEC, WIDTH, X, Y, operands
+from ..base.untraced import COUNTS, UNCOUNTED
 
 
 class ScannedList(Protocol):
@@ -29,11 +30,6 @@ class ScannedList(Protocol):
     def owns(self, ref: Any) -> bool: ...
 
 
-_probe = [object()]
-UNCOUNTED = sys.getrefcount(_probe[0]) - 1
-"""What `sys.getrefcount` of a list element says beyond the list's own reference."""
-
-
 PER_RECORD = 3e-6
 """Seconds that a scan in Python takes for each record."""
 
@@ -44,6 +40,8 @@ def scan(wengert: ScannedList, collecting: bool = False) -> tuple[np.ndarray, in
     While Python collects garbage nothing is imported or compiled: it may be parsing at that moment, and its parser
     does not bear another one inside (CPython 3.11: "AST constructor recursion depth mismatch").
     """
+    if not COUNTS:
+        return np.ones(len(wengert), np.bool_), sum(getattr(s, "nbytes", 0) for s in wengert.rows[SPEC::WIDTH])
     if SCANS.defers(len(wengert) * PER_RECORD) or (collecting and not SCANS.settled):
         return scan_in_python(wengert)
     room = jitted("sweeps.scan")

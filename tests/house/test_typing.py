@@ -69,7 +69,8 @@ def test_pyright_on_a_users_file(tmp_path):
     if find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     shutil.copy(USES, tmp_path)
-    settings = {"extraPaths": [str(ROOT)], "reportUnusedExpression": False, "pythonVersion": "3.11"}
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"  # the one that NumPy's stubs were installed for
+    settings = {"extraPaths": [str(ROOT)], "reportUnusedExpression": False, "pythonVersion": version}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "uses.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment(), check=False)

@@ -66,7 +66,7 @@ PROGRAMS = {
     "cholesky": lambda x: spread(np.linalg.cholesky(LOWER + x.reshape(2, 2))),
     "cholesky, upper": lambda x: spread(np.linalg.cholesky(LOWER.T + x.reshape(2, 2), upper=True)),
     "eigh": lambda x: spread(np.linalg.eigh(LOWER + x.reshape(2, 2))[0], np.linalg.eigvalsh(x.reshape(2, 2), "U")),
-    "eigvals": lambda x: spread(np.sort(np.linalg.eigvals(np.array([[x[0], x[1]], [x[1], x[2]]])))),
+    "eigvals": lambda x: spread(np.sort(np.linalg.eigvals(np.array([[x[0], x[1]], [x[1], x[2]]])).real)),
     "sliding windows": lambda x: spread(sliding_window_view(x, 2) ** 2, sliding_window_view(np.outer(x, x), (2, 3))),
     "take": lambda x: spread(np.take(x, [5, -1], mode="wrap"), x.take([9, 0], mode="clip") ** 2),
     "cov": lambda x: spread(np.cov(x, T), np.corrcoef(x, T**2), np.cov(x.reshape(2, 2), x.reshape(2, 2), False)),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.jit_door import Account
+from ...base.jit_door import Account, tell_unusable
 from ...base.rooms import Room
 
 PER_WORD = 5e-7
@@ -41,13 +41,21 @@ class Pass:
     def __call__(self, *columns: Any) -> Any:
         if self.jitted is None:
             if self.account.defers(PER_WORD * sum(map(np.size, columns))):
-                with np.errstate(all="ignore"):
-                    return self.plain(*columns)
-            self.jitted = jit(self.plain)
+                return self.in_python(*columns)
+            try:
+                self.jitted = jit(self.plain)
+            except (ImportError, AttributeError) as error:
+                tell_unusable(error)
+                self.jitted = self.in_python
         found = self.jitted(*columns)
         if not self.account.settled:
             self.account.settle()
         return found
+
+    def in_python(self, *columns: Any) -> Any:
+        """The function as it is written; whole numbers may wrap around."""
+        with np.errstate(all="ignore"):
+            return self.plain(*columns)
 
 
 def inner(function: Callable[..., Any]) -> Any:

@@ -30,6 +30,8 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 def entry(function: Callable[..., Any]) -> Any:
     """Jit a function that Python calls, with a cache on disk unless Numba finds no folder that it may write to."""
     jitted = njit(error_model="numpy")(function)
+    if not hasattr(FunctionCache, "_index_key"):  # what is kept could not be told from what other sources gave
+        return jitted
     with contextlib.suppress(RuntimeError):
         jitted._cache = _Cache(function)
         PLACES.add(jitted._cache.cache_path)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.spec import Spec
 from ...base.tensor import Tensor
+from ...base.untraced import UNCOUNTED
 
 TYPE = 8
 LIST_ITEMS = 24
@@ -88,10 +89,9 @@ def _scalars_hold() -> bool:
 def _objects_hold() -> bool:
     probe = [None] * 3
     head = words(probe)
-    count = object()
-    known = [count] * 5
-    low = (ctypes.c_uint32).from_address(id(count)).value
-    return head[TYPE // 8] == id(list) and head[2] == 3 and low == sys.getrefcount(count) - 1 == 6 and len(known) == 5
+    known = [object()] * 6
+    low = (ctypes.c_uint32).from_address(id(known[0])).value
+    return head[TYPE // 8] == id(list) and head[2] == 3 and low == sys.getrefcount(known[0]) - UNCOUNTED == 6
 
 
 TUPLE_ITEMS = _tuple_items()

@@ -38,6 +38,10 @@ class Attributes(Base):
             )
         self._tensor = found
 
+    def _set_shape(self, shape: Any) -> None:
+        """What NumPy 2.5 has for the assignment, which it deprecates."""
+        self.shape = shape
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the elements."""
@@ -47,6 +51,10 @@ class Attributes(Base):
     def dtype(self, dtype: Any) -> None:
         if np.dtype(dtype) != self.dtype:
             raise refusal(f"setting .dtype to {np.dtype(dtype)}, which reads the same bytes as other numbers,")
+
+    def _set_dtype(self, dtype: Any) -> None:
+        """What NumPy 2.5 has for the assignment, which it deprecates."""
+        self.dtype = dtype
 
     @property
     def ndim(self) -> int:

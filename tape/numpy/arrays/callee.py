@@ -21,7 +21,7 @@ def callee(code: CodeType, lasti: int) -> Loaded:
     if at is None:
         return "", ""
     if steps_of(code)[at].opname == "BINARY_OP":
-        return "operator", ""
+        return ("", "") if steps_of(code)[at].argrepr == SUBSCRIPT else ("operator", "")
     if steps_of(code)[at].opname == "STORE_SUBSCR":
         return "assignment", ""
     return _callee(code, at)[0]
@@ -36,15 +36,34 @@ def _callee(code: CodeType, at: int) -> tuple[Loaded, int]:
         return found
     if not steps[at].opname.startswith(("CALL", "PRECALL")):
         return found
-    for step in steps[:at]:
+    for k, step in enumerate(steps[:at]):
         place = step.positions
         if (place.lineno, place.col_offset) != (call.lineno, call.col_offset):  # type: ignore[union-attr]
             continue
         end = place.end_lineno or 0, place.end_col_offset or 0  # type: ignore[union-attr]
-        kind = next((kind for start, kind in LOADS.items() if step.opname.startswith(start)), "")
-        if kind and reach < end < (call.end_lineno or 0, call.end_col_offset or 0):
-            found, reach = ((kind, step.argval if isinstance(step.argval, str) else ""), step.offset), end
+        loaded = _second(steps[k - 1]) if step.opname == "PUSH_NULL" and k else _loaded(step)
+        if loaded is not None and reach < end < (call.end_lineno or 0, call.end_col_offset or 0):
+            found, reach = (loaded, step.offset), end
     return found
+
+
+def _loaded(step: dis.Instruction) -> Loaded | None:
+    """What an instruction loads (first, if two things), where it loads."""
+    for start, kind in LOADS.items():
+        if step.opname.startswith(start):
+            name = step.argval[0] if isinstance(step.argval, tuple) else step.argval
+            return kind, name if isinstance(name, str) else ""
+    return None
+
+
+def _second(step: dis.Instruction) -> Loaded | None:
+    """The local that an instruction loads after another, or after storing one, as CPython 3.13 began to do at once.
+
+    In the source it stands where the first does; if the second is called, a PUSH_NULL comes next and has its place.
+    """
+    if step.opname.startswith(("LOAD_FAST", "STORE_FAST_LOAD_FAST")) and isinstance(step.argval, tuple):
+        return "local", step.argval[1]
+    return None
 
 
 @cache
@@ -64,6 +83,10 @@ LOADS = {
     "LOAD_FAST": "local", "LOAD_DEREF": "local", "LOAD_CLOSURE": "local",
 }  # fmt: skip
 """What the instructions that load begin with, and what they load from."""
+
+
+SUBSCRIPT = "[]"
+"""CPython 3.14 counts taking an item among the operators of two operands."""
 
 
 @cache

@@ -144,7 +144,7 @@ def is_compared(code: CodeType, lasti: int) -> bool:
     """Whether what a call gives is compared or tested at once, as in ``if float(x) < 1:``."""
     following = [i for i in dis.get_instructions(code) if i.offset > lasti and i.opname not in ("CACHE", "PRECALL")]
     for i in following:
-        if i.opname.startswith(("COMPARE_OP", "CONTAINS_OP", "POP_JUMP", "IS_OP", "TO_BOOL")):
+        if i.opname.startswith(("COMPARE_OP", "CONTAINS_OP", "POP_JUMP", "IS_OP", "TO_BOOL", "UNARY_NOT")):
             return True
         if not i.opname.startswith(("LOAD_", "PUSH_NULL", "CALL", "COPY", "SWAP", "UNARY_NEGATIVE")):
             return False

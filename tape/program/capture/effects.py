@@ -108,12 +108,18 @@ def _appends_only(code: CodeType, names: set[str]) -> bool:
     return all(
         steps[k + 1].opname in ATTRIBUTE and steps[k + 1].argval == "append"
         for k, step in enumerate(steps)
-        if step.opname.startswith("LOAD_") and step.opname not in HANDED and _named(step.argval) & names
+        if "LOAD_" in step.opname and step.opname not in HANDED and _named(step, code) & names
     )
 
 
-def _named(argument: Any) -> set[str]:
-    return {x for x in (argument if isinstance(argument, tuple) else (argument,)) if isinstance(x, str)}
+def _named(step: dis.Instruction, code: CodeType) -> set[str]:
+    """The names that an instruction loads, but for cells that it hands to a function inside.
+
+    These are LOAD_CLOSURE's up to CPython 3.12; later ones load them as locals, one or two at once.
+    """
+    argument = step.argval
+    found = {x for x in (argument if isinstance(argument, tuple) else (argument,)) if isinstance(x, str)}
+    return found.difference(code.co_cellvars, code.co_freevars) if "LOAD_FAST" in step.opname else found
 
 
 def enclosed(function: FunctionType) -> Iterator[tuple[str, Any]]:

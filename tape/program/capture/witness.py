@@ -1,6 +1,6 @@
 """Noticing that a function which is being recorded comes to where it would read something doubtful.
 
-Only code that holds such a place is traced, instruction by instruction; where there are no doubts nothing is.
+Only code that holds such a place is watched (`tape.program.capture.eyes`); where there are no doubts nothing is.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import importlib
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import Any
 
 from ...base.location import locate
 from ..recorded.trace import Untraceable
 from ..world.looking import ENTERING, Import
 from ..world.surroundings import Surroundings, Unknown
+from .eyes import eyes
 
 SEED = random.Random.seed.__code__
 """What runs when Python's generator of random numbers gets a seed, or none."""
@@ -50,6 +50,7 @@ class Witness:
                 self._sites.setdefault(id(code), {}).setdefault(offset, doubt.unknown)
         if any(function is random.Random for function in around.seeded):
             self._sites[id(SEED)] = {}
+            self._codes.append(SEED)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -61,39 +62,28 @@ class Witness:
         if not self._sites:
             yield
             return
-        before = sys.gettrace()
-        sys.settrace(self._enter)
         try:
-            yield
+            with eyes(self._codes, self._look):
+                yield
         except Stop:
             pass
         finally:
-            sys.settrace(before)
             if self.reason is not None:
                 raise self.reason from None
 
-    def _enter(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
-        """A function is called."""
+    def _look(self, frame: FrameType, offset: int) -> None:
+        """Code of a function that is watched begins or goes on (`ENTERING`), or comes to an instruction."""
         code = frame.f_code
-        sites = self._sites.get(id(code))
-        if sites is None:
-            return None
-        if code is SEED:
-            if frame.f_locals.get("a") is None:
-                self._stop(Unknown(random.Random, "random.Random without a seed"), frame.f_back or frame)
-            return None
-        if ENTERING in sites:
-            self._stop(sites[ENTERING], frame)
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-
-        def step(frame: FrameType, event: str, argument: Any) -> Any:
-            if event == "opcode" and frame.f_lasti in sites:
-                self._stop(sites[frame.f_lasti], frame)
-            return step
-
-        return step
+        if code is not SEED:
+            unknown = self._sites[id(code)].get(offset)
+            if unknown is not None:
+                self._stop(unknown, frame)
+        elif offset == ENTERING and frame.f_locals.get("a") is None:
+            self._stop(Unknown(random.Random, "random.Random without a seed"), frame.f_back or frame)
 
     def _stop(self, unknown: Unknown, frame: FrameType) -> None:
+        if self.reason is not None:  # it stopped before, and what handles exceptions runs
+            raise Stop
         if isinstance(unknown.thing, Import) and unknown.thing not in sys.modules:
             try:
                 importlib.import_module(unknown.thing)

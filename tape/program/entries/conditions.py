@@ -11,7 +11,7 @@ from ...base.spec import spec
 from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
 from ..world.surroundings import Surroundings
-from ..world.watched import BUSY, MISSING, TAGS, Container, Space, WatchedArray
+from ..world.watched import BUSY, MISSING, Container, Space, WatchedArray
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -72,7 +72,7 @@ class Conditions:
     def _space(self, space: Space) -> None:
         """A dict must not have changed since it was looked at, or have what counts under each name."""
         w = self.write
-        if TAGS and space.busy < BUSY:
+        if space.counted and space.busy < BUSY:
             self.write.require_equal(w.load(w.known(space.address)), w.load(w.known(ctypes.addressof(space.tag))))
         elif space.whole or space.attributes:
             self.checks.append(space.holds)

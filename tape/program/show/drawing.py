@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from math import fsum
 from typing import Any, NamedTuple
 
 from ..plans.groups import Step
@@ -119,12 +120,12 @@ def arranged(boxes: dict[int, Box]) -> tuple[dict[int, Centre], list[list[tuple[
 def _placed(layers: list[list[Any]], above: dict[Any, list[Any]], widths: dict[int, float]) -> tuple[Any, float]:
     """Where boxes, and edges that pass, lie in their layers; and how wide the widest layer is."""
     wide = {k: widths.get(k, LANE) for layer in layers for k in layer}
-    total = max((sum(wide[k] + SPACE for k in layer) for layer in layers), default=0)
+    total = max((fsum(wide[k] + SPACE for k in layer) for layer in layers), default=0)
     centres: dict[Any, Centre] = {}
     for d, layer in enumerate(layers):
         means = {k: _mean([centres[j][0] for j in above[k]]) for k in layer}
         layer.sort(key=means.__getitem__)
-        x = MARGIN + (total - sum(wide[k] + SPACE for k in layer)) / 2
+        x = MARGIN + (total - fsum(wide[k] + SPACE for k in layer)) / 2
         for k in layer:
             centres[k] = x + wide[k] / 2, MARGIN + HEIGHT / 2 + d * (HEIGHT + GAP), wide[k]
             x += wide[k] + SPACE
@@ -144,7 +145,7 @@ def _way(k: int, last: Any, above: dict[Any, list[Any]], centres: dict[Any, Cent
 
 
 def _mean(xs: list[float]) -> float:
-    return sum(xs) / len(xs) if xs else 0.0
+    return fsum(xs) / len(xs) if xs else 0.0  # `sum` rounds otherwise from CPython 3.12 on
 
 
 def _edge(points: list[tuple[float, float]]) -> str:

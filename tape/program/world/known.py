@@ -55,7 +55,7 @@ LIBRARIES = (
     "numpy._core._type_aliases", "numpy._core.einsumfunc", "numpy._core.fromnumeric", "numpy._core.function_base",
     "numpy._core.getlimits", "numpy._core.multiarray", "numpy._core.numeric", "numpy._core.numerictypes",
     "numpy._core.overrides", "numpy._core.records", "numpy._core.shape_base", "numpy._core.umath", "random", "re",
-    "scipy", "statistics", "types", "typing",
+    "reprlib", "scipy", "statistics", "types", "typing",
 )  # fmt: skip
 """Modules and packages whose Python code is not looked into."""
 NOT = (
@@ -242,7 +242,9 @@ def is_written_in_python(kind: type) -> bool:
     if base is None or not kind.__flags__ & HEAP:
         return False
     count = sum(type(member) is types.MemberDescriptorType for member in own.values())
-    count += ("__weakref__" in own) + (kind.__dictoffset__ != 0 == base.__dictoffset__ and kind.__dictoffset__ >= -SIZE)
+    # What lies in front of an object is not counted: its attributes, since CPython 3.12 weak references too.
+    count += "__weakref__" in own and kind.__weakrefoffset__ > 0
+    count += base.__dictoffset__ == 0 and (kind.__dictoffset__ > 0 or kind.__dictoffset__ == -SIZE)
     return kind.__basicsize__ - base.__basicsize__ == SIZE * count
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .known import INNER, READING
 
-GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
+GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 ENCLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 NAMED = (
@@ -22,11 +22,15 @@ NAMED = (
     "LOAD_ZERO_SUPER_ATTR",
     "LOAD_SUPER_METHOD",
 )
-PLAIN = ("LOAD_FAST", "LOAD_CONST", "LOAD_SMALL_INT", *GLOBAL[:2], *ENCLOSED)
+PLAIN = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CONST", "LOAD_SMALL_INT", *GLOBAL[:2], *ENCLOSED)
 TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 FORMATTING = ("__format__", "__repr__", "__str__", "format", "format_map")
 REMAINDER = (6, 19)
 """The numbers of the operators ``%`` and ``%=``."""
+UNKNOWN = {dis.opname[k] for k in (*dis.hasname, *dis.hasfree) if not dis.opname[k].startswith(("INSTRUMENTED_", "<"))}
+UNKNOWN -= {*GLOBAL, *ENCLOSED, *NAMED, "IMPORT_NAME", "LOAD_CLOSURE", "LOAD_ZERO_SUPER_METHOD"}
+UNKNOWN -= {"STORE_NAME", "DELETE_NAME", "MAKE_CELL", "STORE_DEREF", "DELETE_DEREF"}
+"""Instructions of this Python that have a name, and that are not known here: they may read it in any way."""
 BETWEEN = ("CACHE", "NOP", "PRECALL", "PUSH_NULL", "KW_NAMES", "COPY_FREE_VARS", "RESUME", "EXTENDED_ARG")
 
 
@@ -92,15 +96,15 @@ def reads_of(code: CodeType) -> Reads:
     steps = steps_of(code)
     found = Reads([], {}, [], [], any(map(makes_text, steps)))
     for k, (op, argument, offsets) in enumerate(steps):
-        if op in GLOBAL or op in ENCLOSED:
+        if op in GLOBAL or op in ENCLOSED or op in UNKNOWN:
             attributes, following = chain(steps, k + 1)
-            how = "global" if op in GLOBAL else "enclosed"
+            how = "enclosed" if op in ENCLOSED else "global"
             found.loads.append(Load(offsets, how, str(argument), attributes, texts_at(steps, following)))
         elif op == "IMPORT_NAME":
             level: object = steps[k - 2].argument
             dots = "." * level if isinstance(level, int) else ""
             found.loads.append(Load(offsets, "import", f"{dots}{argument}", ()))
-        if op in NAMED:
+        if op in NAMED or op in UNKNOWN:
             found.attributes.setdefault(str(argument), []).extend(offsets)
             if argument in READING:
                 found.any.extend(offsets)

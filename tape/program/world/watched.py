@@ -25,21 +25,57 @@ CHUNK = 1 << 18
 """Bytes that are compared at a time."""
 BUSY = 16
 """Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
-_TAG = 24
+_TAG, _VALUES = 24, 40
 _word = ctypes.c_uint64.from_address
 
 
+def _put(thing: Any) -> None:
+    thing.a = object()
+
+
+def _counts(change: Callable[[Any], object], thing: Any, space: dict[str, Any]) -> bool:
+    """Whether a dict counts each of many changes: Python goes other ways when it has made some."""
+    seen = {_word(id(space) + _TAG).value}
+    for _ in range(TIMES):
+        change(thing)
+        seen.add(_word(id(space) + _TAG).value)
+    return len(seen) == TIMES + 1
+
+
+TIMES = 40
+
+
 def _tags_hold() -> bool:
-    """Whether dicts count their changes where they are looked for (see PEP 509)."""
+    """Whether dicts count their changes where they are looked for (PEP 509): up to CPython 3.13 they do."""
     probe: dict[str, int] = {"a": 1}
     seen = {_word(id(probe) + _TAG).value}
     for change in (lambda: probe.update(a=2), lambda: probe.pop("a"), lambda: probe.update(b=1), probe.clear):
         change()
         seen.add(_word(id(probe) + _TAG).value)
-    return len(seen) == 5
+    return len(seen) == 5 and _counts(lambda space: space.update(a=object()), probe, probe)
 
 
-TAGS = dict.__basicsize__ == 48 and _tags_hold()
+def _attributes_count() -> bool:
+    """Whether that holds of attributes: CPython 3.13 writes those that lie in their object past the object's dict."""
+    thing = _thing()
+    space = vars(thing)
+    return _counts(_put, thing, space) and _counts(lambda x: setattr(x, "a", object()), thing, space)
+
+
+def _told_apart() -> bool:
+    """Whether a dict has the address of its values where it is looked for, if they lie in an object, and 0 if not."""
+    return _word(id({"a": 1}) + _VALUES).value == 0 != _word(id(vars(_thing())) + _VALUES).value
+
+
+def _thing() -> Any:
+    thing = type("Thing", (), {})()
+    _put(thing)
+    return thing
+
+
+IN_OBJECTS = dict.__basicsize__ == 48 and _attributes_count()
+TAGS = dict.__basicsize__ == 48 and _tags_hold() and (IN_OBJECTS or _told_apart())
+"""Whether dicts count their changes, those of attributes that lie in an object included, and the others."""
 
 
 Word = tuple[Any, int]
@@ -56,6 +92,7 @@ class Space:
         whole: whether all names count.
         attributes: whether what is read of objects by name counts.
         copy: what was in it.
+        counted: whether it counts its changes.
         tag: what its count of changes was when it held just this.
         address: where that count is.
         busy: how often it changed without a name that counts.
@@ -67,6 +104,7 @@ class Space:
         "busy",
         "copy",
         "count",
+        "counted",
         "mapping",
         "names",
         "owner",
@@ -82,11 +120,12 @@ class Space:
         self.copy = dict(mapping.items())
         self.busy = 0
         self.address = id(mapping) + _TAG
-        self.count = _word(self.address) if TAGS else ctypes.c_uint64(0)
+        self.counted = TAGS and (IN_OBJECTS or not _word(id(mapping) + _VALUES).value)
+        self.count = _word(self.address) if self.counted else ctypes.c_uint64(0)
         self.tag = ctypes.c_uint64(self.count.value)
 
     def word(self) -> Word | None:
-        return (self.count, self.tag.value) if TAGS else None
+        return (self.count, self.tag.value) if self.counted else None
 
     def counts(self, name: Any) -> bool:
         """Whether what is under a name may have been read."""
@@ -118,7 +157,7 @@ class Space:
             yield from ((name, MISSING) for name in before.keys() - now.keys() if self.counts(name))
 
     def holds(self) -> bool:
-        if TAGS and self.count.value == self.tag.value:
+        if self.counted and self.count.value == self.tag.value:
             return True
         tag = self.count.value
         if any(True for _ in self.changes()):
@@ -314,7 +353,8 @@ DESCRIPTIVE = frozenset(
     ("__abstractmethods__", "__annotations__", "__builtins__", "__cached__", "__dataclass_fields__", "__dict__",
      "__dataclass_params__", "__doc__", "__file__", "__loader__", "__match_args__", "__module__", "__name__",
      "__orig_bases__", "__package__", "__parameters__", "__path__", "__qualname__", "__slots__", "__spec__",
-     "__weakref__", "__static_attributes__", "__firstlineno__", "__warningregistry__", "__wrapped__")
+     "__weakref__", "__static_attributes__", "__firstlineno__", "__warningregistry__", "__wrapped__",
+     "__annotate__", "__annotate_func__", "__annotations_cache__", "__conditional_annotations__", "__type_params__")
 )  # fmt: skip
 """Names of this form that nobody asks for who does not name them."""
 
@@ -428,7 +468,9 @@ def type_fact(thing: Any) -> Fact:
 def dict_fact(thing: Any) -> Fact:
     """Which dict an object's attributes are in."""
     offset = type(thing).__dictoffset__
-    return Fact(partial(dict_of, thing), lambda d: setattr(thing, "__dict__", d), id(thing) + max(offset, MANAGED))
+    managed = offset == -1 or offset <= MANAGED  # CPython 3.12 says -1 of it, 3.11 -48
+    at = id(thing) + (MANAGED if managed else max(offset, 0))
+    return Fact(partial(dict_of, thing), lambda d: setattr(thing, "__dict__", d), at)
 
 
 def bases_fact(kind: type) -> Fact:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
+import sys
 import types
 
 import numpy as np
@@ -10,8 +13,9 @@ from numpy.testing import assert_allclose
 
 import tape
 from tape.program.recorded.raising import raises
+from tape.program.world.known import is_written_in_python
 from tape.program.world.looking import surroundings
-from tape.program.world.watched import BUSY, TAGS
+from tape.program.world.watched import BUSY, IN_OBJECTS, TAGS, Space
 
 FACTOR = 2.0
 
@@ -66,6 +70,52 @@ def test_other_names_of_a_module_may_change_as_often_as_they_like():
     assert around.unchanged()
     del space["factor"]
     assert not around.unchanged()
+
+
+class Thing:
+    k = 1.0
+
+
+def test_attributes_are_noticed_each_time_they_change():
+    """They lie in the object itself, and Python goes ever shorter ways to them."""
+    thing = Thing()
+    thing.k = 0.0
+    around = surroundings(lambda x: x * thing.k)
+
+    def put(k):
+        thing.k = k
+
+    for k in range(1, 60):
+        put(float(k))
+        assert not around.unchanged()
+        put(0.0)
+        assert around.unchanged()
+    del thing.k
+    assert not around.unchanged()
+
+
+def test_dicts_that_no_attributes_lie_beside_count_their_changes_up_to_python_3_13():
+    assert (sys.version_info < (3, 14)) == TAGS
+    assert (sys.version_info < (3, 13)) == IN_OBJECTS
+    thing = Thing()
+    thing.k = 0.0
+    assert Space({"k": 1.0}, None, set()).counted == TAGS
+    assert Space(vars(thing), None, set()).counted == IN_OBJECTS
+
+
+def test_classes_that_add_nothing_to_their_objects_but_what_can_be_looked_at():
+    class Bare:
+        __slots__ = ("k",)
+
+    class Referred(Bare):
+        __slots__ = ("__weakref__",)
+
+    class Whole(Referred):
+        pass
+
+    kinds = [type(f"Of{kind.__name__}", (kind,), {}) for kind in (int, float, tuple, list, dict, Thing)]
+    assert all(is_written_in_python(kind) for kind in (Thing, Bare, Referred, Whole, *kinds))
+    assert not any(is_written_in_python(kind) for kind in (int, collections.deque, itertools.count))
 
 
 def test_what_the_library_made_itself_is_not_watched():
