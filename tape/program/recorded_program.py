@@ -15,6 +15,7 @@ from ops import REGISTRY
 from ops.core.arguments import Arguments
 from ops.core.bundle import Bundle
 
+from ..base.collector import paused
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
@@ -117,12 +118,14 @@ class Program(Display):
     @cached_property
     def listing(self) -> Listing:
         """The list after the passes."""
-        return shorten(self.recorded)
+        with paused():
+            return shorten(self.recorded)
 
     @cached_property
     def replay(self) -> Replay:
         """The list made ready to run."""
-        return Replay(self.listing, self.tier, self.threads)
+        with paused():
+            return Replay(self.listing, self.tier, self.threads)
 
     @property
     def input_specs(self) -> list[Spec]:

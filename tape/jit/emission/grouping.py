@@ -141,27 +141,58 @@ def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-unt
 
 
 @Pass
-def localise(rows, first, args, role, group, place, outside, operands):  # type: ignore[no-untyped-def]
-    """Number the values of one kernel: first what comes from outside, then the results of its rows.
+def localise(  # type: ignore[no-untyped-def]
+    members, ends, first, args, role, group, escapes, place, inner, outside, operands, targets, values, counts
+):
+    """Number the values of each kernel: first what comes from outside, then the results of its rows.
 
-    Fills `outside` with the positions of the former and `operands`, three for each row of the kernel, with
-    numbers; ``place`` becomes the number by position.  Gives how many come from outside.
+    The rows of kernel k are ``members[ends[k - 1]:ends[k]]``.  Fills `inner` with those that are lanes and `operands`
+    with three numbers for each of them, `outside` with the positions of what they read, `targets` with the positions
+    of what is written and `values` with the numbers of what it is made of, one kernel's after another's.  By kernel,
+    `counts` are how many inner rows, outside ones, targets, and values of all targets there were so far; for each
+    target, its second word says where its values end.  ``place`` is −1 everywhere, before and after.
     """
-    count, made, this = 0, 0, group[rows[0]]
-    for k in rows:
-        for j in range(first[k], first[k + 1]):
-            x = args[j]
-            if (group[x] != this or role[x] != LANE) and place[x] < 0:
-                place[x] = count
-                outside[count] = x
-                count += 1
-    for k in rows:
-        if role[k] == LANE:
-            place[k] = count + made
+    made, given, written, said, start = 0, 0, 0, 0, 0
+    for number in range(ends.size):
+        rows, start = members[start : ends[number]], ends[number]
+        this, count, own, opening = group[rows[0]], 0, 0, made
+        for k in rows:
             for j in range(first[k], first[k + 1]):
-                operands[3 * made + j - first[k]] = place[args[j]]
-            made += 1
-    return count
+                x = args[j]
+                if (group[x] != this or role[x] != LANE) and place[x] < 0:
+                    place[x] = count
+                    outside[given + count] = x
+                    count += 1
+        for k in rows:
+            if role[k] == LANE:
+                place[k] = count + own
+                for j in range(first[k], first[k + 1]):
+                    operands[3 * made + j - first[k]] = place[args[j]]
+                inner[made] = k
+                made += 1
+                own += 1
+        for k in rows:
+            if role[k] == LANE and escapes[k]:
+                values[said] = place[k]
+                said += 1
+                targets[2 * written], targets[2 * written + 1] = k, said
+                written += 1
+        for k in rows:
+            if role[k] != LANE:
+                for j in range(first[k], first[k + 1]):
+                    values[said] = place[args[j]]
+                    said += 1
+                targets[2 * written], targets[2 * written + 1] = k, said
+                written += 1
+        for k in range(given, given + count):
+            place[outside[k]] = -1
+        for k in range(opening, made):
+            place[inner[k]] = -1
+        given += count
+        counts[4 * number] = made
+        counts[4 * number + 1] = given
+        counts[4 * number + 2] = written
+        counts[4 * number + 3] = said
 
 
 @Pass

@@ -10,6 +10,7 @@ import numpy as np
 import ops
 from ops import REGISTRY
 
+from ...base.collector import paused
 from ...base.errors import unused_error
 from ...base.tensor import Tensor
 from ...history.hooks import apply
@@ -21,6 +22,7 @@ from ..recorded.traced import Traced, output, traced
 from .boxes import Region, region_of, shape_of
 from .pieces import Pieces
 from .runs import Runs
+from .templates import contributions
 
 
 def gradients(
@@ -116,7 +118,8 @@ def propagate(runs: Runs, adjoints: dict[int, Any]) -> dict[int, Any]:
     wengert = runs.trace.wengert
     before = wengert.where
     try:
-        return _Sweep(runs, adjoints).run(max(adjoints), min(runs.targets))
+        with paused():
+            return _Sweep(runs, adjoints).run(max(adjoints), min(runs.targets))
     finally:
         wengert.where = before
 
@@ -184,8 +187,18 @@ class _Sweep:
         if ended:
             del self.adjoints[row]
         elif not self.moved(row):
-            for operand, bar in _contributions(trace, row, self.whole(row), self.leads):
+            for operand, bar in self.contributions(row, self.whole(row)):
                 self.add(operand, bar)
+
+    def contributions(self, row: int, g: Any) -> list[tuple[int, Any]]:
+        """What a record adds to the adjoints of its operands."""
+        trace = self.trace
+        operands, _ = trace.arguments(row)
+        if not operands or row in trace.stopped:
+            return []
+        op = OPS[trace.code(row)]
+        positions = tuple([i for i, k in enumerate(operands) if k in self.leads and op.rule(i)])
+        return contributions(trace, row, g, positions, lambda: _by_rules(trace, row, g, positions))
 
     def add(self, row: int, g: Any) -> None:
         """Add to the adjoint of a record."""
@@ -277,11 +290,9 @@ class _Sweep:
         self.adjoints[row] = many
 
 
-def _contributions(trace: Trace, row: int, g: Any, leads: set[int]) -> list[tuple[int, Any]]:
-    """What a record adds to the adjoints of its operands."""
+def _by_rules(trace: Trace, row: int, g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any]]:
+    """What a record adds to the adjoints of its operands at some positions, by the rules of its op."""
     operands, params = trace.arguments(row)
-    if not operands or row in trace.stopped:
-        return []
     op = OPS[trace.code(row)]
     values = tuple(value_of(trace, k) for k in operands)
     z: Any = traced(trace, row)
@@ -290,7 +301,6 @@ def _contributions(trace: Trace, row: int, g: Any, leads: set[int]) -> list[tupl
     if op.kind == "elementwise":
         values = op.promoted(values, z.dtype)
     env = op.environment(values, z, params)
-    positions = tuple(i for i, k in enumerate(operands) if k in leads and op.rule(i))
     bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
     given = []
     for i in positions:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +35,7 @@ class GroupInput(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True)
-class GroupOutput:
+class GroupOutput(NamedTuple):
     """Memory that a group writes: the record whose result it is, how, and from which value of the group."""
 
     row: int
@@ -54,6 +54,7 @@ class Group:
         shape: shape of each result.
         rows: positions of the records that compute.
         outside: positions of the records that values come from.
+        sources: for each of them where it is read, or the plain number that it is.
         operands: three numbers of values for each of the rows, −1 for none.
         targets: what is written.
         loops: rows that are iterations of one body, which is compiled once.
@@ -63,6 +64,7 @@ class Group:
     shape: tuple[int, ...]
     rows: np.ndarray
     outside: np.ndarray
+    sources: list[GroupInput | Any]
     operands: np.ndarray
     targets: list[GroupOutput]
     loops: list[Any]
@@ -77,8 +79,7 @@ class Group:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True)
-class Alone:
+class Alone(NamedTuple):
     """A record that NumPy evaluates."""
 
     row: int
@@ -133,46 +134,62 @@ def steps_of(listing: Listing) -> list[Step]:
     members = np.flatnonzero(together)
     members = members[np.argsort(inverse, kind="stable")]
     ends = np.cumsum(np.bincount(inverse, minlength=len(found)))
-    place = np.full(n, -1, dtype=np.int64)
     timed: list[tuple[int, int, Step]] = []
-    for rows in np.split(members, ends[:-1]) if len(found) else ():
-        made = _group(listing, rows, role, group, family, escapes, place)
+    for rows, made in _groups(listing, members, ends, role, group, family, escapes) if len(found) else ():
         timed.append((int(stage[rows[0]]), int(rows[0]), made))
     alone = np.flatnonzero((role == g.ALONE) | ((role == g.ELEMENT) & escapes))
     timed += [(int(stage[k]), k, Alone(k)) for k in alone.tolist()]
-    timed.sort(key=lambda item: item[:2])
+    timed.sort(key=itemgetter(0, 1))
     return [step for _, _, step in timed]
 
 
-def _group(
-    listing: Listing, rows: np.ndarray, role: Any, group: Any, family: Any, escapes: Any, place: np.ndarray
-) -> Group:
+def _groups(
+    listing: Listing, members: np.ndarray, ends: np.ndarray, role: Any, group: Any, family: Any, escapes: Any
+) -> Iterator[tuple[np.ndarray, Group]]:
+    """The groups, each with all of its rows: those of group k are ``members[ends[k - 1]:ends[k]]``."""
     g = _grouping()
-    inner = rows[role[rows] == g.LANE]
-    counts = listing.first[rows + 1] - listing.first[rows]
-    outside = np.empty(int(counts.sum()), dtype=np.int64)
-    operands = np.full(3 * len(inner), -1, dtype=np.int64)
-    given = g.localise(rows, listing.first, listing.args, role, group, place, outside, operands)
-    outside = outside[:given].copy()
-    targets = [GroupOutput(int(k), "each", (int(place[k]),)) for k in inner[escapes[inner]]]
-    for k in rows[role[rows] != g.LANE].tolist():
-        values = tuple(place[listing.operands(k)].tolist())
-        op = listing.op(k)
-        assert op is not None
-        how = "pack" if role[k] == g.PACK else "mean" if op.motion == "average" else "sum"
-        targets.append(GroupOutput(k, how, values))
-    place[outside] = -1
-    place[inner] = -1
-    bits = 32 if family[rows[0]] & 1 else 64
-    truth = _ops(len(REGISTRY))[1]
-    kinds = np.concatenate([_is_truth(listing, outside), truth[listing.code[inner]]])
-    loops = _segments().loops_of(listing.code[inner], operands, kinds, given, [v for t in targets for v in t.values])
-    return Group(bits, _shape(listing, rows, role, g), inner, outside, operands, targets, loops)
+    most = int((listing.first[members + 1] - listing.first[members]).sum())
+    inner, outside = np.empty(len(members), dtype=np.int64), np.empty(most, dtype=np.int64)
+    operands = np.full(3 * len(members), -1, dtype=np.int64)
+    values, targets = np.empty(most + len(members), dtype=np.int64), np.empty(2 * len(members), dtype=np.int64)
+    counts, place = np.empty(4 * len(ends), dtype=np.int64), np.full(len(listing), -1, dtype=np.int64)
+    g.localise(
+        members, ends, listing.first, listing.args, role, group, escapes, place, inner, outside, operands, targets,
+        values, counts,
+    )  # fmt: skip
+    kinds, gives = _truths(listing), _ops(len(REGISTRY))[1]
+    said = values[: counts[-1]].tolist()
+    which = targets[: 2 * counts[-2]].reshape(-1, 2).tolist()
+    hows = [_how(listing, k, role, g) for k, _ in which]
+    sources = sources_of(listing, outside[: counts[-3]])
+    start = made = given = written = value = 0
+    for end, (made_by, given_by, written_by, _) in zip(ends.tolist(), counts.reshape(-1, 4).tolist()):
+        rows, mine, wanted = members[start:end], inner[made:made_by], []
+        for how, (k, last) in zip(hows[written:written_by], which[written:written_by]):
+            wanted.append(GroupOutput(k, how, tuple(said[value:last])))
+            value = last
+        reads, takes, loops = outside[given:given_by], operands[3 * made : 3 * made_by], []
+        if len(mine) >= _segments().WORTH:
+            truths = np.concatenate([kinds[listing.spec[reads]], gives[listing.code[mine]]])
+            all_values = [v for t in wanted for v in t.values]
+            loops = _segments().loops_of(listing.code[mine], takes, truths, len(reads), all_values)
+        bits, shape = 32 if family[rows[0]] & 1 else 64, _shape(listing, rows, role, g)
+        yield rows, Group(bits, shape, mine, reads, sources[given:given_by], takes, wanted, loops)
+        start, made, given, written = end, made_by, given_by, written_by
 
 
-def _is_truth(listing: Listing, rows: np.ndarray) -> np.ndarray:
-    """Whether the records give truth values."""
-    return np.array([_KINDS.get(s.dtype) == 2 for s in listing.specs], dtype=np.int64)[listing.spec[rows]]
+def _how(listing: Listing, k: int, role: np.ndarray, g: Any) -> str:
+    """How a record that is written comes about."""
+    if role[k] == g.LANE:
+        return "each"
+    op = listing.op(k)
+    assert op is not None
+    return "pack" if role[k] == g.PACK else "mean" if op.motion == "average" else "sum"
+
+
+def _truths(listing: Listing) -> np.ndarray:
+    """By spec, and at the end where there is none, 1 for truth values."""
+    return np.array([*(_KINDS.get(s.dtype) == 2 for s in listing.specs), False], dtype=np.int64)
 
 
 def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tuple[int, ...]:
@@ -186,23 +203,21 @@ def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tupl
     return spec.shape
 
 
-def sources_of(listing: Listing, group: Group) -> Iterator[tuple[int, GroupInput | Any]]:
-    """For each value from outside its number and where it is read, or the plain number that it is."""
-    g = _grouping()
-    part = _ops(len(REGISTRY))[3]
-    outside = group.outside
-    codes = listing.code[outside]
-    reads = (codes >= 0) & (part[codes] == g.ELEMENT)
-    memories = np.zeros(len(codes), dtype=np.int64)
-    memories[reads] = listing.args[listing.first[outside[reads]]]
-    wholes, params = listing.spec[memories].tolist(), listing.param[outside].tolist()
-    columns = outside.tolist(), codes.tolist(), listing.spec[outside].tolist(), reads.tolist(), memories.tolist()
-    for number, (k, code, spec, is_read, memory) in enumerate(zip(*columns)):
-        constant = number_of(listing.constant(k)) if code == CONSTANT else None
-        if constant is not None:
-            yield number, constant
-        elif is_read and listing.specs[spec].size == 1:
-            length = listing.specs[wholes[number]].shape[0]
-            yield number, GroupInput(memory, int(listing.params[params[number]]["index"]) % length)
-        else:
-            yield number, GroupInput(k, 0 if listing.specs[spec].size == 1 else -1)
+def sources_of(listing: Listing, rows: np.ndarray) -> list[GroupInput | Any]:
+    """For each of the records where its value is read, or the plain number that it is."""
+    g, part, code = _grouping(), _ops(len(REGISTRY))[3], listing.code
+    single = np.array([*(s.size == 1 for s in listing.specs), False], dtype=np.bool_)
+    ones = single[listing.spec[rows]]
+    elements = (code[rows] >= 0) & (part[code[rows]] == g.ELEMENT) & ones
+    offsets = np.where(ones, 0, -1).tolist()
+    found: list[Any] = list(map(GroupInput, rows.tolist(), offsets))
+    places = np.flatnonzero(elements)
+    memories = listing.args[listing.first[rows[places]]]
+    columns = places.tolist(), memories.tolist(), listing.spec[memories].tolist(), listing.param[rows[places]].tolist()
+    for i, memory, whole, param in zip(*columns):
+        found[i] = GroupInput(memory, int(listing.params[param]["index"]) % listing.specs[whole].shape[0])
+    for i in np.flatnonzero(code[rows] == CONSTANT).tolist():
+        number = number_of(listing.constant(int(rows[i])))
+        if number is not None:
+            found[i] = number
+    return found

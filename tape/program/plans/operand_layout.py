@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.spec import Spec, spec
 from ..recorded.listing import Listing
-from .groups import Group, GroupInput, sources_of
+from .groups import Group, GroupInput
 from .shifted import ROWS, Shifts
 
 SMALL = 1 << 10
@@ -51,7 +52,7 @@ class Layout:
         self.constants: list[Any] = []
         read: list[tuple[int, GroupInput]] = []
         constants = []
-        for number, source in sources_of(listing, group):
+        for number, source in enumerate(group.sources):
             if isinstance(source, GroupInput):
                 read.append((number, source))
             else:
@@ -141,6 +142,18 @@ class Layout:
         lies = ["one" if offset >= 0 else patterns.get(a, "every") for a, (_, offset) in zip(self._array, self.inputs)]
         return math.prod(whole[:blocks]) if shifted or "tile" in lies or "repeat" in lies else 1, lies
 
+    def moved(self, group: Group) -> Layout:
+        """The layout of a group that differs in its records alone (see `key_of`)."""
+        made = copy(self)
+        made.group = group
+        rows = dict.fromkeys([s.row for s in group.sources if type(s) is GroupInput])
+        named = [*self.numbers, *(k for k, _ in self.arrays)]
+        mine = dict(zip(dict.fromkeys(s.row for s in self.group.sources if type(s) is GroupInput), rows))
+        now = [mine[k] for k in named]
+        made.numbers = now[: len(self.numbers)]
+        made.arrays = [(k, spec) for k, (_, spec) in zip(now[len(self.numbers) :], self.arrays)]
+        return made
+
     @property
     def addresses(self) -> int:
         return 1 + self.block + len(self.large)
@@ -149,6 +162,22 @@ class Layout:
         """Operands of the rows as numbers of this layout."""
         operands = self.group.operands
         return np.where(operands >= 0, self.place[operands], -1)
+
+
+def key_of(listing: Listing, group: Group, shifts: Shifts) -> Any:
+    """All that a layout and a kernel depend on besides the records that they are about, in something hashable."""
+    rows: dict[int, int] = {}
+    read = [
+        (rows.setdefault(s.row, len(rows)), s.offset, shifts.way(s.row) if s.offset < 0 else None)
+        if type(s) is GroupInput
+        else (type(s), repr(s))
+        for s in group.sources
+    ]
+    made = [t.row for t in group.targets]
+    return (
+        group.bits, group.shape, listing.code[group.rows].tobytes(), group.operands.tobytes(), tuple(read),
+        listing.spec[[*rows, *made]].tobytes(), tuple([t[1:] for t in group.targets]), tuple(group.loops),
+    )  # fmt: skip
 
 
 def axes_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[bool, ...]:

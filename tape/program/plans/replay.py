@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.collector import paused
 from ...base.jit_door import PLANS, plans_wait
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
@@ -16,8 +18,8 @@ from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, ne
 from ...recording.evaluate import forward_of
 from ..recorded.listing import Listing, op_number
 from ..recorded.trace import CONSTANT, INPUT
-from .groups import Alone, Group, GroupInput, GroupOutput, sources_of, steps_of
-from .operand_layout import Layout
+from .groups import Group, GroupInput, GroupOutput, steps_of
+from .operand_layout import Layout, key_of
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
 from .shifted import Shifts
@@ -46,10 +48,14 @@ class Replay:
         self.outputs = listing.outputs.tolist()
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
         self.shifts = shifts = Shifts(listing)
+        alike: dict[Any, KernelStep] = {}
+        words = ColumnLists(
+            *(a.tolist() for a in (listing.code, listing.first, listing.args, listing.param, listing.spec))
+        )
         self.steps: list[KernelStep | NumPyStep] = [
-            KernelStep(listing, s, tier or first_tier(s), threads, 0 if tier is None else None, shifts)
+            kernel_step(listing, s, tier, threads, 0 if tier is None else None, shifts, alike)
             if isinstance(s, Group)
-            else NumPyStep(listing, s)
+            else NumPyStep(listing, s.row, words)
             for s in steps_of(listing)
         ]
         elements = sum(len(s.group.rows) * s.group.size for s in self.steps if isinstance(s, KernelStep))
@@ -76,9 +82,10 @@ class Replay:
         if not self._lock.acquire(blocking=False):
             return  # another thread is at it
         try:
+            alike: dict[Any, KernelStep] = {}
             for k, step in enumerate(self.steps):
                 if isinstance(step, KernelStep) and step.upgrade_at <= replays:
-                    self.steps[k] = step.upgraded(replays)
+                    self.steps[k] = step.upgraded(replays, alike)
             self._sweeper = None
             self._look()
         finally:
@@ -89,7 +96,7 @@ class Replay:
         """What runs the steps as they are now."""
         found = self._sweeper
         if found is None:
-            with self._lock:
+            with self._lock, paused():
                 found = self._sweeper = self._sweeper or opened("tape.program.plans.sweeping").Sweeper(self)
         return found
 
@@ -137,6 +144,16 @@ class Refitted(RuntimeError):
     """Something that a list captured has another shape or dtype now; the list has to be recorded again."""
 
 
+class ColumnLists(NamedTuple):
+    """Columns of a listing as lists, whose words Python reads faster."""
+
+    code: list[int]
+    first: list[int]
+    args: list[int]
+    param: list[int]
+    spec: list[int]
+
+
 class NumPyStep:
     """A record that is no part of a kernel.
 
@@ -147,13 +164,18 @@ class NumPyStep:
 
     drops: list[int]
 
-    def __init__(self, listing: Listing, step: Alone):
-        k = step.row
-        op = listing.op(k)
-        assert op is not None
-        self.op, self.row, self.needs, self.makes, self.listing = op, k, listing.operands(k), [k], listing
-        self.forward, self.params, self.result = forward_of(op), listing.parameters(k), listing.spec_of(k)
-        self.unknown = any(listing.spec_of(x) is None for x in self.needs)
+    def __init__(self, listing: Listing, k: int, words: ColumnLists):
+        self.op, self.row, self.makes, self.listing = op_number(words.code[k]), k, [k], listing
+        self.needs = words.args[words.first[k] : words.first[k + 1]]
+        param, spec = words.param[k], words.spec[k]
+        self.params = listing.params[param] if param >= 0 else {}
+        self.result = listing.specs[spec] if spec >= 0 else None
+        self.unknown = any(words.spec[x] < 0 for x in self.needs)
+
+    @property
+    def forward(self) -> Any:
+        """The op's function on arrays."""
+        return forward_of(self.op)
 
     def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
         """What NumPy gives for it."""
@@ -189,20 +211,44 @@ class KernelStep:
         self.shares = shares_of(layout, self.kernel, threads)
         following = None if replays is None else next_tier(group, tier, one_by_one=one_by_one)
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
-        self.needs = [*layout.numbers, *(k for k, _ in layout.arrays)]
-        self.makes = [t.row for t in group.targets]
+        self._name()
 
     def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
         """What NumPy gives for it."""
         return OneByOne(self.layout)(values)
 
-    def upgraded(self, replays: int) -> KernelStep:
+    def moved(self, group: Group) -> KernelStep:
+        """The step of a group that differs in its records alone: it has the same kernel."""
+        made = copy(self)
+        made.group, made.layout = group, self.layout.moved(group)
+        made._name()
+        return made
+
+    def _name(self) -> None:
+        """Say which records it needs and makes."""
+        self.needs = [*self.layout.numbers, *(k for k, _ in self.layout.arrays)]
+        self.makes = [t.row for t in self.group.targets]
+
+    def upgraded(self, replays: int, alike: dict[Any, KernelStep]) -> KernelStep:
         """The step in the next tier."""
         following = next_tier(self.group, self.tier)
         assert following is not None
-        made = KernelStep(self.listing, self.group, following[0], self.threads, replays, self.shifts)
+        made = kernel_step(self.listing, self.group, following[0], self.threads, replays, self.shifts, alike)
         made.drops = self.drops
         return made
+
+
+def kernel_step(
+    listing: Listing, group: Group, tier: str | None, threads: int | None, replays: int | None, shifts: Shifts,
+    alike: dict[Any, KernelStep],
+) -> KernelStep:  # fmt: skip
+    """The step of a group; what was found for an equal one, among those `alike`, holds for it too."""
+    key = tier, key_of(listing, group, shifts)
+    known = alike.get(key)
+    if known is not None:
+        return known.moved(group)
+    made = alike[key] = KernelStep(listing, group, tier or first_tier(group), threads, replays, shifts)
+    return made
 
 
 def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None:
@@ -218,7 +264,7 @@ class OneByOne:
 
     def __init__(self, layout: Layout):
         listing, group = layout.listing, layout.group
-        self.sources = list(sources_of(listing, group))
+        self.sources = group.sources
         self.first = len(group.outside)
         operands = group.operands.reshape(-1, 3).tolist()
         self.rows: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = []
@@ -237,7 +283,7 @@ class OneByOne:
 
     def __call__(self, values: Mapping[int, Any]) -> list[Any]:
         mine: list[Any] = []
-        for _, source in self.sources:
+        for source in self.sources:
             if not isinstance(source, GroupInput):
                 mine.append(source)
             elif source.offset < 0 or not np.ndim(values[source.row]):

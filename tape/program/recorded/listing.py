@@ -318,12 +318,17 @@ class _Interned:
         self._known: dict[Any, int] = {}
 
     def add(self, code: int, params: dict[str, Any]) -> int:
-        key = (code, *((name, _key(value)) for name, value in params.items()))
+        key = key_of(code, params)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = len(self.table)
             self.table.append(params)
         return found
+
+
+def key_of(code: int, params: dict[str, Any]) -> Any:
+    """Something hashable that is equal for equal opcodes and parameters only, while the parameters live."""
+    return (code, *[(name, _key(value)) for name, value in params.items()])
 
 
 def _key(value: Any) -> Any:

@@ -109,6 +109,7 @@ class Trace:
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
         sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
+        templates: by all that rules can see of a record, its parameters and what they append for it.
         tracked: which of the arguments require grad.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
@@ -138,6 +139,7 @@ class Trace:
         self.own: dict[int, tuple[Tensor, Any]] = {}
         self.apart: dict[int, list[Any]] = {}
         self.sought: dict[int, int] = {}
+        self.templates: dict[Any, Any] = {}
         self.tracked: tuple[bool, ...] = ()
 
     def __len__(self) -> int:

@@ -1,0 +1,129 @@
+"""What the rules of a record append, to be appended again for the next record that is like it.
+
+A loop of the user's program makes the same records in each round.  Running the rules of an op costs some twenty times
+what appending their records does; so they run for the first two of the records that are alike in all that rules can
+see, and what they appended for the second is done again for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ops import Op
+
+from ..recorded.aliases import link
+from ..recorded.listing import key_of
+from ..recorded.trace import CONSTANT, NUMBERS, OPS, Guard, Trace, same
+from ..recorded.traced import Traced, traced
+
+MOST = 4
+"""Of records with more operands the rules run each time."""
+
+Contributions = list[tuple[int, Any]]
+"""By number of an operand, what a record adds to its adjoint."""
+
+
+class Appended(NamedTuple):
+    """A record that rules append: op, operands, parameters, and what Python is told of it, how and which value."""
+
+    op: Op
+    operands: list[int]
+    params: dict[str, Any]
+    told: list[tuple[str, Any]]
+
+
+class RecordTemplate(NamedTuple):
+    """The records that rules append, and what of them goes where.
+
+    An operand is counted among the adjoint, the operands and the result of the record whose rules these are, and then
+    the template's own records; below 0 it is a constant, by −1 minus its number.
+    """
+
+    steps: list[Appended]
+    bars: list[tuple[int, int]]
+
+    def append(self, trace: Trace, given: Sequence[int], g: Traced) -> Contributions | None:
+        """Append the records for other numbers in place of the given ones; None if the rules would append others."""
+        rows = list(given)
+        for op, operands, params, told in self.steps:
+            rows.append(trace.apply(op, tuple([rows[k] if k >= 0 else -1 - k for k in operands]), params))
+            for what, seen in told:
+                if not same(trace.guard(rows[-1], what), seen):
+                    return None
+        made = {0: g}
+        return [(given[i], self._tensor(trace, rows, len(given), k, made)) for i, k in self.bars]
+
+    def _tensor(self, trace: Trace, rows: list[int], own: int, k: int, made: dict[int, Traced]) -> Traced:
+        """A record's tensor; a view looks at the memory of its operand."""
+        found = made.get(k)
+        if found is None:
+            found = made[k] = traced(trace, rows[k])
+            if k >= own:
+                step = self.steps[k - own]
+                if step.op.view and step.op.is_view(step.params):
+                    link(found, self._tensor(trace, rows, own, step.operands[0], made), step.op, step.params)
+        return found
+
+
+def contributions(
+    trace: Trace, row: int, g: Any, positions: tuple[int, ...], rules: Callable[[], Contributions]
+) -> Contributions:
+    """What `rules` give, which run the rules of a record with respect to the operands at some positions."""
+    operands, params = trace.arguments(row)
+    op = OPS[trace.code(row)]
+    if type(g) is not Traced or len(operands) > MOST or op.outputs != 1 or not trace.wengert.recording:
+        return rules()
+    given = (g._row, *operands, row)
+    facts = [_facts(trace, k) for k in given]
+    if None in facts:
+        return rules()
+    key = (key_of(op.code, params), positions, *map(given.index, given), *facts)
+    known = trace.templates.get(key)
+    if known is None:
+        trace.templates[key] = params, False  # which lives as long as the key, that may have its identity
+        return rules()
+    if known[1] is False:
+        start, guards = len(trace), len(trace.guards)
+        found = rules()
+        trace.templates[key] = params, _template(trace, given, found, start, trace.guards[guards:])
+        return found
+    done = None if known[1] is None else known[1].append(trace, given, g)
+    return rules() if done is None else done
+
+
+def _facts(trace: Trace, row: int) -> Any:
+    """What rules can see of a record; None if they are not to be trusted with it."""
+    code, x, _, _, spec = trace.fields(row)
+    if spec is None or spec.narrow:
+        return None
+    if code == CONSTANT and type(trace.constants[x]) in NUMBERS:
+        return type(trace.constants[x]), repr(trace.constants[x])
+    return spec.index
+
+
+def _template(
+    trace: Trace, given: Sequence[int], found: Contributions, start: int, guards: list[Guard]
+) -> RecordTemplate | None:
+    """What rules appended from a number on, None if it cannot be done again by applying the same ops."""
+    places = {k: given.index(k) for k in given}
+    steps: list[Appended] = []
+    for k in range(start, len(trace)):
+        if k in trace.stopped:
+            return None
+        if trace.code(k) == CONSTANT:
+            continue
+        op = OPS[trace.code(k)] if trace.code(k) >= 0 else None
+        operands, params = trace.arguments(k)
+        if op is None or op.outputs != 1 or op.name in ("output", "custom"):
+            return None
+        if any(j not in places and trace.code(j) != CONSTANT for j in operands):
+            return None
+        places[k] = len(given) + len(steps)
+        told = [(guard.what, guard.seen) for guard in guards if guard.row == k]
+        steps.append(Appended(op, [places.get(j, -1 - j) for j in operands], params, told))
+    if sum(len(step.told) for step in steps) < len(guards):
+        return None
+    if any(type(bar) is not Traced or bar._trace is not trace or bar._row not in places for _, bar in found):
+        return None
+    return RecordTemplate(steps, [(given.index(k, 1), places[bar._row]) for k, bar in found])
