@@ -182,7 +182,7 @@ def slices_written(n: int) -> Work:
     """A window of three numbers that goes over a vector and changes it."""
 
     def program(xp: Any, x: Any) -> Any:
-        y = np.zeros(n + 2)
+        y = np.zeros(n + 2, x.dtype)
         for i in range(n - 2):
             y[i : i + 3] = xp.tanh(0.5 * y[i : i + 3] + x[i : i + 3])
         return y
