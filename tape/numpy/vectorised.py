@@ -25,13 +25,19 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
     excluded = set(self.excluded)
     varying = [k for k in range(len(args)) if k not in excluded]
     named = [k for k in kwargs if k not in excluded]
-    arrays = np.broadcast_arrays(*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named])
+    arrays: Any = np.broadcast_arrays(*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named])
     shape = arrays[0].shape
-    results = []
-    for place in np.ndindex(shape):
+
+    def call(place: tuple[int, ...]) -> Any:
         here: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
         here.update((k, x[place]) for k, x in zip([*varying, *named], arrays))
-        results.append(self.pyfunc(*[here.pop(k) for k in range(len(args))], **here))
+        return self.pyfunc(*[here.pop(k) for k in range(len(args))], **here)
+
+    places = list(np.ndindex(shape))
+    first = [call(place) for place in places[:1]] if self.otypes is None else []  # to see what it gives
+    arrays = [x.copy() for x in arrays]  # what the function writes into them from here on, NumPy does not see
+    results = first if self.cache else []
+    results += [call(place) for place in places[len(results) :]]
     if not results:
         if not self.otypes:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")

@@ -212,3 +212,33 @@ def test_a_loop_over_an_array_sees_what_it_writes_there():
     expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)
     assert tape.compile(f)(x) == f(x)
+
+
+def test_an_iterator_over_elements_that_is_read_or_written_by_number_begins_anew():
+    def f(x):
+        every = (x * 2).flat
+        first = next(every) * next(every)
+        every[1] = 3 * x[0]
+        second = next(every) + next(every) * every[2]
+        return first * second * next(every)
+
+    x = np.array([0.5, 1.5, -0.75])
+    expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("how", [{}, {"otypes": [float]}, {"cache": True}])
+def test_vectorize_calls_as_often_as_numpys_and_with_what_there_was(how):
+    def f(x):
+        w, total = x * 1.0, np.zeros(1)
+
+        def step(e):
+            w[2] += e
+            total[0] += e * w[2]
+            return e * total[0]
+
+        return np.vectorize(step, **how)(w).sum() + total[0] * w[2]
+
+    x = np.array([0.5, 1.5, -0.75])
+    expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)

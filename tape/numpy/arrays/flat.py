@@ -29,8 +29,10 @@ class Flat:
     def __next__(self) -> Any:
         if self._next >= self.base.size:
             raise StopIteration
-        self._next += 1
-        return self[self._next - 1]
+        k = self._next
+        found = self[k]
+        self._next = k + 1
+        return found
 
     @property
     def index(self) -> int:
@@ -55,6 +57,7 @@ class Flat:
         return self.base if self.base.ndim else self.base.reshape(1)
 
     def __getitem__(self, index: Any) -> Any:
+        self._next = 0  # as NumPy's begins anew, too
         return self._whole()[self._places(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -64,6 +67,8 @@ class Flat:
             ValueError: if there are no values.
         """
         places = self._places(index)
+        if isinstance(index, (int, slice)):
+            self._next = 0
         shape = np.shape(places[0])
         if isinstance(value, (list, tuple)):
             value = self.base._array(tensor_of(value))
