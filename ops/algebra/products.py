@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import matrices
+from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready, shape_of
 from ..pointwise.arithmetic import mul
 from ..reductions.reduction import sum
@@ -48,7 +49,7 @@ def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
 
 matmul = general(
     "matmul", np.matmul, _matmul_x, _matmul_y,
-    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,), motion="matrix", batch=matrices(),
+    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,), hints=Hints(motion="matrix"), batch=matrices(),
     complex=HOLOMORPHIC, cases=cases_of(
         ([(2, 3), (3, 4)], {}), ([(3,), (3,)], {}), ([(2, 3), (3,)], {}), ([(3,), (3, 2)], {}),
         ([(4, 2, 3), (3, 2)], {}), ([(2, 3), (4, 3, 2)], {}), ([(2, 1, 2, 3), (4, 3, 2)], {}),
@@ -71,7 +72,7 @@ def _product(name: str, x_ndim: int, y_ndim: int, doc: str, *cases: Any):  # typ
         return np.matmul(x, y)
 
     return general(
-        name, forward, _matmul_x, _matmul_y, motion="matrix", batch=matrices(x_ndim, y_ndim),
+        name, forward, _matmul_x, _matmul_y, hints=Hints(motion="matrix"), batch=matrices(x_ndim, y_ndim),
         complex=HOLOMORPHIC, cases=cases_of(*((list(c), {}) for c in cases)), doc=doc,
     )
 

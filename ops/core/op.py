@@ -26,7 +26,10 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
+from .derivatives import Derivatives
 from .domain import Truth
+from .hints import NO_HINTS, Hints
+from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY, conjugate, in_dtype, is_complex, ready, shape_of
 from .rule import Rule
 
 __all__ = [
@@ -34,74 +37,13 @@ __all__ = [
     "is_complex", "linear", "plain", "ready", "shape_of",
 ]
 
-HOLOMORPHIC, ADJOINT = "holomorphic", "adjoint"
-"""What the rules of an op mean for complex numbers.
-
-The adjoint of x is x̄ = ∂L/∂a + i ∂L/∂b for x = a + ib, so that ⟨g, ż⟩ = ⟨x̄, ẋ⟩ with ⟨u, v⟩ = Re Σ conj(u) v.
-
-* ``HOLOMORPHIC``: the op is complex differentiable, and its rules are written as for real numbers:
-  x̄ = g conj(∂z/∂x), and conj(vjp(conj(g))) for a rule that takes ``g``; `Op` does the conjugating.
-* ``ADJOINT``: the rules give x̄ itself.  A partial of an elementwise op whose result is real is the gradient
-  p = ∂z/∂a + i ∂z/∂b, so x̄ = g p and ż = Re(conj(p) ẋ).
-
-A rule of an elementwise op that takes ``g`` gives the finished x̄ in either case.  Where an operand is real,
-`in_dtype` takes the real part.
-"""
-
-REGISTRY: dict[str, Op] = {}
-"""Every op by name, in the order of declaration."""
-
-OPS: list[Op] = []
-"""Every op that was ever declared, by code: records may outlive the place of their op in the registry."""
-
-
 def answers() -> dict[Any, Op]:
     """The op that answers for each of NumPy's functions: a composite, where one stands before the op that it calls."""
     composites_last = sorted(REGISTRY.values(), key=lambda op: op.kind == "composite")
     return {function: op for op in composites_last for function in op.numpy}
 
 
-def shape_of(x: Any) -> tuple[int, ...]:
-    """The shape of an array, of whatever stands for one, or of a number."""
-    try:
-        return x.shape
-    except AttributeError:
-        return np.shape(x)
-
-
-def ready(x: Any) -> Any:
-    """The argument of a composite as something with a shape and a dtype: lists become arrays."""
-    return x if hasattr(x, "dtype") else np.asarray(x)
-
-
-def is_complex(x: Any) -> bool:
-    """Whether an array, whatever stands for one, or a number is complex."""
-    dtype = getattr(x, "dtype", None)
-    return type(x) is complex if dtype is None else dtype.kind == "c"
-
-
-def conjugate(x: Any) -> Any:
-    """The conjugate of complex numbers; real ones as they are."""
-    return REGISTRY["conj"](x) if is_complex(x) else x
-
-
-def in_dtype(bar: Any, dtype: Any) -> Any:
-    """An adjoint or tangent in the dtype of what it belongs to: the real part where that is real."""
-    if bar.dtype == dtype:
-        return bar
-    if bar.dtype.kind == "c" and dtype.kind != "c":
-        bar = REGISTRY["real"](bar)
-    return bar if bar.dtype == dtype else REGISTRY["cast"](bar, dtype=dtype)
-
-
-def _at_rest(z: Any) -> Any:
-    """The tangent of a result, or of several, that operands without elements cannot move."""
-    if isinstance(z, tuple):
-        return tuple(map(_at_rest, z))
-    return REGISTRY["zeros_like"](z) if z.dtype.kind in "fc" else None
-
-
-class Op:
+class Op(Derivatives):
     """A primitive operation: its forward function, its rules, and what is known about it.
 
     Attributes:
@@ -115,11 +57,7 @@ class Op:
         joint: one `Rule` for all operands together, in place of `rules`: it gives a sequence with an
             adjoint, or None, for each operand, and is run once for those that are `wanted`.
         lane: how a SIMD kernel computes the op (see `ops.core.lane`), or None.
-        lanes_first: whether large arrays are evaluated in lanes, because NumPy's own loop is scalar.
-        motion: how the jitted sweep moves the adjoint of a linear op without calling its rule:
-            ``"spread"`` (x̄ += g everywhere), ``"average"`` (x̄ += g / n everywhere), ``"same"``
-            (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter),
-            ``"matrix"`` (x̄ += g yᵀ and ȳ += xᵀ g, where the matrices are small).
+        hints: what else passes and kernels may make use of (see `ops.core.hints`).
         numpy: the NumPy functions that the op answers for.
         scipy: names of the functions in `scipy.special` that the op answers for; a forward that is one brings its own.
         symbol: the Python operator it implements, such as ``"mul"`` for ``__mul__``.
@@ -129,19 +67,10 @@ class Op:
         symmetric: whether the op takes its operand to be a symmetric matrix; its adjoint is one.
         view: whether the result is another look at the operand's memory; a function of the parameters
             where they decide.
-        part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
-            operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
-            it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
-        reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         broadcasts: whether it works element by element, by declaration or because NumPy's function does.
         batch: how the op applies to a whole batch (see `ops.core.batching`), where that does not follow from its kind.
         complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
-        neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
-            For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
-        decides: by position of an operand (the first or the second) and truth value there, the position of the operand
-            that the op gives then, whatever the others are: where(False, x, y) is y.
-        involution: whether applying the op twice gives the operand back.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in `OPS`, the opcode of its records.
@@ -161,20 +90,13 @@ class Op:
         symbol: str | None = None,
         node: str | Callable[..., str] | None = None,
         lane: Any = None,
-        lanes_first: bool = False,
-        motion: str | None = None,
+        hints: Hints = NO_HINTS,
         domain: Any = None,
         cases: Callable[..., Any] | None = None,
         doc: str | None = None,
         outputs: int = 1,
         symmetric: bool = False,
         view: bool | Callable[..., bool] = False,
-        part: Callable[..., Any] | None = None,
-        reduces: Any = None,
-        accumulates: Any = None,
-        neutral: dict[int, float] | None = None,
-        decides: dict[tuple[int, bool], int] | None = None,
-        involution: bool = False,
         complex: str | bool | None = None,
         batch: Callable[[Any], Any] | None = None,
     ):
@@ -191,20 +113,13 @@ class Op:
         self.symbol = symbol
         self.node = node
         self.lane = lane
-        self.lanes_first = lanes_first
-        self.motion = motion
+        self.hints = hints
         self.domain = domain
         self.chooses = frozenset(i for i, interval in enumerate(domain or ()) if isinstance(interval, Truth))
         self.cases = cases
         self.outputs = outputs
         self.symmetric = symmetric
         self.view = view
-        self.part = part
-        self.reduces = reduces
-        self.accumulates = accumulates
-        self.neutral = neutral or {}
-        self.decides = decides or {}
-        self.involution = involution
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch
         self.broadcasts = batch is None and _is_elementwise(kind, forward)
@@ -215,25 +130,6 @@ class Op:
         self.code = len(OPS)
         OPS.append(self)
         REGISTRY[name] = self
-
-    @property
-    def arity(self) -> int:
-        return -1 if self.variadic else len(self.operands)
-
-    @property
-    def differentiable(self) -> bool:
-        return self.joint is not None or any(self.rules)
-
-    def rule(self, i: int) -> Rule | None:
-        """The rule with respect to operand ``i``."""
-        if self.joint is not None:
-            return self.joint
-        return self.rules[0 if self.variadic else i] if self.rules else None
-
-    def needs(self, wanted: Sequence[int]) -> set[str]:
-        """Names of the values that the vjps of the `wanted` operands read."""
-        rules = [self.rule(i) for i in wanted]
-        return {name for rule in rules if rule for name in rule.names}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         """Apply the op: whoever traces one of the operands decides, else NumPy does."""
@@ -247,121 +143,6 @@ class Op:
                     return bind(self, operands, params)
                 found = found or bind
         return self.forward(*operands, **params) if found is None else found(self, operands, params)
-
-    def environment(self, operands: Sequence[Any], z: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """The names a rule may ask for, bound to values (`vjp` and `jvp` add their own)."""
-        env = {"z": z, **self.params, **params}
-        if self.variadic:
-            env["xs"] = tuple(operands)
-        else:
-            env.update(zip(self.operands, operands))
-        return env
-
-    def promoted(self, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
-        """Operands of an elementwise op in the dtype of its result, which is the one that its rules compute in.
-
-        A partial of int8 numbers would be computed, and wrap around, in int8; one of float32 numbers beside
-        float64 ones would lose half of the digits that the result has.  Plain numbers, and the operands
-        that choose, stay what they are.
-        """
-        return tuple([
-            x if i in self.chooses or getattr(x, "dtype", dtype) == dtype else self._widened(x, dtype)
-            for i, x in enumerate(operands)
-        ])  # fmt: skip
-
-    @staticmethod
-    def _widened(x: Any, dtype: Any) -> Any:
-        """An operand in a dtype, unless that is real and the operand complex (as for abs)."""
-        return x if dtype.kind != "c" and x.dtype.kind == "c" else REGISTRY["cast"](x, dtype=dtype)
-
-    def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
-        """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype.
-
-        `env` comes from `environment`; what only this operand's rule asks for is added to it.
-        """
-        if self.joint is not None:
-            return self.vjps((i,), g, env)[i]
-        rule = self.rule(i)
-        if rule is None:
-            return None
-        if 0 in shape and self.kind == "general":
-            return self._of_nothing(g, shape)
-        name = "x" if self.variadic else self.operands[i]
-        env["g"], env[name + "_shape"], env[name + "_dtype"] = g, shape, dtype
-        if self.variadic:
-            env["i"] = i
-        turned = self.complex is HOLOMORPHIC and is_complex(g)
-        if self.kind != "elementwise":
-            return self._turned(rule, env) if turned else rule(env)
-        bar = rule(env)
-        if rule.is_partial and type(bar) is float and bar == 0.0:
-            bar = REGISTRY["zeros_like"](g)
-        elif rule.is_partial:
-            bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)
-        return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
-
-    @staticmethod
-    def _of_nothing(g: Any, shape: tuple[int, ...]) -> Any:
-        """The adjoint of an operand without elements, which no rule has to think of; g may be a `Bundle`."""
-        part = next(iter(g.parts.values())) if hasattr(g, "parts") else g
-        return REGISTRY["broadcast_to"](REGISTRY["sum"](part) * 0.0, shape=shape)
-
-    @staticmethod
-    def _turned(rule: Rule, env: dict[str, Any]) -> Any:
-        """The adjoint from a rule that is written as for real numbers: x̄ = conj(vjp(conj(g)))."""
-        bar = rule({**env, "g": conjugate(env["g"])})
-        return None if bar is None else conjugate(bar)
-
-    def vjps(self, wanted: tuple[int, ...], g: Any, env: dict[str, Any]) -> Sequence[Any]:
-        """Contributions to the adjoints of all operands (those `wanted` at least), of an op with a joint rule."""
-        assert self.joint is not None
-        env["g"], env["wanted"] = g, wanted
-        return self.joint(env)
-
-    def jvp(self, operands: Sequence[Any], tangents: Sequence[Any], z: Any, params: dict[str, Any]) -> Any:
-        """Directional derivative of the result along `tangents` (None where there is none)."""
-        if self.kind == "linear":
-            rows = [
-                np.zeros(shape_of(x), getattr(x, "dtype", None)) if t is None else t for x, t in zip(operands, tangents)
-            ]
-            linear_in = [self.rule(i) is not None for i in range(len(operands))]
-            return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
-        if self.kind == "elementwise":
-            operands = self.promoted(operands, z.dtype)
-        if self.kind == "general" and all(t is None or 0 in t.shape for t in tangents):
-            return _at_rest(z)
-        env = self.environment(operands, z, params)
-        if self.jvp_rule is not None:
-            names = argument_names(self.jvp_rule)
-            if self.variadic:
-                env["x_dots"] = tuple(tangents)
-            else:
-                env.update({f"{n}_dot": t for n, t in zip(self.operands, tangents)})
-            return self.jvp_rule(**{n: env[n] for n in names})
-        return self._sum_of_parts(operands, tangents, env, params)
-
-    def _sum_of_parts(self, operands, tangents, env, params):  # type: ignore[no-untyped-def]
-        """Σᵢ ∂z/∂xᵢ ẋᵢ: elementwise through the rules, multilinear by putting ẋᵢ in place of xᵢ."""
-        total = None
-        for i, t in enumerate(tangents):
-            rule = self.rule(i)
-            if t is None or rule is None:
-                continue
-            if self.kind == "elementwise":
-                part = self._pushed(rule, t, env) if rule.is_partial else rule({**env, "g": t, "i": i})
-                part = REGISTRY["real"](part) if is_complex(part) and not is_complex(env["z"]) else part
-            else:
-                part = self(*(t if k == i else x for k, x in enumerate(operands)), **params)
-            total = part if total is None else total + part
-        return total
-
-    @staticmethod
-    def _pushed(rule: Rule, t: Any, env: dict[str, Any]) -> Any:
-        """ẋ ∂z/∂x, or Re(conj(p) ẋ) where complex numbers give real ones (see `ADJOINT`)."""
-        partial = rule(env)
-        if is_complex(t) and not is_complex(env["z"]):
-            return REGISTRY["real"](REGISTRY["chain_mul"](t, conjugate(partial)))
-        return REGISTRY["chain_mul"](t, partial)
 
     def title(self, params: dict[str, Any]) -> str:
         """What to call an application of the op in a message: its name, or that of the function it stands for."""
@@ -378,8 +159,8 @@ class Op:
         return self._ask(self.view, params) if callable(self.view) else self.view
 
     def part_of(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The indices of the part that an application reads or writes (see `part`), None if there is none."""
-        return None if self.part is None else self._ask(self.part, params)
+        """The indices of the part that an application reads or writes (see `Hints.part`), None if there is none."""
+        return None if self.hints.part is None else self._ask(self.hints.part, params)
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import declarations, formula
 from .domain import Interval
+from .hints import Hints
 from .lane import Opaque, Scalar, Via
 from .op import REGISTRY, Op
 from .own_forward import ElementByElement
@@ -97,8 +98,8 @@ def elementwise(
     made = Op(
         name, "elementwise", evaluate,
         [_rule(name, x, p, operands, parts) for x, p in zip(operands, partials)],
-        lane=lane, lanes_first=isinstance(lane, Via), domain=intervals, doc=doc or inspect.getdoc(code or forward),
-        **facts,
+        lane=lane, hints=Hints(lanes_first=isinstance(lane, Via)), domain=intervals,
+        doc=doc or inspect.getdoc(code or forward), **facts,
     )  # fmt: skip
     return _joined(made, parts)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.domain import NONZERO, POSITIVE, REAL, Interval
+from ..core.hints import Hints
 from ..core.lane import Instruction, Math, Via
 from ..core.op import HOLOMORPHIC, elementwise, is_complex
 from .comparison import eq, floor_divide, isfinite, logical_and, logical_not
@@ -35,35 +36,35 @@ def _pow_partial(y: Any, power: Any) -> Any:
 add = elementwise(
     "add", operator.add, lambda g: g, lambda g: g,
     numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC,
-    neutral={0: -0.0, 1: -0.0}, domain=(REAL, REAL),
+    hints=Hints(neutral={0: -0.0, 1: -0.0}), domain=(REAL, REAL),
     doc="Sum, elementwise: z = x + y.",
 )
 
 sub = elementwise(
     "sub", operator.sub, lambda g: g, lambda g: neg(g),
     numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC,
-    neutral={1: 0.0}, domain=(REAL, REAL),
+    hints=Hints(neutral={1: 0.0}), domain=(REAL, REAL),
     doc="Difference, elementwise: z = x − y.",
 )
 
 mul = elementwise(
     "mul", operator.mul, lambda y: y, lambda x: x,
     numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), complex=HOLOMORPHIC,
-    neutral={0: 1.0, 1: 1.0}, domain=(REAL, REAL),
+    hints=Hints(neutral={0: 1.0, 1: 1.0}), domain=(REAL, REAL),
     doc="Product, elementwise: z = x y.",
 )
 
 div = elementwise(
     "div", operator.truediv, lambda y: 1.0 / y, lambda x, y: -(x / y) / y,
     numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC,
-    neutral={1: 1.0}, domain=(REAL, NONZERO),
+    hints=Hints(neutral={1: 1.0}), domain=(REAL, NONZERO),
     doc="Quotient, elementwise: z = x / y.  The result is not kept for the gradient, so it may be changed in place.",
 )
 
 neg = elementwise(
     "neg", operator.neg, lambda g: neg(g),
     numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), complex=HOLOMORPHIC,
-    involution=True, domain=(REAL,),
+    hints=Hints(involution=True), domain=(REAL,),
     doc="Negative, elementwise: z = −x.",
 )
 
@@ -88,7 +89,8 @@ pow = elementwise(
     "pow", _pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
-    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, neutral={1: 1.0}, domain=(POSITIVE, REAL),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, hints=Hints(neutral={1: 1.0}),
+    domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
 
@@ -129,7 +131,7 @@ rad2deg = elementwise(
 chain_mul = elementwise(
     "chain_mul", _chain_mul, lambda y: y, lambda x: x,
     node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
-    complex=HOLOMORPHIC, neutral={0: 1.0, 1: 1.0}, domain=(NONZERO, REAL),
+    complex=HOLOMORPHIC, hints=Hints(neutral={0: 1.0, 1: 1.0}), domain=(NONZERO, REAL),
     doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
 
     What does not influence the output has no influence, also where the partial is infinite or

@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from ..core.hints import Hints
 from ..core.lane import Compare, Mask, Via
 from ..core.op import plain
 
@@ -18,11 +19,11 @@ ne = plain("ne", np.not_equal, symbol="ne", lane=Compare("!="), complex=True, do
 
 logical_and = plain(
     "logical_and", np.logical_and, lane=Mask("and_"), complex=True, doc="x and y, elementwise.",
-    decides={(0, False): 0, (0, True): 1, (1, False): 1, (1, True): 0},
+    hints=Hints(decides={(0, False): 0, (0, True): 1, (1, False): 1, (1, True): 0}),
 )
 logical_or = plain(
     "logical_or", np.logical_or, lane=Mask("or_"), complex=True, doc="x or y, elementwise.",
-    decides={(0, False): 1, (0, True): 0, (1, False): 0, (1, True): 1},
+    hints=Hints(decides={(0, False): 1, (0, True): 0, (1, False): 0, (1, True): 1}),
 )
 logical_xor = plain("logical_xor", np.logical_xor, complex=True, doc="Exactly one of x and y, elementwise.")
 logical_not = plain("logical_not", np.logical_not, lane=Mask("not_"), complex=True, doc="not x, elementwise.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Interval
+from ..core.hints import Hints
 from ..core.lane import Intrinsic, Math, Via
 from ..core.op import HOLOMORPHIC, elementwise, is_complex
 from .comparison import eq, ge
@@ -32,7 +33,7 @@ log = elementwise(
 
 log1p = elementwise(
     "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), scipy=("log1p",),
-    lanes_first=True, lane=Math("log1p"), node="Log1PBackward0",
+    hints=Hints(lanes_first=True), lane=Math("log1p"), node="Log1PBackward0",
     complex=HOLOMORPHIC, domain=(Interval(-0.9, 4.0),),
     doc="z = log(1 + x), accurate near 0.",
 )
@@ -64,12 +65,12 @@ cbrt = elementwise(
 )
 
 sin = elementwise(
-    "sin", np.sin, lambda x: cos(x), lanes_first=True, lane=Math("sin"),
+    "sin", np.sin, lambda x: cos(x), hints=Hints(lanes_first=True), lane=Math("sin"),
     complex=HOLOMORPHIC, domain=(REAL,), doc="Sine.",
 )
 
 cos = elementwise(
-    "cos", np.cos, lambda x: -sin(x), lanes_first=True, lane=Math("cos"),
+    "cos", np.cos, lambda x: -sin(x), hints=Hints(lanes_first=True), lane=Math("cos"),
     complex=HOLOMORPHIC, domain=(REAL,), doc="Cosine.",
 )
 
@@ -113,7 +114,7 @@ hypot = elementwise(
     "hypot", np.hypot,
     lambda x, z: where(eq(z, 0.0), 0.0, x / z),
     lambda y, z: where(eq(z, 0.0), 0.0, y / z),
-    lanes_first=True, lane=Math("hypot"), domain=(REAL, NONZERO),
+    hints=Hints(lanes_first=True), lane=Math("hypot"), domain=(REAL, NONZERO),
     doc="""Length of the vector (x, y), without overflow: z = √(x² + y²).
 
     The gradient at (0, 0) is 0, the smallest subgradient; PyTorch gives nan there.
@@ -165,7 +166,8 @@ def _sigmoid_lane(x):  # type: ignore[no-untyped-def]
 
 
 sigmoid = elementwise(
-    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), scipy=("expit",), lanes_first=True, lane=Via(_sigmoid_lane),
+    "sigmoid", _sigmoid, lambda z: z * (1.0 - z), scipy=("expit",), hints=Hints(lanes_first=True),
+    lane=Via(_sigmoid_lane),
     complex=HOLOMORPHIC, domain=(REAL,),
     doc="Logistic function: z = 1 / (1 + e⁻ˣ), without overflow and accurate in both tails.",
 )

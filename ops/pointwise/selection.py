@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.domain import NONZERO, REAL, TRUTH, Interval
+from ..core.hints import Hints
 from ..core.lane import Intrinsic, Select, Via
 from ..core.op import ADJOINT, HOLOMORPHIC, elementwise
 from ..shapes.parts import conj, real
@@ -16,7 +17,7 @@ where = elementwise(
     "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
     None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
     numpy=(np.where,), lane=Select(), complex=HOLOMORPHIC, domain=(TRUTH, REAL, REAL),
-    decides={(0, True): 1, (0, False): 2},
+    hints=Hints(decides={(0, True): 1, (0, False): 2}),
     doc="""Choice, elementwise: z = x where the condition holds, else y.
 
     The branch that was not taken gets an exact zero, also where its own value or partial is nan.

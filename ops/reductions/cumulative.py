@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, general, linear
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq, logical_or
@@ -24,7 +25,7 @@ CUMULATIVE: Any = (((4,), {}), ((2, 3), {}), ((2, 3), {"axis": 0}), ((2, 3, 2), 
 
 cumsum = linear(
     "cumsum", lambda x, *, axis=None: np.cumsum(x, axis), _cumsum_transpose,
-    numpy=(np.cumsum,), accumulates=np.add, cases=cases_of(*CUMULATIVE),
+    numpy=(np.cumsum,), hints=Hints(accumulates=np.add), cases=cases_of(*CUMULATIVE),
     batch=along("axis", flat=True),
     doc="Running sum along an axis, or through the flattened array.",
 )
@@ -111,7 +112,7 @@ def _cumprod_jvp(x: Any, z: Any, x_dot: Any, axis: int | None) -> Any:
 
 cumprod = general(
     "cumprod", lambda x, *, axis=None: np.cumprod(x, axis), _cumprod_vjp, jvp=_cumprod_jvp,
-    numpy=(np.cumprod,), accumulates=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*CUMULATIVE),
+    numpy=(np.cumprod,), hints=Hints(accumulates=np.multiply), complex=HOLOMORPHIC, cases=cases_of(*CUMULATIVE),
     batch=along("axis", flat=True),
     doc="Running product along an axis, or through the flattened array.  The gradient is exact where elements are 0.",
 )
@@ -138,7 +139,7 @@ logcumsumexp = general(
     jvp=lambda x, z, x_dot, axis: recurrence(
         _ratio(z, axis), where(eq(z, -float("inf")), 0.0, exp(x - z)) * x_dot, axis=axis
     ),
-    cases=cases_of(((4,), {}), ((2, 3), {"axis": 0})), accumulates=np.logaddexp,
+    cases=cases_of(((4,), {}), ((2, 3), {"axis": 0})), hints=Hints(accumulates=np.logaddexp),
     batch=along("axis"),
     doc="Running `logsumexp` along an axis.",
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along, whole
+from ..core.hints import Hints
 from ..core.op import Op, composite, general, ready
 from ..pointwise.comparison import eq, isnan, logical_and, logical_or
 from ..shapes.index import gather, scatter_add
@@ -38,23 +39,18 @@ def _even_shares(x: Any, z: Any, axis: Axis) -> Any:
     return mask * (1.0 / sum(mask * np.ones((), z.dtype), axis=axis, keepdims=True))
 
 
-def _extreme(name: str, find: Callable[..., Any], doc: str, **facts: Any) -> Op:
+def _extreme(name: str, find: Callable[..., Any], doc: str, reduces: Any = None, **facts: Any) -> Op:
     return general(
         name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
         lambda g, x, z, axis: kept(g, x.shape, axis) * _even_shares(x, z, axis),
         jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _even_shares(x, z, axis), axis=axis, keepdims=keepdims),
-        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), **facts,
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"),
+        hints=Hints(reduces=reduces), **facts,
     )
 
 
-amax = _extreme(
-    "amax", np.max, "Largest element over axes; ties share the gradient evenly.",
-    reduces=np.maximum,
-)
-amin = _extreme(
-    "amin", np.min, "Smallest element over axes; ties share the gradient evenly.",
-    reduces=np.minimum,
-)
+amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradient evenly.", np.maximum)
+amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
 
 
 def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
@@ -182,7 +178,7 @@ def _running_extreme(name: str, find: Callable[..., Any], doc: str) -> Op:
         lambda g, z, x_shape, axis: reshape(g[0], shape=()) if x_shape == () else _give_back(g, z, x_shape, axis),
         jvp=lambda x_dot, z, axis: (x_dot, None) if z[1].ndim == 0 else _follow(x_dot, z, axis),
         outputs=2, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc, batch=along("axis"),
-        accumulates=find,
+        hints=Hints(accumulates=find),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, general, linear
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq
@@ -56,8 +57,7 @@ sum = linear(
     "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
-    reduces=np.add, cases=cases_of(*REDUCTIONS),
-    motion="spread",
+    hints=Hints(reduces=np.add, motion="spread"), cases=cases_of(*REDUCTIONS),
     batch=along("axis"),
     doc="Sum over axes (all where ``axis`` is None).",
 )
@@ -67,7 +67,7 @@ mean = linear(
     lambda g, x_shape, axis: spread(g / float(size_of(x_shape, normal_axes(axis, len(x_shape)))), x_shape, axis),
     node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
     cases=cases_of(*REDUCTIONS),
-    motion="average",
+    hints=Hints(motion="average"),
     batch=along("axis"),
     doc="Mean over axes (all where ``axis`` is None).",
 )
@@ -92,7 +92,7 @@ prod = general(
         chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
     ),
     node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
-    reduces=np.multiply, complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
+    hints=Hints(reduces=np.multiply), complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
     batch=along("axis"),
     doc="Product over axes (all where ``axis`` is None).  The gradient is exact where elements are 0.",
 )
@@ -118,7 +118,7 @@ logsumexp = general(
     "logsumexp", _logsumexp,
     lambda g, x, z, axis: chain_mul(kept(g, x.shape, axis), _weights(x, z, axis)),
     jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _weights(x, z, axis), axis=axis, keepdims=keepdims),
-    complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS), reduces=np.logaddexp,
+    complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS), hints=Hints(reduces=np.logaddexp),
     batch=along("axis"),
     doc="""Logarithm of the sum of exponentials, without overflow.
 

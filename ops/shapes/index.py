@@ -10,6 +10,7 @@ import numpy as np
 from ..core import batching_index as rules
 from ..core.batching import along, dynamic_by
 from ..core.batching_index import parts_of
+from ..core.hints import Hints
 from ..core.op import composite, is_complex, linear, ready
 from .shape import Case, broadcast_arrays, broadcast_to, cases_of, ravel, sum_to
 
@@ -40,7 +41,7 @@ def _scatter(x: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 select = linear(
     "select", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
     cases=cases_of(((4,), {"index": 2}), ((3, 2), {"index": -1})),
-    motion="block", view=True, part=lambda index: (index,),
+    hints=Hints(motion="block", part=lambda index: (index,)), view=True,
     batch=rules.selecting,
     doc="x[i] for one integer i along the first axis.",
 )
@@ -110,7 +111,7 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 getitem = linear(
     "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
-    node=_node, cases=_index_cases, view=is_basic, part=lambda index: (index,),
+    node=_node, cases=_index_cases, view=is_basic, hints=Hints(part=lambda index: (index,)),
     batch=rules.selecting,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )
@@ -165,7 +166,7 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 index_put = linear(
     "index_put", _index_put, _overwrite, _written, cases=_put_cases,
     node=lambda index, accumulate: "CopySlices" if is_basic(index) and not accumulate else "IndexPutBackward0",
-    batch=rules.putting, part=lambda index, accumulate: None if accumulate else (index,),
+    batch=rules.putting, hints=Hints(part=lambda index, accumulate: None if accumulate else (index,)),
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 
     Where an index repeats the last value stays, and only that one gets a gradient.

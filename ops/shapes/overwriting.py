@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.batching import Application, apply
 from ..core.domain import REAL
+from ..core.hints import Hints
 from ..core.op import ADJOINT, HOLOMORPHIC, REGISTRY, elementwise, linear
 from .index import check_kinds
 from .shape import Case, cast
@@ -143,6 +144,6 @@ def _part(steps: Steps) -> tuple[Any, ...] | None:
 
 put_view = linear(
     "put_view", _put, lambda g, steps: put_view(g, 0.0, steps=steps), lambda g, steps: look(g, steps),
-    node="CopySlices", cases=_cases, batch=_in_lanes, part=_part,
+    node="CopySlices", cases=_cases, batch=_in_lanes, hints=Hints(part=_part),
     doc="x with y in the place of the view of x that is made in these steps.",
 )

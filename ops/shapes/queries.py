@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along, dynamic_by, elementwise, for_all_lanes, like
+from ..core.hints import Hints
 from ..core.op import plain
 
 argmax = plain(
@@ -57,12 +58,12 @@ count_nonzero = plain(
 )
 all = plain(
     "all", lambda x, *, axis=None, keepdims=False: np.all(x, axis=axis, keepdims=keepdims),
-    numpy=(np.all,), reduces=np.logical_and, complex=True, batch=along("axis"),
+    numpy=(np.all,), hints=Hints(reduces=np.logical_and), complex=True, batch=along("axis"),
     doc="Whether all elements are true, over axes.",
 )
 any = plain(
     "any", lambda x, *, axis=None, keepdims=False: np.any(x, axis=axis, keepdims=keepdims),
-    numpy=(np.any,), reduces=np.logical_or, complex=True, batch=along("axis"),
+    numpy=(np.any,), hints=Hints(reduces=np.logical_or), complex=True, batch=along("axis"),
     doc="Whether some element is true, over axes.",
 )
 anywhere = plain(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import batching
+from ..core.hints import Hints
 from ..core.lane import Same
 from ..core.op import composite, linear, ready, shape_of
 
@@ -63,7 +64,7 @@ reshape = linear(
     "reshape", lambda x, *, shape: np.reshape(x, shape), lambda g, x_shape: reshape(g, shape=x_shape),
     node="ViewBackward0", numpy=(np.reshape,), view=True,
     cases=cases_of(((2, 3), {"shape": (3, 2)}), ((6,), {"shape": (2, -1)}), ((), {"shape": (1,)})),
-    motion="same",
+    hints=Hints(motion="same"),
     batch=batching.reshaping,
     doc="The same numbers in another shape; one length may be −1.",
 )
@@ -72,7 +73,7 @@ squeeze = linear(
     "squeeze", lambda x, *, axis=None: np.squeeze(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     node=lambda axis: "SqueezeBackward0" if axis is None else "SqueezeBackward1",
     numpy=(np.squeeze,), cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
-    motion="same", view=True,
+    hints=Hints(motion="same"), view=True,
     batch=batching.squeezing,
     doc="Without the axes of length 1, or without those named.",
 )
@@ -80,7 +81,7 @@ squeeze = linear(
 unsqueeze = linear(
     "unsqueeze", lambda x, *, axis: np.expand_dims(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
     numpy=(np.expand_dims,), cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
-    motion="same", view=True,
+    hints=Hints(motion="same"), view=True,
     batch=batching.unsqueezing,
     doc="With new axes of length 1 at the positions `axis` of the result.",
 )
@@ -186,7 +187,7 @@ repeat = linear(
 clone = linear(
     "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g,
     numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
-    motion="same",
+    hints=Hints(motion="same"),
     batch=batching.elementwise,
     doc="A copy.",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.domain import POSITIVE, REAL, UNIT, Interval
+from ..core.hints import Hints
 from ..core.lane import Math, Via
 from ..core.op import HOLOMORPHIC, elementwise
 from ..pointwise.arithmetic import square
@@ -29,13 +30,13 @@ def _polygamma(x: Any, *, n: int = 1) -> Any:
 
 erf = elementwise(
     "erf", scipy_function("erf"), lambda x: TWO_OVER_SQRT_PI * exp(-square(x)),
-    lanes_first=True, lane=Math("erf"), complex=HOLOMORPHIC, domain=(REAL,),
+    hints=Hints(lanes_first=True), lane=Math("erf"), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Error function: z = 2/√π ∫₀ˣ exp(−t²) dt.",
 )
 
 erfc = elementwise(
     "erfc", accurate.erfc, lambda x: -TWO_OVER_SQRT_PI * exp(-square(x)),
-    lanes_first=True, lane=Math("erfc"), scipy=("erfc",), complex=HOLOMORPHIC, domain=(REAL,),
+    hints=Hints(lanes_first=True), lane=Math("erfc"), scipy=("erfc",), complex=HOLOMORPHIC, domain=(REAL,),
     doc="Complementary error function: z = 1 − erf(x), accurate in the right tail.",
 )
 
@@ -63,7 +64,7 @@ xlogy = elementwise(
     "xlogy", scipy_function("xlogy", 2),
     lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
-    lanes_first=True, lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),
+    hints=Hints(lanes_first=True), lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),
     domain=(REAL, POSITIVE),
     doc="z = x log(y), and 0 where x = 0 unless y is nan.  The gradient with respect to x at x = y = 0 is 0.",
 )
@@ -106,14 +107,15 @@ logaddexp2 = elementwise(
 
 softplus = elementwise(
     "softplus", lambda x: np.logaddexp(x, 0.0), lambda x: sigmoid(x),
-    lanes_first=True, lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
+    hints=Hints(lanes_first=True), lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
     doc="Smooth positive part: z = log(1 + eˣ), without overflow.",
 )
 
 logsigmoid = elementwise(
     "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
     lambda x: sigmoid(-x), node="LogSigmoidBackward0", scipy=("log_expit",),
-    lanes_first=True, lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))), domain=(REAL,),
+    hints=Hints(lanes_first=True), lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))),
+    domain=(REAL,),
     doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
 )
 

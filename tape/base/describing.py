@@ -109,7 +109,7 @@ def shapes(op: Op) -> str:
     """How the shape of the result follows from those of the operands."""
     if op.broadcasts:
         return "Shape: that of the input." if op.arity == 1 else "Shape: that which the operands broadcast to."
-    if op.accumulates:
+    if op.hints.accumulates:
         return "Shape: that of the input."
     if "keepdims" in op.params:
         return "Shape: the input's without the axes in ``dim`` (all without ``dim``); ``keepdim`` keeps them."

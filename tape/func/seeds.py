@@ -112,7 +112,7 @@ def pays(z: Tensor, n: int, create: bool) -> bool:
             op = op_of(row)
             rows += 1
             held += sum([_nbytes(row[field]) for field in (XV, YV, ZV)]) + (row[SPEC].nbytes if row[SPEC] else 0)
-            alone += PER_RULE if op.lane is None and op.motion is None else PER_ROW
+            alone += PER_RULE if op.lane is None and op.hints.motion is None else PER_ROW
             if n * alone < rows * PER_BATCHED_ROW / 2 and held < 1 << 16:
                 return False
     return rows * PER_BATCHED_ROW + n * held * PER_BATCHED_BYTE < n * (alone + held * PER_BYTE)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 from ops.core.bundle import Bundle
-from ops.core.op import OPS, in_dtype
+from ops.core.registry import OPS, in_dtype
 
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error

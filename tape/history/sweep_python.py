@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.op import OPS
+from ops.core.registry import OPS
 
 from ..base.row import CODE, LASTI, OP, SPEC, X, Y, operands
 from ..base.tensor import Tensor
@@ -52,7 +52,7 @@ def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> t
             continue
         row = rows[handle] = wengert.row(wengert.locate(handle))
         op, spec = OPS[row[OP]], row[SPEC]
-        if (op.lane or op.motion) and spec is not None:
+        if (op.lane or op.hints.motion) and spec is not None:
             work += PER_RECORD + PER_ELEMENT * spec.size
         for ref in operands(row[X], row[Y]):
             if wengert.owns(ref):

@@ -19,7 +19,7 @@ MANY = 1 << 12
 @cache
 def forward_of(op: Op) -> Callable[..., Any]:
     """The function that evaluates an op on NumPy values."""
-    return _lanes_first(op) if op.lanes_first else op.forward
+    return _lanes_first(op) if op.hints.lanes_first else op.forward
 
 
 def _lanes_first(op: Op) -> Callable[..., Any]:

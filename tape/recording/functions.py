@@ -92,7 +92,7 @@ class Signature:
             self.operands = op.operands
             self.names = (*op.operands, *op.params)
             self.takes_sequence = op.variadic
-        along = "axis" in self.names and ("keepdims" in self.names or op.accumulates or op.name in ALONG)
+        along = "axis" in self.names and ("keepdims" in self.names or op.hints.accumulates or op.name in ALONG)
         self.axis = self.names.index("axis") if along else None
 
     def rename(self, name: str) -> str:

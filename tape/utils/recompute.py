@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ops.core.op import OPS
+from ops.core.registry import OPS
 
 from .. import random
 from ..backprop.engine import BackwardTask

@@ -14,7 +14,7 @@ LANED = [
     op for op in REGISTRY.values()
     if op.lane is not None and op.kind == "elementwise" and op.arity <= 2 and not op.params
 ]  # fmt: skip
-FIRST = [op for op in LANED if op.lanes_first]
+FIRST = [op for op in LANED if op.hints.lanes_first]
 EXTREMES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 1e-310, 710.0, -745.0])
 
 

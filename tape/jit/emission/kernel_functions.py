@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from ops import REGISTRY, Op
-from ops.core.op import OPS
+from ops.core.registry import OPS
 from ops.core.lane import Same
 
 from . import prefetch

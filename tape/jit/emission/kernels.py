@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY, Op, Symbol
-from ops.core.op import OPS
+from ops.core.registry import OPS
 from ops.core.own import CHANGES
 
 from ...base.locks import new_lock
@@ -99,7 +99,7 @@ class Kernels:
 
 def describe(op: Op) -> tuple[int, int, int]:
     """Motion of an op's adjoint, and which of x, y, z its first and second side need."""
-    motion = MOTIONS.get(op.motion, PYTHON) if op.motion else PYTHON
+    motion = MOTIONS.get(op.hints.motion, PYTHON) if op.hints.motion else PYTHON
     if op.kind == "elementwise" and op.arity <= 2 and not op.params and op.lane is not None:
         motion = LANES
     needs = [0, 0]

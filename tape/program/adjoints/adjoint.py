@@ -234,7 +234,7 @@ class _Sweep:
         """Whether a record only moves parts of its adjoint, which then were added where they belong."""
         trace = self.trace
         code, x, y, extra, _ = trace.fields(row)
-        if code < 0 or OPS[code].part is None or row in trace.stopped:
+        if code < 0 or OPS[code].hints.part is None or row in trace.stopped:
             return False
         operands, params = ((x,) if y < 0 else (x, y), {}) if extra is None else extra
         indices, spec = OPS[code].part_of(params), trace.spec(operands[0])

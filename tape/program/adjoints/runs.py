@@ -137,7 +137,7 @@ class Runs:
 @cache
 def _blocks(count: int) -> list[int]:
     """The opcodes of the ops that read a block."""
-    return [op.code for op in list(REGISTRY.values())[:count] if op.motion == "block"]
+    return [op.code for op in list(REGISTRY.values())[:count] if op.hints.motion == "block"]
 
 
 def evaluated(trace: Trace, block: Block) -> list[Any]:

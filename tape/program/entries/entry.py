@@ -55,7 +55,7 @@ def work_of(step: Any) -> int:
     if isinstance(step, KernelStep):
         return step.group.size * len(step.group.rows)
     sizes = [spec.size for k in (*step.needs, *step.makes) if (spec := step.listing.spec_of(k)) is not None]
-    if step.op.motion == "matrix":
+    if step.op.hints.motion == "matrix":
         return int(np.prod(sizes, dtype=float) ** 0.5) // 4
     return sum(sizes) // 2
 

@@ -107,7 +107,7 @@ def _check_specs(listing: Listing) -> None:
                 _check_repeated(listing, op, k)
         elif op.kind == "elementwise" or lines.has_lane(op):
             _check_elementwise(listing, op, rows)
-        elif op.motion == "block" or op.name == "stack":
+        elif op.hints.motion == "block" or op.name == "stack":
             for k in rows.tolist():
                 _check_parts(listing, op, k)
 

@@ -95,7 +95,7 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
     lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
     for op in list(REGISTRY.values())[:count]:
-        part[op.code] = int(roles.get(op.name) or roles.get(op.motion or "", g.ALONE))
+        part[op.code] = int(roles.get(op.name) or roles.get(op.hints.motion or "", g.ALONE))
         if lines.has_lane(op) and op.arity <= 3:
             lane[op.code] = 1
             gives[op.code] = lines.result_kind(op)
@@ -184,7 +184,7 @@ def _how(listing: Listing, k: int, role: np.ndarray, g: Any) -> str:
         return "each"
     op = listing.op(k)
     assert op is not None
-    return "pack" if role[k] == g.PACK else "mean" if op.motion == "average" else "sum"
+    return "pack" if role[k] == g.PACK else "mean" if op.hints.motion == "average" else "sum"
 
 
 def _truths(listing: Listing) -> np.ndarray:

@@ -30,7 +30,7 @@ MOST = 64
 
 def step(plan: Any, record: Any) -> bool:
     """Let a record be steps of linear algebra; whether it can be."""
-    way = _product if record.op.motion == "matrix" else WAYS.get(record.op)
+    way = _product if record.op.hints.motion == "matrix" else WAYS.get(record.op)
     return way is not None and not record.params and way(plan, record)
 
 

@@ -26,9 +26,9 @@ def step(plan: Any, record: Any) -> bool:
     x = plan.value(record.needs[0])
     if x.spec.dtype != result.dtype or not 0 < x.spec.size <= MOST:
         return False
-    if op.reduces in REDUCED:
-        return _reduced(plan, record, x, *REDUCED[op.reduces])
-    return op.accumulates in RUNNING and _running(plan, record, x, RUNNING[op.accumulates])
+    if op.hints.reduces in REDUCED:
+        return _reduced(plan, record, x, *REDUCED[op.hints.reduces])
+    return op.hints.accumulates in RUNNING and _running(plan, record, x, RUNNING[op.hints.accumulates])
 
 
 def positions(axis: Any, ndim: int) -> list[int]:

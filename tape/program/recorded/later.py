@@ -66,7 +66,7 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | N
         if op.broadcasts:
             found = op.forward(*map(_one, values), **params)
             shape = np.broadcast_shapes(*map(np.shape, values))
-        elif op.is_view(params) or op.motion in REDUCTIONS:
+        elif op.is_view(params) or op.hints.motion in REDUCTIONS:
             found = op.forward(*map(_repeated, values), **params)
             shape = getattr(found, "shape", ())
         elif op.kind == "linear" and "shape" in op.params and all(hasattr(v, "dtype") for v in values):

@@ -199,15 +199,15 @@ def as_number(constant: Any) -> float:
 def _facts(count: int) -> tuple[np.ndarray, ...]:
     """What `merge` knows of each op, out of the declarations."""
     ops = list(REGISTRY.values())[:count]
-    left = np.array([op.neutral.get(0, math.nan) for op in ops])
-    right = np.array([op.neutral.get(1, math.nan) for op in ops])
+    left = np.array([op.hints.neutral.get(0, math.nan) for op in ops])
+    right = np.array([op.hints.neutral.get(1, math.nan) for op in ops])
     gives_back = opened("tape.jit.emission.lines").gives_back
-    kept = np.array([1 if op.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
-    twice, repeats = np.array([op.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
+    kept = np.array([1 if op.hints.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
+    twice, repeats = np.array([op.hints.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
     spreads = np.array([op.broadcasts and op.arity == 2 for op in ops])
     decides = np.full((len(ops), 2, 2), -1)
     for op in ops:
-        for (position, truth), given in op.decides.items():
+        for (position, truth), given in op.hints.decides.items():
             decides[op.code, position, int(truth)] = given
     return left, right, kept, twice, repeats, spreads, decides.reshape(-1)
 

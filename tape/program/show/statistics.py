@@ -166,12 +166,17 @@ def flops(listing: Listing, k: int) -> int:
         return 0
     operands = [s.size for j in listing.operands(k) if (s := listing.spec_of(j)) is not None]
     size = spec.size if spec is not None else max(operands, default=0)
-    if op.motion == "matrix":
+    if op.hints.motion == "matrix":
         inner = listing.spec_of(listing.operands(k)[0])
         return 2 * size * (inner.shape[-1] if inner is not None and inner.shape else 1)
     if op.broadcasts:
         return size * per_element(op)
-    if op.kind == "linear" and op.motion not in ("spread", "average") and not op.reduces and not op.accumulates:
+    if (
+        op.kind == "linear"
+        and op.hints.motion not in ("spread", "average")
+        and not op.hints.reduces
+        and not op.hints.accumulates
+    ):
         return 0 if op.arity == 1 else size
     return max([size, *operands])
 

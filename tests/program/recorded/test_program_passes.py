@@ -20,7 +20,7 @@ from tape.recording.evaluate import forward_of
 SHAPE = 3, 4
 UNARY = [op for op in REGISTRY.values() if op.broadcasts and op.arity == 1 and not op.params and op.outputs == 1]
 BINARY = [op for op in REGISTRY.values() if op.broadcasts and op.arity == 2 and not op.params and op.outputs == 1]
-NEUTRAL = [op for op in BINARY if op.neutral]
+NEUTRAL = [op for op in BINARY if op.hints.neutral]
 ODD = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-310, 1e300]
 
 
@@ -67,7 +67,7 @@ def _applied(rng, pick, x):
             return [BINARY[rng.integers(len(BINARY))](pick(), pick() + x)]
         if kind < 0.8:
             op = NEUTRAL[rng.integers(len(NEUTRAL))]
-            side, number = next(iter(op.neutral.items()))
+            side, number = next(iter(op.hints.neutral.items()))
             return [op(number, x * pick()) if side == 0 else op(x * pick(), number)]
         if kind < 0.9:
             y = x * pick()
@@ -315,7 +315,7 @@ def test_large_arrays_are_not_kept_as_constants():
     assert names(after) == {"broadcast_to": 1, "scatter": 1}
 
 
-DECIDING = [(op, at, truth, given) for op in REGISTRY.values() for (at, truth), given in op.decides.items()]
+DECIDING = [(op, at, truth, given) for op in REGISTRY.values() for (at, truth), given in op.hints.decides.items()]
 
 
 @pytest.mark.parametrize(("op", "at", "truth", "given"), DECIDING, ids=str)

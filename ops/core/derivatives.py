@@ -1,0 +1,170 @@
+"""How the rules of an op are run: its contributions to adjoints, and its directional derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arguments import argument_names
+from .registry import HOLOMORPHIC, REGISTRY, conjugate, is_complex, shape_of
+from .rule import Rule
+
+
+def _at_rest(z: Any) -> Any:
+    """The tangent of a result, or of several, that operands without elements cannot move."""
+    if isinstance(z, tuple):
+        return tuple(map(_at_rest, z))
+    return REGISTRY["zeros_like"](z) if z.dtype.kind in "fc" else None
+
+
+class Derivatives:
+    """What an op has from its rules; the attributes are those of `ops.core.op.Op`."""
+
+    kind: str
+    operands: tuple[str, ...]
+    params: dict[str, Any]
+    variadic: bool
+    rules: tuple[Rule | None, ...]
+    joint: Rule | None
+    jvp_rule: Callable[..., Any] | None
+    chooses: frozenset[int]
+    complex: str | bool | None
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def arity(self) -> int:
+        return -1 if self.variadic else len(self.operands)
+
+    @property
+    def differentiable(self) -> bool:
+        return self.joint is not None or any(self.rules)
+
+    def rule(self, i: int) -> Rule | None:
+        """The rule with respect to operand ``i``."""
+        if self.joint is not None:
+            return self.joint
+        return self.rules[0 if self.variadic else i] if self.rules else None
+
+    def needs(self, wanted: Sequence[int]) -> set[str]:
+        """Names of the values that the vjps of the `wanted` operands read."""
+        rules = [self.rule(i) for i in wanted]
+        return {name for rule in rules if rule for name in rule.names}
+
+    def environment(self, operands: Sequence[Any], z: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The names a rule may ask for, bound to values (`vjp` and `jvp` add their own)."""
+        env = {"z": z, **self.params, **params}
+        if self.variadic:
+            env["xs"] = tuple(operands)
+        else:
+            env.update(zip(self.operands, operands))
+        return env
+
+    def promoted(self, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
+        """Operands of an elementwise op in the dtype of its result, which is the one that its rules compute in.
+
+        A partial of int8 numbers would be computed, and wrap around, in int8; one of float32 numbers beside
+        float64 ones would lose half of the digits that the result has.  Plain numbers, and the operands
+        that choose, stay what they are.
+        """
+        return tuple([
+            x if i in self.chooses or getattr(x, "dtype", dtype) == dtype else self._widened(x, dtype)
+            for i, x in enumerate(operands)
+        ])  # fmt: skip
+
+    @staticmethod
+    def _widened(x: Any, dtype: Any) -> Any:
+        """An operand in a dtype, unless that is real and the operand complex (as for abs)."""
+        return x if dtype.kind != "c" and x.dtype.kind == "c" else REGISTRY["cast"](x, dtype=dtype)
+
+    def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
+        """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype.
+
+        `env` comes from `environment`; what only this operand's rule asks for is added to it.
+        """
+        if self.joint is not None:
+            return self.vjps((i,), g, env)[i]
+        rule = self.rule(i)
+        if rule is None:
+            return None
+        if 0 in shape and self.kind == "general":
+            return self._of_nothing(g, shape)
+        name = "x" if self.variadic else self.operands[i]
+        env["g"], env[name + "_shape"], env[name + "_dtype"] = g, shape, dtype
+        if self.variadic:
+            env["i"] = i
+        turned = self.complex is HOLOMORPHIC and is_complex(g)
+        if self.kind != "elementwise":
+            return self._turned(rule, env) if turned else rule(env)
+        bar = rule(env)
+        if rule.is_partial and type(bar) is float and bar == 0.0:
+            bar = REGISTRY["zeros_like"](g)
+        elif rule.is_partial:
+            bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)
+        return bar if shape_of(bar) == shape else REGISTRY["sum_to"](bar, shape=shape)
+
+    @staticmethod
+    def _of_nothing(g: Any, shape: tuple[int, ...]) -> Any:
+        """The adjoint of an operand without elements, which no rule has to think of; g may be a `Bundle`."""
+        part = next(iter(g.parts.values())) if hasattr(g, "parts") else g
+        return REGISTRY["broadcast_to"](REGISTRY["sum"](part) * 0.0, shape=shape)
+
+    @staticmethod
+    def _turned(rule: Rule, env: dict[str, Any]) -> Any:
+        """The adjoint from a rule that is written as for real numbers: x̄ = conj(vjp(conj(g)))."""
+        bar = rule({**env, "g": conjugate(env["g"])})
+        return None if bar is None else conjugate(bar)
+
+    def vjps(self, wanted: tuple[int, ...], g: Any, env: dict[str, Any]) -> Sequence[Any]:
+        """Contributions to the adjoints of all operands (those `wanted` at least), of an op with a joint rule."""
+        assert self.joint is not None
+        env["g"], env["wanted"] = g, wanted
+        return self.joint(env)
+
+    def jvp(self, operands: Sequence[Any], tangents: Sequence[Any], z: Any, params: dict[str, Any]) -> Any:
+        """Directional derivative of the result along `tangents` (None where there is none)."""
+        if self.kind == "linear":
+            rows = [
+                np.zeros(shape_of(x), getattr(x, "dtype", None)) if t is None else t for x, t in zip(operands, tangents)
+            ]
+            linear_in = [self.rule(i) is not None for i in range(len(operands))]
+            return self(*(t if d else x for x, t, d in zip(operands, rows, linear_in)), **params)
+        if self.kind == "elementwise":
+            operands = self.promoted(operands, z.dtype)
+        if self.kind == "general" and all(t is None or 0 in t.shape for t in tangents):
+            return _at_rest(z)
+        env = self.environment(operands, z, params)
+        if self.jvp_rule is not None:
+            names = argument_names(self.jvp_rule)
+            if self.variadic:
+                env["x_dots"] = tuple(tangents)
+            else:
+                env.update({f"{n}_dot": t for n, t in zip(self.operands, tangents)})
+            return self.jvp_rule(**{n: env[n] for n in names})
+        return self._sum_of_parts(operands, tangents, env, params)
+
+    def _sum_of_parts(self, operands, tangents, env, params):  # type: ignore[no-untyped-def]
+        """Σᵢ ∂z/∂xᵢ ẋᵢ: elementwise through the rules, multilinear by putting ẋᵢ in place of xᵢ."""
+        total = None
+        for i, t in enumerate(tangents):
+            rule = self.rule(i)
+            if t is None or rule is None:
+                continue
+            if self.kind == "elementwise":
+                part = self._pushed(rule, t, env) if rule.is_partial else rule({**env, "g": t, "i": i})
+                part = REGISTRY["real"](part) if is_complex(part) and not is_complex(env["z"]) else part
+            else:
+                part = self(*(t if k == i else x for k, x in enumerate(operands)), **params)
+            total = part if total is None else total + part
+        return total
+
+    @staticmethod
+    def _pushed(rule: Rule, t: Any, env: dict[str, Any]) -> Any:
+        """ẋ ∂z/∂x, or Re(conj(p) ẋ) where complex numbers give real ones (see `ADJOINT`)."""
+        partial = rule(env)
+        if is_complex(t) and not is_complex(env["z"]):
+            return REGISTRY["real"](REGISTRY["chain_mul"](t, conjugate(partial)))
+        return REGISTRY["chain_mul"](t, partial)

@@ -1,0 +1,52 @@
+"""What passes over a list and kernels may make use of: a second, optional part of an op's declaration.
+
+An op that says nothing here is right all the same, only slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Hints:
+    """Facts about an op that no rule of it needs.
+
+    Not a dataclass: the code that those write is compiled at every import.
+
+    Attributes:
+        lanes_first: whether large arrays are evaluated in lanes, because NumPy's own loop is scalar.
+        motion: how the jitted sweep moves the adjoint of a linear op without calling its rule:
+            ``"spread"`` (x̄ += g everywhere), ``"average"`` (x̄ += g / n everywhere), ``"same"``
+            (x̄ += g in the same order), ``"block"`` (x̄[i] += g for the op's one integer parameter),
+            ``"matrix"`` (x̄ += g yᵀ and ȳ += xᵀ g, where the matrices are small).
+        part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
+            operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
+            it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
+        reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
+        neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
+            For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
+        decides: by position of an operand (the first or the second) and truth value there, the position of the operand
+            that the op gives then, whatever the others are: where(False, x, y) is y.
+        involution: whether applying the op twice gives the operand back.
+    """
+
+    __slots__ = ("accumulates", "decides", "involution", "lanes_first", "motion", "neutral", "part", "reduces")
+
+    def __init__(
+        self, *,
+        lanes_first: bool = False,
+        motion: str | None = None,
+        part: Callable[..., Any] | None = None,
+        reduces: Any = None,
+        accumulates: Any = None,
+        neutral: dict[int, float] | None = None,
+        decides: dict[tuple[int, bool], int] | None = None,
+        involution: bool = False,
+    ):  # fmt: skip
+        self.lanes_first, self.motion, self.part = lanes_first, motion, part
+        self.reduces, self.accumulates = reduces, accumulates
+        self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
+
+
+NO_HINTS = Hints()
