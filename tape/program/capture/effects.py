@@ -12,9 +12,9 @@ from ...base.tensor import Face
 from ...base.tree import leaves_of
 from ..recorded.trace import Trace
 from ..recorded.traced import Traced
+from ..world.contents import alike, content_of, fill, parts_of
 from ..world.reading import ATTRIBUTE, BETWEEN, codes_in
 from ..world.surroundings import SETTLED, Surroundings
-from ..world.watched import alike, content_of, fill, parts_of
 
 HANDED = ("LOAD_CLOSURE", "LOAD_CONST")
 """What loads a name without using what it stands for: functions inside are looked at themselves."""

@@ -12,9 +12,9 @@ from ...base.spec import Spec, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import masked_error
+from ..world.contents import parts_of
 from ..world.sameness import interchangeable
 from ..world.surroundings import SETTLED, Surroundings
-from ..world.watched import parts_of
 
 NUMERIC = "biufc"
 

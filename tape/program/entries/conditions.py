@@ -10,8 +10,9 @@ from typing import Any
 from ...base.spec import spec
 from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
+from ..world.contents import MISSING
 from ..world.surroundings import Surroundings
-from ..world.watched import BUSY, MISSING, Container, Space, WatchedArray
+from ..world.watched import BUSY, Container, Space, WatchedArray
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 

@@ -26,7 +26,7 @@ TRIES = 1000
 def step(plan: Any, record: Any) -> bool:
     """Let a record be steps that write part of an array; whether it can be."""
     op, result = record.op, record.result
-    if op.kind != "linear" or op.part is None or len(record.needs) != 2 or result.dtype.hasobject:
+    if op.kind != "linear" or op.hints.part is None or len(record.needs) != 2 or result.dtype.hasobject:
         return False
     indices = op.part_of(record.params)
     if indices is None or not all(map(is_basic, indices)):

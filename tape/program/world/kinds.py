@@ -20,6 +20,7 @@ import numpy as np
 
 from ...base.location import in_library
 from ...base.tensor import Face, Tensor
+from .contents import dict_of, mapping_of, parts_of
 from .known import (
     BY_NAME,
     DISPATCHERS,
@@ -36,18 +37,7 @@ from .known import (
     is_written_in_python,
 )  # fmt: skip
 from .surroundings import Unknown
-from .watched import (
-    Container,
-    Fact,
-    WatchedArray,
-    WatchedSlot,
-    bases_fact,
-    dict_fact,
-    dict_of,
-    mapping_of,
-    parts_of,
-    type_fact,
-)
+from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, type_fact
 
 LONGEST = 1 << 16
 """Things in a container that has to be gone through to verify it."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...base.location import in_library
+from .contents import MISSING, original
 from .kinds import IMMUTABLE, is_container, watch
 from .known import (
     NAMES,
@@ -34,7 +35,7 @@ from .known import (
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .watched import MISSING, Cell, Fact, Space, code_facts, is_special, name_facts, original
+from .watched import Cell, Fact, Space, code_facts, is_special, name_facts
 
 MOST = 1 << 15
 """Things looked at beyond which it costs too much to watch them."""

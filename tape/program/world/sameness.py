@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...base.tensor import Tensor
+from .contents import MISSING, dict_of, equal, parts_of, same_bytes
 from .kinds import CONTAINERS, IMMUTABLE
 from .known import is_transparent, is_written_in_python
 from .surroundings import Surroundings
-from .watched import MISSING, WatchedSlot, dict_of, equal, parts_of, same_bytes
+from .watched import WatchedSlot
 
 
 def interchangeable(mine: Any, other: Any, around: Surroundings | None = None) -> bool:

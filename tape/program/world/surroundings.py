@@ -20,7 +20,16 @@ import numpy as np
 from ...base import dtypes
 from ...base.tensor import Tensor
 from .known import named
-from .watched import BUSY, Cell, Container, Fact, One, Space, WatchedArray, WatchedSlot
+from .watched import (
+    BUSY,
+    Cell,
+    Container,
+    Fact,
+    One,
+    Space,
+    WatchedArray,
+    WatchedSlot,
+)
 
 SETTLED = (int, float, complex, str, bytes, type(None), CodeType, np.generic, np.dtype)
 

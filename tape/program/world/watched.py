@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import array
-import collections
 import ctypes
-import gc
-import itertools
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import is_
-from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MethodType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ...numpy.classes import StandIn
-from ...numpy.doors import _door
+from .contents import MISSING, alike, content_of, dict_of, fill, holds, is_frozen, parts_of, same_bytes
+from .pointers import CONTENT, FUNCTION, MANAGED, ORDER, POINTERS, TITLES, TYPE, pointer
 
-PLAIN = (int, float, complex, str, bytes)
-MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()
-CHUNK = 1 << 18
-"""Bytes that are compared at a time."""
 BUSY = 16
 """Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
 _TAG, _VALUES = 24, 40
@@ -76,8 +68,6 @@ def _thing() -> Any:
 IN_OBJECTS = dict.__basicsize__ == 48 and _attributes_count()
 TAGS = dict.__basicsize__ == 48 and _tags_hold() and (IN_OBJECTS or _told_apart())
 """Whether dicts count their changes, those of attributes that lie in an object included, and the others."""
-
-
 Word = tuple[Any, int]
 """A word in memory, and what it holds."""
 
@@ -309,41 +299,6 @@ class WatchedArray:
             np.copyto(self.array, self.copy)
 
 
-def is_frozen(array: Any) -> bool:
-    """Whether nobody can write to an array: neither through it nor through what it is a view of."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable or (array.base is None and not array.flags.owndata):
-            return False
-        array = array.base
-    return array is None or type(array) is bytes
-
-
-def same_bytes(array: np.ndarray, copy: np.ndarray) -> bool:
-    """Whether an array holds the bytes of a copy, which is in row-major order."""
-    now = np.ascontiguousarray(array)
-    if now.nbytes <= 4096:
-        return now.tobytes() == copy.tobytes()
-    x, y = (a.reshape(-1).view(np.uint8) for a in (now, copy))
-    if x.nbytes % 8 == 0 and x.ctypes.data % 8 == 0:
-        x, y = x.view(np.uint64), y.view(np.uint64)
-    step = CHUNK // x.itemsize
-    return all(bool((x[k : k + step] == y[k : k + step]).all()) for k in range(0, len(x), step))
-
-
-def content_of(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # it is empty
-        return MISSING
-
-
-def mapping_of(kind: type) -> dict[str, Any]:
-    """The dict behind the ``__dict__`` of a class."""
-    found = gc.get_referents(vars(kind))[0]
-    assert isinstance(found, dict), kind
-    return found
-
-
 def is_special(name: Any) -> bool:
     """Whether Python itself asks objects for a name."""
     return type(name) is str and name[:2] == "__" == name[-2:] and name not in DESCRIPTIVE
@@ -357,93 +312,6 @@ DESCRIPTIVE = frozenset(
      "__annotate__", "__annotate_func__", "__annotations_cache__", "__conditional_annotations__", "__type_params__")
 )  # fmt: skip
 """Names of this form that nobody asks for who does not name them."""
-
-
-def parts_of(container: Any) -> list[Any]:
-    """What is in a container, whatever its class does to tell otherwise."""
-    for kind, items in CONTAINERS.items():
-        if isinstance(container, kind):
-            return items(container)
-    raise TypeError(type(container))
-
-
-def _items(mapping: Any) -> list[Any]:
-    return list(itertools.chain.from_iterable(mapping.items()))
-
-
-CONTAINERS: dict[type, Callable[[Any], list[Any]]] = {
-    collections.OrderedDict: lambda x: list(itertools.chain.from_iterable(collections.OrderedDict.items(x))),
-    dict: lambda x: list(itertools.chain.from_iterable(dict.items(x))),
-    list: lambda x: list(list.__iter__(x)),
-    tuple: lambda x: list(tuple.__iter__(x)),
-    set: lambda x: list(set.__iter__(x)),
-    frozenset: lambda x: list(frozenset.__iter__(x)),
-    collections.deque: lambda x: [x.maxlen, *collections.deque.__iter__(x)],
-    bytearray: lambda x: [bytes(x)],
-    array.array: lambda x: [x.typecode, x.tobytes()],
-    memoryview: lambda x: [x.format, x.shape, x.tobytes()],
-    MappingProxyType: _items,
-    np.ndarray: lambda x: [x.shape, *np.asarray(x).flat],
-}
-"""By type, what is in a container."""
-
-
-def holds(container: Any, parts: list[Any]) -> bool:
-    """Whether a container holds just these."""
-    now = parts_of(container)
-    return len(now) == len(parts) and (all(map(is_, now, parts)) or all(map(alike, now, parts)))
-
-
-def fill(container: Any, parts: list[Any]) -> None:
-    """Let a container hold these again."""
-    if isinstance(container, bytearray):
-        container[:] = parts[0]
-    elif isinstance(container, array.array):
-        del container[:]
-        container.frombytes(parts[1])
-    elif isinstance(container, collections.deque):
-        container.clear()
-        container.extend(parts[1:])
-    elif isinstance(container, dict):
-        container.clear()
-        container.update(zip(parts[::2], parts[1::2]))
-    else:
-        container.clear()
-        container.extend(parts) if isinstance(container, list) else container.update(parts)
-
-
-def alike(now: Any, value: Any) -> bool:
-    """Whether something is the same object, or the same number or text, as before."""
-    return now is value or equal(now, value)
-
-
-def original(thing: Any) -> Any:
-    """What a door of `tape.numpy.doors` stands in the place of, while something is recorded; else the thing itself."""
-    if issubclass(type(thing), StandIn):
-        return thing.kind
-    return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOOR else thing
-
-
-DOOR = [constant for constant in _door.__code__.co_consts if isinstance(constant, CodeType)]
-
-
-def equal(now: Any, value: Any) -> bool:
-    """Whether something is the same number or text as before, if it is not the same object."""
-    now, value = original(now), original(value)
-    kind = type(now)
-    if now is value:
-        return True
-    if kind is not type(value):
-        return False
-    if kind is MethodType:
-        return now.__func__ is value.__func__ and now.__self__ is value.__self__
-    if kind is tuple or kind is frozenset:
-        return len(now) == len(value) and all(map(alike, now, value))
-    if isinstance(value, np.generic) and not isinstance(value, np.void):
-        return now.tobytes() == value.tobytes() and now.dtype == value.dtype and not now.dtype.hasobject
-    if kind is float or kind is complex:
-        return repr(now) == repr(value)  # so nan is nan, and 0.0 is not -0.0
-    return kind in PLAIN and bool(now == value)
 
 
 def code_facts(function: FunctionType) -> Iterator[Fact]:
@@ -476,48 +344,3 @@ def dict_fact(thing: Any) -> Fact:
 def bases_fact(kind: type) -> Fact:
     """Which classes a class inherits from."""
     return Fact(lambda: kind.__mro__, None, id(kind) + ORDER)
-
-
-def _places(thing: Any, values: list[Any]) -> list[int]:
-    """Where an object points to each of these, 0 if that is not found."""
-    held = [pointer(id(thing) + 8 * k).value for k in range(2, type(thing).__basicsize__ // 8)]
-    return [8 * (2 + held.index(id(x))) if held.count(id(x)) == 1 else 0 for x in values]
-
-
-def _function_places() -> dict[str, int]:
-    def probe(a: Any = [], *, b: Any = []) -> None:  # noqa: B006
-        """Has defaults of both kinds."""
-
-    names = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * 6))
-
-
-def _title_places() -> dict[str, int]:
-    probe = type("Probe", (), {"__qualname__": "Some.Probe"})
-    names = ("__name__", "__qualname__")
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
-
-
-def _has_pointers() -> bool:
-    """Whether objects are where their identities say, and point to their types."""
-    return sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).value == id(type(MISSING))
-
-
-pointer = ctypes.c_size_t.from_address
-TYPE, MANAGED = 8, -24
-"""Where objects point to their types, and before themselves to their attributes."""
-POINTERS = _has_pointers()
-FUNCTION = _function_places()
-TITLES = _title_places()
-ORDER = _places(Space, [Space.__mro__])[0] if POINTERS else 0
-CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
-
-
-def dict_of(thing: Any) -> dict[str, Any] | None:
-    """The dict of an object's attributes, if it has one."""
-    for kind in type(thing).__mro__:
-        member = vars(kind).get("__dict__")
-        if type(member) is GetSetDescriptorType:
-            found = member.__get__(thing)
-            return found if type(found) is dict else None
-    return None
