@@ -17,7 +17,7 @@ os.environ.setdefault("TAPE_JIT", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["command_line", "dask_cluster", "gradcheck_damage"]  # fixtures of several test files
+pytest_plugins = ["command_line", "dask_cluster", "gradcheck_damage", "sweeping"]  # fixtures of several test files
 
 # The first example pays for compiling kernels, so that no deadline would be met by luck alone.
 settings.register_profile("dev", max_examples=30, deadline=None)

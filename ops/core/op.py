@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
-from .derivatives import Derivatives
+from .differentiate import Derivatives
 from .domain import Truth
 from .hints import NO_HINTS, Hints
 from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY, conjugate, in_dtype, is_complex, ready, shape_of

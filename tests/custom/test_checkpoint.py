@@ -22,11 +22,7 @@ from tape.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 
-
-@pytest.fixture(autouse=True, params=["jitted", "python"])
-def either(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+pytestmark = pytest.mark.usefixtures("either")
 
 
 def leaf(*values):

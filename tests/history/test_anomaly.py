@@ -16,13 +16,6 @@ from tape.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_
 from tape.history.anomaly import INDUCED, MODE
 
 
-@pytest.fixture(params=["jitted", "python"])
-def either(request, monkeypatch):
-    """Run a test with each of the two sweeps."""
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
-
-
 @pytest.fixture(autouse=True)
 def restored():
     """The mode is the process's, so every test leaves it off."""

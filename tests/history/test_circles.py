@@ -38,12 +38,7 @@ class Two(tape.autograd.Function):
         return 2 * g + 3 * h, None
 
 
-@pytest.fixture(autouse=True)
-def by_hand():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("by_hand")
 
 
 def leaf():

@@ -18,12 +18,7 @@ class Something:
     pass
 
 
-@pytest.fixture(autouse=True)
-def by_hand():
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("by_hand")
 
 
 def lives_as_long(run):

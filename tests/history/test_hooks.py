@@ -15,11 +15,7 @@ from tape.autograd import grad
 from tape.history.hooks import LEAVES, move_retained
 from tape.recording.wengert import current
 
-
-@pytest.fixture(autouse=True, params=["jitted", "python"])
-def either(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+pytestmark = pytest.mark.usefixtures("either")
 
 
 def leaf(*values):

@@ -13,11 +13,7 @@ from tape.autograd.graph import allow_mutation_on_saved_tensors, saved_tensors_h
 from tape.history import changes
 from tape.recording import version
 
-
-@pytest.fixture(autouse=True, params=["jitted", "python"])
-def either(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+pytestmark = pytest.mark.usefixtures("either")
 
 
 def leaf(*values):

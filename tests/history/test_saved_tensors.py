@@ -20,11 +20,7 @@ from tape.autograd.graph import (
 from tape.recording.packing import pairs_of
 from tape.recording.wengert import current
 
-
-@pytest.fixture(autouse=True, params=["jitted", "python"])
-def either(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+pytestmark = pytest.mark.usefixtures("either")
 
 
 def leaf(*values):

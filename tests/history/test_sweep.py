@@ -13,14 +13,6 @@ from tape.jit.sweeps import run
 from tape.recording.wengert import current
 
 
-@pytest.fixture(params=["jitted", "python"])
-def either(request, monkeypatch):
-    """Run a test with each of the two sweeps."""
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
-    return request.param
-
-
 def leaf(value, dtype=np.float64):
     return tape.tensor(np.array(value, dtype), requires_grad=True)
 

@@ -18,12 +18,6 @@ from tape.recording import wengert
 from tape.recording.wengert import current
 
 
-@pytest.fixture(params=["jitted", "python"])
-def either(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
-
-
 @pytest.fixture
 def eager_switching():
     """Let threads take turns every few instructions."""

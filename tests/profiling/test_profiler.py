@@ -21,13 +21,6 @@ from tape.recording.recorder import bind
 from tape.recording.short_ways import SHORT
 
 
-@pytest.fixture(params=["jitted", "python"])
-def either(request, monkeypatch):
-    """Run a test with each of the two sweeps."""
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
-
-
 @pytest.fixture(autouse=True)
 def nothing_left():
     """Every place that a profile listens at is as it was."""

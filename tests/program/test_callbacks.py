@@ -15,10 +15,7 @@ def leaf(value=1.0):
     return tape.tensor(value, requires_grad=True)
 
 
-@pytest.fixture(autouse=True, params=["jitted", "python"])
-def either(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+pytestmark = pytest.mark.usefixtures("either")
 
 
 def test_they_come_when_all_gradients_are_there():

@@ -1,0 +1,23 @@
+"""Fixtures: a test with each of the two sweeps, and one in which nothing but the test collects garbage."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+
+@pytest.fixture(params=["jitted", "python"])
+def either(request, monkeypatch):
+    """Run a test with each of the two sweeps."""
+    if request.param == "python":
+        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+
+
+@pytest.fixture
+def by_hand():
+    """No garbage is collected but by the test itself."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
