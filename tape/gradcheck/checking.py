@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,16 @@ class Options:
         return Tolerances(self.eps, self.atol, self.rtol, self.nondet_tol)
 
 
+class Asked(NamedTuple):
+    """Which inputs of a function are checked, and whose gradient; see `check`."""
+
+    wrt: Sequence[int | str] | None = None
+    names: Sequence[str] | None = None
+    gradient: Callable[..., Any] | bool | None = None
+    library: str | None = None
+    arrays: bool = False
+
+
 def check(
     func: Callable[..., Any],
     inputs: Any,
@@ -104,7 +114,7 @@ def check(
     True
     """
     wanted = Options(**options)
-    subject = subject_of(func, inputs, wrt=wrt, names=names, gradient=gradient, library=library, arrays=arrays)
+    subject = subject_of(func, inputs, Asked(wrt, names, gradient, library, arrays))
     subject.lenient = wanted.only_differentiable
     subject.needs_history = getattr(func, "needs_history", False)
     report = Report()
@@ -114,17 +124,9 @@ def check(
     return report
 
 
-def subject_of(
-    func: Callable[..., Any],
-    inputs: Any,
-    *,
-    wrt: Sequence[int | str] | None = None,
-    names: Sequence[str] | None = None,
-    gradient: Callable[..., Any] | bool | None = None,
-    library: str | None = None,
-    arrays: bool = False,
-) -> Subject:
-    """The function with its inputs, and with whose gradient is checked; see `check`."""
+def subject_of(func: Callable[..., Any], inputs: Any, asked: Asked) -> Subject:
+    """The function with its inputs, and with whose gradient is checked."""
+    wrt, names, gradient, library, arrays = asked
     if library is not None:
         from .derivatives.libraries import Foreign, library as installed  # one of them is opened when it is asked for
 

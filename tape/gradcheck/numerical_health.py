@@ -11,7 +11,7 @@ import numpy as np
 from ..base.location import Location, locate
 from ..recording.recorder import CUSTOM
 from .cancelling import amplification
-from .checking import subject_of
+from .checking import Asked, subject_of
 from .derivatives.report import place
 from .derivatives.subject import Array, has_history, is_inexact, plain
 from .flow import ENDS, OVERFLOWS, POLE, UNDERFLOWS, Event, flow_of
@@ -134,7 +134,7 @@ def health(
     >>> print(health(lambda x: np.exp(x), -800.0).values[0].what)
     underflows
     """
-    subject = subject_of(func, inputs, wrt=wrt, names=names, arrays=arrays)
+    subject = subject_of(func, inputs, Asked(wrt=wrt, names=names, arrays=arrays))
     point = subject.point()
     found = Health()
     with np.errstate(all="ignore"):

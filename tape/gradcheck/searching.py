@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .checking import subject_of
+from .checking import Asked, subject_of
 from .derivatives.report import Report
 from .derivatives.sides import Sides
 from .derivatives.subject import Array, is_inexact, plain
@@ -146,7 +146,7 @@ def search(
     """
     if find_spec("hypothesis") is None:
         raise NeedsHypothesis("a search needs Hypothesis, which is not installed: pip install 'wengert[search]'")
-    subject = subject_of(func, inputs, wrt=wrt, names=names, gradient=gradient, library=library, arrays=arrays)
+    subject = subject_of(func, inputs, Asked(wrt, names, gradient, library, arrays))
     how = {"gradient": gradient, "library": library, "arrays": arrays, "seed": seed, **options}
     trial = Trial(func, subject, how, examples, seconds, progress)
     fixed = [np.asarray(plain(x)) for i, x in enumerate(subject.inputs) if i not in subject.wrt and is_inexact(x)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .checking import check, subject_of
+from .checking import Asked, check, subject_of
 from .derivatives.gradcheck_errors import GradcheckError, Unfit, Unsteady
 from .derivatives.line import Grid
 from .derivatives.modes import elementwise
@@ -65,7 +65,7 @@ class Trial:
         """Try a point.
 
         Raises:
-            Enough: when the time is over.
+            TimeIsOver: when the time is over.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of numbers that overflow and the like, which are tried on purpose
@@ -132,7 +132,7 @@ class Trial:
 
     def _subject(self, point: Sequence[Array]) -> Subject:
         how: dict[str, Any] = {k: self.how[k] for k in ("gradient", "library", "arrays") if k in self.how}
-        return subject_of(self.func, self.values(point), wrt=self.wrt, names=self.names, **how)
+        return subject_of(self.func, self.values(point), Asked(wrt=self.wrt, names=self.names, **how))
 
     def _wrong_around(self, point: Sequence[Array]) -> bool:
         """Whether the gradient here is no slope, and none that is right around here: more than a kink."""
