@@ -37,7 +37,7 @@ def damage(monkeypatch):
         monkeypatch.setattr(op, "rules", tuple(rule and damaged(rule) for rule in op.rules))
         if op.joint is not None:
             monkeypatch.setattr(op, "joint", damaged(op.joint))
-        monkeypatch.setattr(op, "motion", None)
+        monkeypatch.setattr(op.hints, "motion", None)
         hurt.append(op)
         KERNELS.forget(op)
 

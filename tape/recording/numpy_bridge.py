@@ -86,7 +86,7 @@ def public_name(name: str) -> str:
 def _along(how: str) -> dict[Any, Op]:
     """The ops that are the ``reduce`` or ``accumulate`` of a ufunc."""
     facts = {"reduce": "reduces", "accumulate": "accumulates"}
-    return {ufunc: op for op in REGISTRY.values() if how in facts and (ufunc := getattr(op, facts[how])) is not None}
+    return {ufunc: op for op in REGISTRY.values() if how in facts and (ufunc := getattr(op.hints, facts[how])) is not None}
 
 
 def _forget(op: Op) -> None:
