@@ -85,8 +85,9 @@ def public_name(name: str) -> str:
 @cache
 def _along(how: str) -> dict[Any, Op]:
     """The ops that are the ``reduce`` or ``accumulate`` of a ufunc."""
-    facts = {"reduce": "reduces", "accumulate": "accumulates"}
-    return {ufunc: op for op in REGISTRY.values() if how in facts and (ufunc := getattr(op.hints, facts[how])) is not None}
+    fact = {"reduce": "reduces", "accumulate": "accumulates"}.get(how)
+    asked = [(getattr(op.hints, fact), op) for op in REGISTRY.values()] if fact else []
+    return {ufunc: op for ufunc, op in asked if ufunc is not None}
 
 
 def _forget(op: Op) -> None:
