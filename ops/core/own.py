@@ -30,6 +30,11 @@ OWN: dict[Op, tuple[Op, ...]] = {}
 Range = Interval | tuple[float, float]
 
 
+def is_own(op: Op) -> bool:
+    """Whether an op, or what it was made from, is the user's."""
+    return bool(OWN) and (op in OWN or any(op in made for made in OWN.values()))
+
+
 def elementwise(
     name: str,
     forward: Callable[..., Any],

@@ -30,6 +30,11 @@ OPS: list[Op] = []
 """Every op that was ever declared, by code: records may outlive the place of their op in the registry."""
 
 
+def is_declared(op: Op) -> bool:
+    """Whether an op has its place in the registry; one that was removed or replaced has lost it."""
+    return REGISTRY.get(op.name) is op
+
+
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array, of whatever stands for one, or of a number."""
     try:

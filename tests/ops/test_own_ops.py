@@ -187,3 +187,37 @@ def test_the_librarys_own_ops_pass_the_checks():
             rules = [rule and rule.call for rule in op.rules]
             if op.operands == ("xs",) or len(rules) == len(op.operands):
                 declarations.check_rules(op.name, "general", (op.operands, tuple(op.params)), rules, op.jvp_rule)
+
+
+@pytest.mark.usefixtures("library")
+def test_programs_know_ops_that_are_declared_replaced_and_removed_later():
+    tape.record(tape.sin, tape.ones(2))(tape.ones(2))  # whatever is kept by number of an op is there
+
+    def program_of(op):
+        def f(x):
+            for _ in range(4):
+                x = op(x)
+            return x.sum()
+
+        return f
+
+    def check(f, factor):
+        for transformed in (f, tape.func.grad(f)):
+            expected = transformed(tape.ones(3))
+            assert tape.record(transformed, tape.ones(3))(tape.ones(3)).tolist() == expected.tolist()
+        assert tape.func.grad(f)(tape.ones(3)).tolist() == [factor**4.0] * 3
+
+    def declare(name, k, **how):
+        return ops.general(name, lambda x: k * x, lambda g: k * g, **how)
+
+    first = program_of(declare("times", 3.0))
+    check(first, 3.0)
+    second = program_of(declare("times", 2.0, replace=True))
+    for _ in range(2):
+        check(first, 3.0)
+        check(second, 2.0)
+    ops.remove("times")
+    third = program_of(ops.elementwise("thrice", lambda x: 3.0 * x))
+    fourth = program_of(declare("halved", 0.5))
+    for f, factor in ((third, 3.0), (fourth, 0.5), (first, 3.0), (second, 2.0)):
+        check(f, factor)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY, Op
+from ops.core.registry import OPS
+from ops import Op
 from ops.core.lane import Same
 
 from ...base.locks import once
@@ -27,16 +28,17 @@ CODE, VALUES, HEADER = 0, 1, 2
 """Words of the table: where the instructions and the values are; after them the addresses."""
 
 
-def interpreted_ops() -> list[Op]:
-    """The ops that have an instruction, in the order of their numbers."""
-    return [op for op in list(REGISTRY.values()) if has_lane(op) and not isinstance(op.lane, Same)]
+@cache
+def interpreted_ops(count: int) -> list[Op]:
+    """The ops that have an instruction, in the order of their numbers, of so many that were declared."""
+    return [op for op in OPS[:count] if has_lane(op) and not isinstance(op.lane, Same)]
 
 
 @cache
 def numbering(count: int) -> np.ndarray:
     """By opcode, the number of the op's instruction; −1 if it has none."""
     numbers = np.full(count, -1, dtype=np.int64)
-    for k, op in enumerate(interpreted_ops()):
+    for k, op in enumerate(interpreted_ops(count)):
         numbers[op.code] = FIRST_OP + k
     return numbers
 
@@ -44,22 +46,22 @@ def numbering(count: int) -> np.ndarray:
 @once
 def interpreter(bits: int, count: int) -> tuple[Any, int]:
     """The engine that owns the interpreter for numbers of that size, and its address."""
-    return compile_kernel(module_text(bits), level=1)
+    return compile_kernel(module_text(bits, count), level=1)
 
 
-def module_text(bits: int) -> str:
+def module_text(bits: int, count: int) -> str:
     """LLVM code of the interpreter, ``kernel(step)``; word 1 of the step is the address of its table."""
-    return _InterpreterWriter(bits).text()
+    return _InterpreterWriter(bits, count).text()
 
 
 class _InterpreterWriter(Code):
-    def __init__(self, bits: int):
+    def __init__(self, bits: int, count: int):
         super().__init__()
         self.bits = bits
         self.real = "double" if bits == 64 else "float"
         self.item = bits // 8
         self.declared: dict[str, None] = {}
-        self.ops = interpreted_ops()
+        self.ops = interpreted_ops(count)
         self.labels = ["end", "load", "store", *(f"op{k}" for k in range(len(self.ops)))]
 
     def text(self) -> str:

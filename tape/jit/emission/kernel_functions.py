@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from ops import REGISTRY, Op
+from ops import Op
 from ops.core.registry import OPS
 from ops.core.lane import Same
 
@@ -38,7 +38,7 @@ def addresses(lies: str) -> int:
 @cache
 def kinds_of_results(count: int) -> np.ndarray:
     """By opcode, whether an op of a kernel gives numbers or truth values."""
-    return np.array([result_kind(op) if has_lane(op) else F for op in list(REGISTRY.values())[:count]])
+    return np.array([result_kind(op) if has_lane(op) else F for op in OPS[:count]])
 
 
 class Shared:
@@ -62,7 +62,7 @@ class Shared:
             B: f"<{self.width} x i1>" if wide else "i1",
         }
         self.kinds = [i.kind for i in task.inputs] + [B if isinstance(c, bool) else F for c in task.constants]
-        self.kinds += kinds_of_results(len(REGISTRY))[task.codes].tolist()
+        self.kinds += kinds_of_results(len(OPS))[task.codes].tolist()
         wanted = [output.value for output in task.outputs]
         self.plan = FunctionPlan(task.operands, task.loops, task.sources(), wanted, task.sinks())
         sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY, Op, Symbol
-from ops.core.registry import OPS
+from ops import Op, Symbol
+from ops.core.registry import OPS, is_declared
 from ops.core.own import CHANGES
 
 from ...base.locks import new_lock
@@ -89,7 +89,7 @@ class Kernels:
     def changed(self, op: Op) -> None:
         """Free the kernels of ops that have left the registry, once no sweep can be about to call them."""
         with self._lock:
-            if REGISTRY.get(op.name) is not op:
+            if not is_declared(op):
                 first = FIRST_OWN + 4 * op.code
                 self.addresses[first : first + 4] = 0
                 self._retired += [self._engines.pop(k) for k in range(first, first + 4) if k in self._engines]

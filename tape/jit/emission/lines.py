@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from ops import Op, Symbol
 from ops.core.lane import Compare, Mask, Same, Select, Via
+from ops.core.registry import is_declared
 
 from .emit import Emitter, NoLane
 
@@ -47,15 +48,22 @@ def operand_kinds(op: Op) -> tuple[int, ...]:
 
 def gives_back(op: Op) -> bool:
     """Whether an op gives real numbers back as they are."""
-    if not isinstance(op.lane, Via) or op.arity != 1:
+    if not isinstance(op.lane, Via) or op.arity != 1 or not is_declared(op):
         return False
     found = op.lane.formula(Symbol("x"))
     return isinstance(found, Symbol) and found.op is None
 
 
-@cache
 def has_lane(op: Op) -> bool:
-    """Whether an op can be part of a fused kernel."""
+    """Whether an op can be part of a fused kernel.
+
+    One that was removed is no longer: its formula may ask for ops that are gone as well.
+    """
+    return is_declared(op) and _has_lane(op)
+
+
+@cache
+def _has_lane(op: Op) -> bool:
     if isinstance(op.lane, Same):
         return True
     if op.lane is None or op.params or op.variadic:

@@ -9,6 +9,7 @@ import numpy as np
 
 import ops
 from ops import REGISTRY
+from ops.core.registry import OPS
 
 from ...base.collector import paused
 from ...base.errors import unused_error
@@ -17,7 +18,7 @@ from ...history.hooks import apply
 from ...recording.level import Layer, live
 from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
-from ..recorded.trace import OPS, Trace, Untraceable
+from ..recorded.trace import Trace, Untraceable
 from ..recorded.traced import Traced, output, traced
 from .boxes import Region, region_of, shape_of
 from .pieces import Pieces

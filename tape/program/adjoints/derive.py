@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ops.core.registry import OPS
+
 from ...base.tensor import Tensor
 from ..recorded.listing import Listing, listing_of
 from ..recorded.reach import check_not_released
-from ..recorded.trace import CONSTANT, INPUT, OPS, Trace
+from ..recorded.trace import CONSTANT, INPUT, Trace
 from ..recorded.traced import Traced, output, traced
 from .adjoint import propagate, value_of
 from .runs import Runs

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ...base.spec import Spec, spec
 from ...jit.machine.frames import KERNEL
 from ...recording.evaluate import forward_of
 from ..recorded.later import Later, foreseen
-from ..recorded.listing import Listing, op_number
+from ..recorded.listing import Listing
 from ..recorded.reach import consumed, leading
 from ..recorded.rule_lists import rules
 from ..recorded.trace import CONSTANT, NUMBERS, Block, Trace
@@ -41,7 +42,7 @@ class Runs:
     def __init__(self, trace: Trace, targets: set[int]):
         self.trace, self.targets = trace, targets
         self.jitted: Any = opened("tape.jit.emission.rule_rows")
-        self.rules = rules(len(REGISTRY))
+        self.rules = rules(len(OPS))
         self.window, self.first = Window(trace, min(targets)), min(targets)
         self.list: Listing = self.window.list
         self.leads = leading(self.list, self.window.places(targets))
@@ -90,7 +91,7 @@ class Runs:
 
     def _reads_block(self) -> np.ndarray:
         """The records that read one number out of an array: a run stops at them, and goes on after them."""
-        return np.isin(self.list.code, _blocks(len(REGISTRY))) & (self.list.spec == self._place())
+        return np.isin(self.list.code, _blocks(len(OPS))) & (self.list.spec == self._place())
 
     def _place(self) -> int:
         return next((i for i, s in enumerate(self.list.specs) if s is self.spec), -2)
@@ -137,20 +138,20 @@ class Runs:
 @cache
 def _blocks(count: int) -> list[int]:
     """The opcodes of the ops that read a block."""
-    return [op.code for op in list(REGISTRY.values())[:count] if op.hints.motion == "block"]
+    return [op.code for op in OPS[:count] if op.hints.motion == "block"]
 
 
 def evaluated(trace: Trace, block: Block) -> list[Any]:
     """The values of the records of a block, which is about to be appended."""
     interpreter = opened("tape.jit.emission.interpreter")
-    instructions = interpreter.numbering(len(REGISTRY))[block.words[:, 0]]
+    instructions = interpreter.numbering(len(OPS))[block.words[:, 0]]
     if not block.kinds[0].shape and len(block) and instructions.min() >= 0:
         return _interpreted(trace, block, interpreter, instructions)
     values: list[Any] = []
     first = len(trace)
     for code, *operands in block.words.tolist():
         xs = [values[k - first] if k >= first else trace.values[k] for k in operands if k >= 0]
-        op = op_number(code)
+        op = OPS[code]
         values.append((foreseen(op, xs, {}) if any(type(x) is Later for x in xs) else None) or forward_of(op)(*xs))
     return values
 
@@ -172,7 +173,7 @@ def _interpreted(trace: Trace, block: Block, interpreter: Any, instructions: np.
     code[:n, 2:] = np.maximum(operands, 0)
     code[n, 0] = interpreter.END
     table = np.array([code.ctypes.data, values.ctypes.data], dtype=np.int64)
-    _, address = interpreter.interpreter(8 * dtype.itemsize, len(REGISTRY))
+    _, address = interpreter.interpreter(8 * dtype.itemsize, len(OPS))
     step = np.array([address, table.ctypes.data], dtype=np.int64)
     KERNEL(address)(step.ctypes.data)
     found = list(values[first:])

@@ -2,7 +2,8 @@
 
 A loop of the user's program makes the same records in each round.  Running the rules of an op costs some twenty times
 what appending their records does; so they run for the first two of the records that are alike in all that rules can
-see, and what they appended for the second is done again for the others.
+see, and what they appended for the second is done again for the others.  The rules of the library's own ops see
+nothing else; those of the user's may, and run each time.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ops import Op
+from ops.core.own import is_own
+from ops.core.registry import OPS
 
 from ..recorded.aliases import link
 from ..recorded.listing import key_of
-from ..recorded.trace import CONSTANT, NUMBERS, OPS, Guard, Trace, same
+from ..recorded.trace import CONSTANT, NUMBERS, Guard, Trace, same
 from ..recorded.traced import Traced, traced
 
 MOST = 4
@@ -72,7 +75,8 @@ def contributions(
     """What `rules` give, which run the rules of a record with respect to the operands at some positions."""
     operands, params = trace.arguments(row)
     op = OPS[trace.code(row)]
-    if type(g) is not Traced or len(operands) > MOST or op.outputs != 1 or not trace.wengert.recording:
+    simple = type(g) is Traced and len(operands) <= MOST and op.outputs == 1 and trace.wengert.recording
+    if not simple or is_own(op):
         return rules()
     given = (g._row, *operands, row)
     facts = [_facts(trace, k) for k in given]

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.core.registry import OPS
 
 from ...base.location import Location, locate
 from ...base.spec import Spec
@@ -40,7 +41,7 @@ from ...base.tree import Structure
 from ...jit.emission.tiers import TIERS
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed, varying
-from ..recorded.listing import Listing, op_number
+from ..recorded.listing import Listing
 from ..recorded.trace import Guard
 from .check import check
 from .container import ProgramFileError, packed, write
@@ -127,7 +128,7 @@ class _ProgramWriter:
         columns["line"] = numbers[x.line]
         guards = [[int(g.row), self.encode(g.seen), g.what, lines.add(g.location)] for g in x.guards]
         return {
-            "ops": [op_number(c).name for c in codes.tolist() if c >= 0],
+            "ops": [OPS[c].name for c in codes.tolist() if c >= 0],
             "columns": {name: self.encode.array(narrow(c)) for name, c in columns.items()},
             "inputs": x.inputs,
             "params": [{name: self.encode(v) for name, v in p.items()} for p in x.params],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops import REGISTRY
+from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ..recorded.listing import Listing, number_of
@@ -94,7 +94,7 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
     lines, g = opened("tape.jit.emission.lines"), _grouping()
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
     lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
-    for op in list(REGISTRY.values())[:count]:
+    for op in OPS[:count]:
         part[op.code] = int(roles.get(op.name) or roles.get(op.hints.motion or "", g.ALONE))
         if lines.has_lane(op) and op.arity <= 3:
             lane[op.code] = 1
@@ -120,7 +120,7 @@ def steps_of(listing: Listing) -> list[Step]:
         plain[k] = type(listing.constant(k)) in NUMBERS and type(listing.constant(k)) is not complex
     role, family, stage = (np.empty(n, dtype=np.int64) for _ in range(3))
     code, first, args = listing.code, listing.first, listing.args
-    g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_ops(len(REGISTRY)), role, family)
+    g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_ops(len(OPS)), role, family)
     g.stages(code, first, args, role, family, stage)
     several = (listing.spec >= 0) & ~single[listing.spec]
     g.postpone(first, args, listing.outputs, role, family, several, stage)
@@ -157,7 +157,7 @@ def _groups(
         members, ends, listing.first, listing.args, role, group, escapes, place, inner, outside, operands, targets,
         values, counts,
     )  # fmt: skip
-    kinds, gives = _truths(listing), _ops(len(REGISTRY))[1]
+    kinds, gives = _truths(listing), _ops(len(OPS))[1]
     said = values[: counts[-1]].tolist()
     which = targets[: 2 * counts[-2]].reshape(-1, 2).tolist()
     hows = [_how(listing, k, role, g) for k, _ in which]
@@ -205,7 +205,7 @@ def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tupl
 
 def sources_of(listing: Listing, rows: np.ndarray) -> list[GroupInput | Any]:
     """For each of the records where its value is read, or the plain number that it is."""
-    g, part, code = _grouping(), _ops(len(REGISTRY))[3], listing.code
+    g, part, code = _grouping(), _ops(len(OPS))[3], listing.code
     single = np.array([*(s.size == 1 for s in listing.specs), False], dtype=np.bool_)
     ones = single[listing.spec[rows]]
     elements = (code[rows] >= 0) & (part[code[rows]] == g.ELEMENT) & ones

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ...jit.machine.regions import ALIGN
@@ -94,7 +95,7 @@ class Interpreted:
 
     def __init__(self, layout: Layout):
         interpreter, grouping = _jit("emission.interpreter"), _jit("emission.grouping")
-        group, count = layout.group, len(REGISTRY)
+        group, count = layout.group, len(OPS)
         self.engine, self.address = interpreter.interpreter(group.bits, count)
         self.header = interpreter.HEADER
         numbers = interpreter.numbering(count)[layout.listing.code[group.rows]]
@@ -130,7 +131,7 @@ def aligned(nbytes: int) -> tuple[np.ndarray, int]:
 def interpretable(layout: Layout) -> bool:
     """Whether the interpreter can run a group: numbers, and nothing else, in memory of their own kind."""
     codes = layout.listing.code[layout.group.rows]
-    if (_jit("emission.interpreter").numbering(len(REGISTRY))[codes] < 0).any():
+    if (_jit("emission.interpreter").numbering(len(OPS))[codes] < 0).any():
         return False
     return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops.core.registry import OPS
+
 from ...base.collector import paused
 from ...base.jit_door import PLANS, plans_wait
 from ...base.rooms import opened
@@ -16,7 +18,7 @@ from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.evaluate import forward_of
-from ..recorded.listing import Listing, op_number
+from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
 from .groups import Group, GroupInput, GroupOutput, steps_of
 from .operand_layout import Layout, key_of
@@ -165,7 +167,7 @@ class NumPyStep:
     drops: list[int]
 
     def __init__(self, listing: Listing, k: int, words: ColumnLists):
-        self.op, self.row, self.makes, self.listing = op_number(words.code[k]), k, [k], listing
+        self.op, self.row, self.makes, self.listing = OPS[words.code[k]], k, [k], listing
         self.needs = words.args[words.first[k] : words.first[k + 1]]
         param, spec = words.param[k], words.spec[k]
         self.params = listing.params[param] if param >= 0 else {}
@@ -269,7 +271,7 @@ class OneByOne:
         operands = group.operands.reshape(-1, 3).tolist()
         self.rows: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = []
         for k, xs in zip(group.rows.tolist(), operands):
-            op = op_number(int(listing.code[k]))
+            op = OPS[int(listing.code[k])]
             self.rows.append((forward_of(op), tuple(xs[: op.arity]), listing.parameters(k)))
         self.targets = [(t, layout.spec(t.row)) for t in group.targets]
         last: dict[int, int] = {}

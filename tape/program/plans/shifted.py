@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops import REGISTRY, Op
+from ops import Op
+from ops.core.registry import OPS
 
 from ...base.spec import Spec
 from ..recorded.listing import Listing, is_fixed
@@ -108,7 +109,7 @@ class Shifts:
             reader = np.repeat(np.arange(len(listing)), np.diff(listing.first))
             code = listing.code[reader]
             count = np.bincount(listing.args, minlength=len(listing))
-            alone = (code < 0) | (lanes(len(REGISTRY))[np.maximum(code, 0)] == 0)
+            alone = (code < 0) | (lanes(len(OPS))[np.maximum(code, 0)] == 0)
             self._made = count > MOST_READERS
             self._made[listing.args[alone]] = True
             self._made[listing.outputs] = True

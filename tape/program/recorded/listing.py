@@ -13,25 +13,11 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.registry import OPS
 
 from ...base.location import Location, locate
 from ...base.spec import Spec
-from .trace import (
-    CODE,
-    CONSTANT,
-    EXTRA,
-    LASTI,
-    LINE,
-    NUMBERS,
-    OPS,
-    SPEC,
-    WIDTH,
-    Block,
-    Guard,
-    Trace,
-    X,
-    Y,
-)  # fmt: skip
+from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Guard, Trace, X, Y
 
 _INDEX = attrgetter("index")
 
@@ -80,7 +66,7 @@ class Listing:
     def op(self, k: int) -> Op | None:
         """The op of a record; None for an input or a constant."""
         code = int(self.code[k])
-        return op_number(code) if code >= 0 else None
+        return OPS[code] if code >= 0 else None
 
     def parameters(self, k: int) -> dict[str, Any]:
         """The parameters of a record."""
@@ -141,15 +127,6 @@ def number_of(constant: Any) -> Any:
 def narrower(listing: Listing) -> bool:
     """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
     return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
-
-
-def op_number(code: int) -> Op:
-    """The op of an opcode."""
-    if code >= len(OPS):
-        from ops import REGISTRY
-
-        OPS.extend(list(REGISTRY.values())[len(OPS) :])
-    return OPS[code]
 
 
 class Rows:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY
 from ops.core.lane import Same
+from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.evaluate import forward_of
 from .later import LARGE
-from .listing import Listing, is_fixed, number_of, op_number
+from .listing import Listing, is_fixed, number_of
 from .trace import CONSTANT, INPUT
 
 
@@ -45,7 +45,7 @@ def fold(listing: Listing) -> Listing:
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         fixed[k] = is_fixed(listing.constant(k))
     given = fixed.copy()
-    repeats = np.isin(listing.code, _repeating(len(REGISTRY)))
+    repeats = np.isin(listing.code, _repeating(len(OPS)))
     kept = np.where(repeats, INPUT, listing.code)  # a kernel repeats a number by itself
     _jitted().mark_constant(kept, listing.first, listing.args, fixed)
     if repeats.any():
@@ -81,9 +81,9 @@ def _hold_repeated(listing: Listing, given: np.ndarray, fixed: np.ndarray) -> No
     loose = given.copy()
     kept = np.where(little[listing.spec] | fixed, listing.code, INPUT)
     _jitted().mark_constant(kept, listing.first, listing.args, loose)
-    codes, repeating = listing.code.tolist(), set(_repeating(len(REGISTRY)))
+    codes, repeating = listing.code.tolist(), set(_repeating(len(OPS)))
     lane = opened("tape.jit.emission.lines").has_lane
-    made = [k >= 0 and lane(op_number(k)) for k in codes]
+    made = [k >= 0 and lane(OPS[k]) for k in codes]
     readers = _readers(listing)
     among = loose[listing.args] & ~fixed[listing.args] & ~loose[readers]
     wanted = {j for j, k in zip(listing.args[among].tolist(), readers[among].tolist()) if not made[k]}
@@ -114,7 +114,7 @@ def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
 @cache
 def _repeating(count: int) -> list[int]:
     """The opcodes of the ops that repeat the numbers of their operand."""
-    return [op.code for op in list(REGISTRY.values())[:count] if isinstance(op.lane, Same)]
+    return [op.code for op in OPS[:count] if isinstance(op.lane, Same)]
 
 
 def widen(listing: Listing) -> Listing:
@@ -164,7 +164,7 @@ def _computed_in(listing: Listing, k: int, i: int) -> Any:
 def merge(listing: Listing) -> Listing:
     """With equal records computed once, and without those that give an operand back: x·1, x − 0, −(−x), False or x."""
     n = len(listing)
-    left, right, kept, twice, repeats, spreads, decides = _facts(len(REGISTRY))
+    left, right, kept, twice, repeats, spreads, decides = _facts(len(OPS))
     number = np.full(n, np.nan)
     real = np.array([s.dtype.kind != "c" for s in listing.specs])
     signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
@@ -198,7 +198,7 @@ def as_number(constant: Any) -> float:
 @cache
 def _facts(count: int) -> tuple[np.ndarray, ...]:
     """What `merge` knows of each op, out of the declarations."""
-    ops = list(REGISTRY.values())[:count]
+    ops = OPS[:count]
     left = np.array([op.hints.neutral.get(0, math.nan) for op in ops])
     right = np.array([op.hints.neutral.get(1, math.nan) for op in ops])
     gives_back = opened("tape.jit.emission.lines").gives_back

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY
+from ops.core.registry import OPS
 
 from ...base.errors import used_up_error
 from ...base.location import locate
@@ -96,7 +96,7 @@ def marked(listing: Listing, records: Iterable[int]) -> np.ndarray:
 
 
 def _columns(listing: Listing) -> tuple[np.ndarray, ...]:
-    differentiable = rules(len(REGISTRY)).differentiable
+    differentiable = rules(len(OPS)).differentiable
     stopped = marked(listing, listing.stopped)
     exact = np.array([not s.inexact for s in listing.specs] + [False], dtype=np.bool_)  # none: several results
     return listing.code, listing.first, listing.args, differentiable, stopped | exact[listing.spec]

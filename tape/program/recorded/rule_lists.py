@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops import REGISTRY, Op, Symbol
+from ops import Op, Symbol
+from ops.core.registry import OPS
 
 from ...base.rooms import opened
 
@@ -47,7 +48,7 @@ def rules(count: int) -> Rules:
     lines = opened("tape.jit.emission.lines")
     table: list[int] = []
     constants: dict[float, int] = {}
-    for op in list(REGISTRY.values())[:count]:
+    for op in OPS[:count]:
         differentiable[op.code] = op.differentiable
         truth[op.code] = lines.has_lane(op) and lines.result_kind(op)
         written = [_written(op, i, constants, reverse) for i in range(op.arity)] if _is_simple(op) else [None]

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops import REGISTRY, Op
+from ops import Op
+from ops.core.registry import OPS
 
 from ...base.errors import misfit
 from ...base.location import Location, locate, user_frame
@@ -416,6 +417,3 @@ def near(value: Any, seen: Any) -> bool:
         return False
     bytes_each = seen.real.dtype.itemsize
     return bool(np.allclose(value, seen, rtol=ROUNDING.get(bytes_each, 1e-13), atol=0.0, equal_nan=True))
-
-
-OPS = list(REGISTRY.values())

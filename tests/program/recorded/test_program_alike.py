@@ -7,7 +7,9 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from own_ops import library  # noqa: F401  (a fixture)
 
+import ops
 import tape
 from tape.program import record
 from tape.program.adjoints import templates
@@ -152,3 +154,23 @@ def test_constants_tell_kernels_apart():
 
     x = np.linspace(-1, 1, 4)
     assert_allclose(record(f, x)(x), f(x), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_rule_of_the_users_may_count():
+    """It sees what the library's own do not: it runs for each record."""
+    calls = []
+
+    def slope(g, x):
+        calls.append(g)
+        return g * len(calls)
+
+    tripled = ops.general("tripled", lambda x: 3.0 * x, slope)
+
+    def f(x):
+        for _ in range(4):
+            x = tripled(x)
+        return x.sum()
+
+    found = [program(tape.ones(3)).tolist() for program in (tape.func.grad(f), record(tape.func.grad(f), tape.ones(3)))]
+    assert found == [[5.0 * 6 * 7 * 8] * 3, [24.0] * 3]
