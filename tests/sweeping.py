@@ -9,9 +9,10 @@ import pytest
 
 @pytest.fixture(params=["jitted", "python"])
 def either(request, monkeypatch):
-    """Run a test with each of the two sweeps."""
+    """Run a test with each of the two sweeps, and tell it which."""
     if request.param == "python":
         monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+    return request.param
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from dask_cluster import MISSING
 from nbclient import NotebookClient
 
 import tape
+
+sys.path.append(str(Path(__file__).parents[1]))  # as pytest does; Python finds only what lies beside a script
+from dask_cluster import MISSING
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -26,7 +28,7 @@ def run(path):
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,
-        timeout=120,
+        timeout=300,
         resources={"metadata": {"path": str(FOLDER)}},
         record_timing=False,
         coalesce_streams=True,

@@ -150,7 +150,8 @@ def test_every_op_is_shown(op):
         shown = text(program, recorded=True, kernels=True)
         sign = op.symbol or op.name in ("select", "getitem")
         assert sign or f"= {op.name}(" in shown
-        assert len(shown.splitlines()) == len(program.recorded) + 2
+        guards = shown.count("\nguard: ")
+        assert len(shown.splitlines()) == len(program.recorded) + 2 + guards
         ElementTree.fromstring(program.svg())
 
 
