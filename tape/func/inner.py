@@ -18,7 +18,7 @@ from ..base.tensor import Tensor
 from ..history.propagate import key
 from ..history.reachability import components, history, requires_grad
 from ..levels.direction import zeros
-from ..recording.leaf import leaf
+from ..recording.leaf import leaf, recorded
 from ..recording.level import Layer, active, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
@@ -60,8 +60,11 @@ class Inner:
     def _new(self, x: Tensor) -> Tensor:
         if isinstance(x, Layer):
             return x.over(self._new)
-        if self.recording and x._node is not None and x._spec.inexact:
-            return ops.reshape(x, shape=x._spec.shape)
+        if not x._spec.inexact:
+            return self.leaf(x._data)
+        now = recorded(x)
+        if now is not x or (self.recording and x._node is not None):
+            return ops.reshape(now, shape=x._spec.shape)
         return self.leaf(x._data)
 
     def variable(self, value: Any) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _thread import get_ident
+from collections.abc import Callable
 from typing import Any
 
 from ..base.device import check_device
@@ -19,6 +20,17 @@ def leaf(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     if requires_grad:
         require(made)
     return made
+
+
+RECORDED: list[Callable[[Tensor], Tensor]] = []
+"""What gives a tensor that a derivative is taken with respect to as a record of the program that is being recorded."""
+
+
+def recorded(tensor: Tensor) -> Tensor:
+    """A tensor as a record, where the function is being recorded that uses it; elsewhere the tensor itself."""
+    for as_record in RECORDED:
+        tensor = as_record(tensor)
+    return tensor
 
 
 def require(tensor: Tensor) -> None:

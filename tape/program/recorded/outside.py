@@ -24,6 +24,7 @@ from ops.shapes.overwriting import look as shown
 
 from ...base.tensor import Face, Tensor
 from ...memory.adopting import views_below
+from ...recording.leaf import RECORDED
 from ...recording.recorder import bind, lift
 from ...recording.version import holders
 from ...recording.views import base_of, look_of, owner
@@ -157,6 +158,14 @@ def stand_in(x: Any, trace: Trace) -> Any:
         return x
     own = trace.own.get(id(x))
     return traced(trace, trace.capture(x)) if own is None else own[1]
+
+
+def _recorded(x: Tensor) -> Tensor:
+    """A plain tensor as a constant of the trace: what a derivative with respect to it goes through is recorded."""
+    trace = recorded_here()
+    if trace is None or not trace.open or type(x) not in (Tensor, Outside) or x._node is not None:
+        return x
+    return traced(trace, trace.operand(x)) if type(x) is Tensor else stand_in(x, trace)
 
 
 def adopt(value: Traced, target: Tensor) -> bool:
@@ -323,4 +332,5 @@ for _name, _own in {**vars(TracedMemory), **vars(Traced)}.items():
             setattr(Outside, _name, yielding(_asked(_name)) if _name == "__array__" else _asked(_name))
 for _name in UNKNOWN:
     setattr(Outside, _name, _fact(_name))
+RECORDED.append(_recorded)
 Traced._adopt = adopt  # type: ignore[method-assign,assignment]

@@ -195,6 +195,8 @@ class Trace:
         """The row of an array or tensor that comes from outside; it is read anew on every replay."""
         if id(thing) in self.own:
             return self.own[id(thing)][1]._row
+        if type(thing) is Tensor and type(thing._node) is int:
+            raise Untraceable("a tensor whose history is not recorded with the function meets one that is recorded")
         if type(thing) is Tensor and thing._node is None and not self.tensors:
             # An array of the function's own, which a change in place leaves to whoever holds its memory.
             thing = thing._data
