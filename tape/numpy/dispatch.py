@@ -159,7 +159,9 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     xs = bare(inputs)
-    target: Any = next(x for x in xs if isinstance(x, Tensor))
+    target: Any = next((x for x in xs if isinstance(x, Tensor)), None)
+    if target is None:  # out= or where= alone is an array of this function
+        return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
@@ -202,6 +204,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     args = promoted(function, with_one_triangle(function, args, kwargs))
     given, named = bare(list(args)), bare(kwargs)
     tensors: list[Any] = [x for x in leaves_of([given, named]) if isinstance(x, Tensor)]
+    if not tensors:  # out= alone is an array of this function
+        return of_numbers(function, args, kwargs, title(function))
     target = tensors[0]
     try:
         result = type(target).__array_function__(target, function, types, tuple(given), named)

@@ -1,0 +1,43 @@
+"""NumPy's functions of plain numbers alone, whose result goes into an array that is being recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import tape
+
+P = np.array([0.5, -1.0, 2.0])
+Q = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
+WRITING = {
+    "ufunc": lambda x, b: np.add(P, P, out=b),
+    "masked": lambda x, b: np.multiply(P, 2.0, out=b, where=x > 0),
+    "numbers": lambda x, b: np.add(1.0, 2.0, out=(b,)),
+    "reduce": lambda x, b: np.add.reduce(Q, axis=0, out=b, where=x > 0),
+    "accumulate": lambda x, b: np.add.accumulate(P, out=b),
+    "reduceat": lambda x, b: np.add.reduceat(P, [0, 1, 2], out=b),
+    "product": lambda x, b: np.matmul(np.eye(3), P, out=b),
+    "sum": lambda x, b: np.sum(Q, axis=0, out=b),
+    "mean": lambda x, b: np.mean(Q, axis=0, out=b),
+    "sums": lambda x, b: np.cumsum(P, out=b),
+    "joined": lambda x, b: np.concatenate([P[:1], P[1:]], out=b),
+    "clipped": lambda x, b: np.clip(P, 0, 1, out=b),
+    "taken": lambda x, b: np.take(P, [0, 1, 0], out=b),
+    "einsum": lambda x, b: np.einsum("ij->j", Q, out=b),
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_plain_numbers_are_written_into_a_recorded_array(name):
+    def f(x):
+        b = x * 2.0
+        result = WRITING[name](x, b)
+        return (b * x * x).sum() + (result * x).sum()
+
+    slope = tape.func.grad(f)
+    compiled = tape.compile(slope)
+    for x in (np.array([0.7, -1.3, 2.2]), np.array([-0.1, 1.3, -0.2])):
+        expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        assert_allclose(slope(x), expected, rtol=1e-6, atol=1e-7)
+        assert_allclose(compiled(x), expected, rtol=1e-6, atol=1e-7)
