@@ -126,6 +126,7 @@ def first_call(peer: str, name: str, warm: int, size: int, caches: str | None = 
 def copies(name: str, warm: int) -> Iterator[Callable[[], str]]:
     """Gives folders for caches with what nearly the same work needs; kernels are kept by content, so its own lack."""
     with tempfile.TemporaryDirectory() as top:
+        os.mkdir(f"{top}/filled")  # it stays empty where nothing was worth compiling
         printed(["-m", "tests.benchmarks.first", "tape.compile", name, str(warm)], f"{top}/filled")
         yield lambda: shutil.copytree(f"{top}/filled", tempfile.mkdtemp(dir=top), dirs_exist_ok=True)
 
