@@ -11,8 +11,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ..base.location import in_library
-from .arrays.leaving import OURS
+from ...base.location import in_library
+from .leaving import OURS
 
 _twins: dict[int, tuple[ModuleType, ModuleType]] = {}
 """By identity of a module that doors stand in, that module and its twin."""
