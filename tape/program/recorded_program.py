@@ -80,7 +80,7 @@ class Program(Display):
         guards: what must hold for a replay to be right.
         counter: how often it ran, in memory where entries count too.
         missed: how often a guard did not hold.
-        parameters: the arguments of the function, after which the inputs are called; a file does not hold them.
+        parameters: the arguments of the function, after which the inputs are called.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))

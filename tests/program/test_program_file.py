@@ -83,6 +83,14 @@ def test_arguments_of_every_kind(tmp_path):
         back(np.ones(2), 4, **kwargs)
 
 
+def test_inputs_keep_their_names(tmp_path):
+    def f(x, *rest, options, name="x"):
+        return x * rest[0] + options["scale"] * rest[1]
+
+    program = tape.record(f, np.ones(2), 2.0, np.ones(2), options={"scale": np.ones(2)})
+    assert program._names() == again(program, tmp_path)._names() == ["x", "rest[0]", "rest[1]", "options['scale']"]
+
+
 def test_values_are_exact(tmp_path):
     numbers = [0.1, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1 / 3]
     program = tape.record(lambda x: [x * 0 + c for c in numbers] + [x * (0.1 + 0.7j)], np.array(1.0))
@@ -257,7 +265,14 @@ def test_an_op_that_is_not_declared(whole, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"ops": []}, {"tier": "best"}, {"inputs": 2}, {"signature": []}, {"columns": {}}, {"specs": [3]}]
+    "changes",
+    [
+        *({"ops": []}, {"tier": "best"}, {"inputs": 2}, {"signature": []}, {"columns": {}}, {"specs": [3]}),
+        *(
+            {"parameters": p}
+            for p in ("xyz", [], [["x"], None], [["x", 1], None, []], [["x"], 2, []], [["x"], None, 3])
+        ),
+    ],
 )
 def test_forged_headers(whole, changes, tmp_path):
     with pytest.raises(ProgramFileError, match="no sound program"):

@@ -67,9 +67,9 @@ def test_inputs_are_called_as_the_arguments(function, args, kwargs, names):
     assert shown[: len(names)] == names
 
 
-def test_what_a_file_holds_has_no_names(program, tmp_path):
+def test_a_file_and_a_copy_keep_the_names(program, tmp_path):
     program.save(tmp_path / "p")
-    assert "v0 = input 0" in text(tape.load(tmp_path / "p"))
+    assert "v0 = x" in text(tape.load(tmp_path / "p"))
     assert "v0 = x" in text(copy.copy(program))
 
 

@@ -13,6 +13,8 @@ The header of the file has ``written_by`` and ``program``, an object with
 ``released``     the same: the records that a backward went through without retaining the graph
 ``signature``    what the program is for; a list of parts: ``spec``, ``tensor`` (a spec), ``float``, ``fixed``
                  (a value), ``structure``; null for a program that another one contains as its adjoint
+``parameters``   the names of the function's arguments, after which the inputs are called: a list of those by
+                 position, the name of ``*args`` or null, a list of those by keyword; null where none are known
 ``results``      structure, leaves (``output`` and its number, or ``value``)
 ``tier``         interpret, quick, optimised, or null; ``threads``: a number or null
 ===============  ==========================================================================================
@@ -33,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.core.arguments import NO_DEFAULT, Arguments
 from ops.core.registry import OPS
 
 from ...base.location import Location, locate
@@ -113,6 +116,7 @@ class _ProgramWriter:
         return {
             **self.listing(replace(program.recorded, guards=program.guards)),
             "signature": None if key is None else [self.part(p) for p in key],
+            "parameters": _names_of(program.parameters),
             "results": results and [self.encode(results.structure), self.encode.several(results.leaves)],
             "tier": program.tier,
             "threads": program.threads,
@@ -192,7 +196,8 @@ class _Reader:
         key = told["signature"]
         key = key if key is None else self.key(key, listing.inputs)
         threads = told["threads"] and length(told["threads"])
-        return self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads)
+        parameters = _arguments(told.get("parameters"))
+        return self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads, parameters)
 
     def listing(self, told: Any) -> Listing:
         columns = {name: self.column(told["columns"][name]) for name in COLUMNS}
@@ -229,6 +234,23 @@ class _Reader:
         if not sound or len(varying(parts)) != inputs:
             raise ValueError(f"the signature is not one of {inputs} inputs")
         return parts
+
+
+def _names_of(parameters: Arguments | None) -> list[Any] | None:
+    return None if parameters is None else [list(parameters.positional), parameters.starred, list(parameters.keywords)]
+
+
+def _arguments(names: Any) -> Arguments | None:
+    """The arguments that have these names; which defaults they have is not told."""
+    if names is None:
+        return None
+    positional, starred, keywords = names
+    found = [_is(str, name) for name in (*_is(list, positional), *_is(list, keywords))]
+    return Arguments(
+        tuple(found[: len(positional)]),
+        None if starred is None else _is(str, starred),
+        dict.fromkeys(found[len(positional) :], NO_DEFAULT),
+    )
 
 
 def _op(name: Any) -> int:
