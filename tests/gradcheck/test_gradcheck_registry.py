@@ -1,4 +1,4 @@
-"""Every op of the registry passes gradcheck in every mode; and with a rule damaged, it fails in every mode."""
+"""Every op of the registry passes gradcheck in every mode; and with a rule damaged, it fails forward and in reverse."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def takes(op, operands, params):
 @pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
 def test_right_rules_pass(op, fast):
     for func, xs in cases(op)[: None if fast else 2]:
-        if fast or sum(x.numel() for x in xs) <= MANY:
+        if fast or count(xs) <= MANY:
             assert gradcheck(
                 func, xs, check_forward_ad=True, fast_mode=fast, check_batched_grad=fast,
                 check_batched_forward_grad=fast,
@@ -77,12 +77,16 @@ def test_right_rules_pass_at_second_order(op):
 
 @cache
 def steep_case(op):
-    """The first function of an op whose gradient is not zero, of few numbers."""
-    for func, xs in cases(op):
+    """The function of an op whose gradient is not zero, of the fewest numbers: each that differs is settled anew."""
+    for func, xs in sorted(cases(op), key=lambda case: count(case[1])):
         jacobian = reverse(Subject(func, xs, range(len(xs)), "abcdefgh"), values(xs))
-        if any(map(np.any, jacobian.blocks)) and sum(x.numel() for x in xs) <= MANY:
+        if any(map(np.any, jacobian.blocks)) and count(xs) > 1:
             return func, xs
     return None
+
+
+def count(xs):
+    return sum(x.numel() for x in xs)
 
 
 CONSTANT = ("sign", "floor", "ceil", "trunc", "round", "rint", "zero", "special_gammasgn")
@@ -90,17 +94,21 @@ FLAT = {op.name for op in ELEMENTWISE if op.name in CONSTANT}
 """Ops whose derivative is zero everywhere, so that no damage shows."""
 
 
+def in_turn(op, mode):
+    """Every op in both modes, fast in the one and slow in the other: where fast mode differs, it looks slowly too."""
+    return (op.code % 2 == 0) == (mode == "reverse")
+
+
 @every_op
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_damaged_rules_are_caught_and_named(op, mode, fast, damage):
+def test_damaged_rules_are_caught_and_named(op, mode, damage):
     steep = steep_case(op)
     assert (steep is None) == (op.name in FLAT)
     if steep is None:
         return
     func, xs = steep
     damage[mode](op)
-    report = check(func, xs, fast=fast, forward=mode == "forward", reverse=mode == "reverse")
+    report = check(func, xs, fast=in_turn(op, mode), forward=mode == "forward", reverse=mode == "reverse")
     assert not report.ok
     assert op.name in {s.op for s in report.suspects}, str(report)
     assert {s.mode for s in report.suspects} == {mode}

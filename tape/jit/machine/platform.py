@@ -27,15 +27,23 @@ class Processor:
 
 @cache
 def target() -> Processor:
-    """The target of this process.  ``TAPE_VECTOR_MATH=0`` does without the vector math library."""
+    """The target of this process.
+
+    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` choose another, for these kernels as for Numba's; ``generic`` is
+    what all processors of this architecture can do.  ``TAPE_VECTOR_MATH=0`` does without the vector math library.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    cpu = os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None:
+        features = "" if cpu == "generic" else llvm.get_host_cpu_features().flatten()
+    has = features.split(",")
+    bits = 512 if "+avx512f" in has else 256 if "+avx2" in has else 128
     prefix = ""
     if platform.machine() in ("x86_64", "AMD64") and _load_libmvec():
         prefix = {512: "_ZGVe", 256: "_ZGVd", 128: "_ZGVb"}[bits]
-    return Processor(llvm.get_host_cpu_name(), features.flatten(), bits, prefix)
+    return Processor(cpu, features, bits, prefix)
 
 
 def _load_libmvec() -> bool:
