@@ -19,13 +19,13 @@ from ..base.tree import leaves_of
 from ..history.reachability import components
 from ..recording.level import Layer, active, live
 from ..recording.version import renew
-from ..recording.views import is_related
 from .array_reading import plain_index
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
 from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
-from .arrays.leaving import NOT_MADE_HERE, asked, carries, plain, refusal
+from .arrays.lanes import hold
+from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
 from .arrays.lent import is_lent
 from .arrays.unwrapping import bare, holds_face, tensor_of
 
@@ -45,8 +45,9 @@ def assign(y: Array, index: Any, value: Any) -> None:
         source = cast(source_of(value, dtype), dtype)
         del target
         move(y, source)
-        for part in (source, *leaves_of(index)):
-            hold(y, part)
+        if active():
+            for part in (source, *leaves_of(index)):
+                hold(y, part)
         target = y._tensor
         if is_lent(target):
             _unseen(target, source)
@@ -70,24 +71,6 @@ def _unseen(target: Tensor, source: Any) -> None:
     target._refuse_recording("an array was written of which plain numbers were taken before, and are still in use")
     if carries(target) or (isinstance(source, Tensor) and carries(source)):
         raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
-
-
-def hold(y: Array, value: Any) -> None:
-    """Let an array have lanes before something that has some is written into it.
-
-    Raises:
-        TypeError: if others share its memory, who would not see them.
-    """
-    for level in active():
-        if isinstance(value, Tensor) and level.has(value) and not level.has(y._tensor):
-            if is_related(y._tensor):
-                where, _, _ = asked()
-                raise TypeError(
-                    "vmap: a value that differs from lane to lane is written into an array that is the same in all of "
-                    f"them, and that has views or is one, which would not see the lanes.\n  at {where}\n"
-                    "Write before you look at it in another way, or make it with np.zeros_like of a mapped value."
-                )
-            y._tensor = level.layer(ops.clone(level.full(live(y._tensor))))
 
 
 def move(y: Array, source: Any) -> None:
