@@ -264,7 +264,7 @@ class Gained(Batched):
     __slots__ = ()
 
     @property
-    def _primal(self) -> Tensor:  # type: ignore[override]
+    def _primal(self) -> Tensor:
         if not self._level.alive:
             raise RuntimeError(
                 "vmap: an array from outside of the function that is mapped was written there with values that differ "

@@ -116,6 +116,7 @@ def test_the_library_reads_what_the_user_is_told_is_not_there():
         w = np.zeros(3)
         w[1] = t
         w[[0, 2]] = [t, x[1].item()]
+        t = t + 0.0 * np.asarray(t).sum() + 0.0 * np.atleast_1d(t)[0]
         return np.sum(np.array([t, 1.0]) * t) + np.stack([t, x[0]]).sum() + w @ np.full(3, t) + np.hstack([t, x]).prod()
 
     expected = [(f(X + e) - f(X - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
