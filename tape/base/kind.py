@@ -89,6 +89,13 @@ class TensorKind(Operators):
         """What it shares with all that look at the same memory, and with nobody else: the base of its views."""
         raise NotImplementedError
 
+    def _lookers(self) -> tuple[Any, list[tuple[Any, Any]]] | None:
+        """What it is a view of, at last, and whatever looks at that, with the steps of each look.
+
+        None if it cannot be said of all of them.
+        """
+        return None
+
     def _is_shared(self) -> bool:
         """Whether something beside this tensor holds its memory: a view, an array, a record."""
         raise NotImplementedError

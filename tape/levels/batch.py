@@ -18,13 +18,14 @@ import numpy as np
 import ops
 from ops import Op
 from ops.core.batching import Application, batch, broadcast, for_all_lanes
+from ops.core.op import shape_of
 
 from ..base.errors import unused_error
 from ..base.tensor import Tensor
 from ..history.reachability import components, history, keys, requires_grad
 from ..recording.level import Layer, Level, active, depths, live
 from ..recording.recorder import CUSTOM, wrap
-from .batched import Batched, batched, form_of
+from .batched import Batched, batched, form_of, gained
 
 
 class Batch(Level):
@@ -150,6 +151,19 @@ class Batch(Level):
         """``x[index]`` with an index that differs from lane to lane: its arrays are operands of `lookup`."""
         form, arrays = form_of(index)
         return ops.lookup(x, *arrays, form=form)
+
+    def with_values_at(self, x: Any, index: tuple[Any, ...], value: Any) -> Any:
+        """`x` with values put at an index that differs from lane to lane."""
+        first = live(index[0])
+        if len(index) == 1 and first.dtype == np.bool_ and not shape_of(value):
+            mask = ops.reshape(first, shape=(*first._spec.shape, *(1,) * (x.ndim - first.ndim)))
+            return ops.where(mask, value, x)
+        form, arrays = form_of(index)
+        return ops.overwrite(x, value, *arrays, form=form)
+
+    def gain(self, x: Tensor) -> Tensor:
+        """A tensor with lanes, each with memory of its own."""
+        return gained(ops.clone(self.full(x)), self)
 
     def differentiate(
         self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],

@@ -13,14 +13,12 @@ from ops import Op
 from ops.algebra.sparse import yielding
 from ops.core.batching import LanesDiffer
 from ops.core.batching_index import SLOT, is_array, parts_of
-from ops.core.op import shape_of
 from ops.shapes.index import is_plain
 
 from ..base.kind import Placement
 from ..base.spec import Spec, spec
 from ..base.tensor import STATE, Tensor
 from ..history.reachability import requires_grad
-from ..recording.indexing import LayeredIndex, plain_index
 from ..recording.level import Layer, innermost, live, read
 from ..recording.recorder import wrap
 
@@ -214,13 +212,6 @@ class Batched(Layer):
         live(self._primal)[(slice(None), *parts_of(index))] = below
         return True
 
-    def _with_value_at(self, index: Any, value: Any) -> Tensor:
-        try:
-            plain = plain_index(index, own=True)
-        except LayeredIndex:
-            return _with_values_at(self, index if isinstance(index, tuple) else (index,), value)
-        return ops.index_put(self, value, index=plain)
-
     def _become(self, operation: str, compute: Callable[[], Tensor]) -> None:
         if self._level.alive:
             self._primal = compute()._primal  # type: ignore[attr-defined]
@@ -263,14 +254,36 @@ def batched(x: Tensor, level: Batch) -> Batched:
     return made
 
 
-def _with_values_at(x: Any, index: tuple[Any, ...], value: Any) -> Any:
-    """A tensor with values put at an index that differs from lane to lane."""
-    first = live(index[0])
-    if len(index) == 1 and first.dtype == np.bool_ and not shape_of(value):
-        mask = ops.reshape(first, shape=(*first._spec.shape, *(1,) * (x.ndim - first.ndim)))
-        return ops.where(mask, value, x)
-    form, arrays = form_of(index)
-    return ops.overwrite(x, value, *arrays, form=form)
+class Gained(Batched):
+    """A buffer that got lanes when something that differs from lane to lane was written into it.
+
+    If it was made outside of the function that is mapped, a loop would have left the last lane in it, and nobody who
+    looks at it there expects all of them: once its level has been left it cannot be read.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _primal(self) -> Tensor:
+        if not self._level.alive:
+            raise RuntimeError(
+                "vmap: an array from outside of the function that is mapped was written there with values that differ "
+                "from lane to lane, and is used after vmap has returned.\nMake the array within the function, and "
+                "return it."
+            )
+        held: Tensor = self.__dict__["_primal"]
+        return held
+
+    @_primal.setter
+    def _primal(self, value: Tensor) -> None:
+        self.__dict__["_primal"] = value
+
+
+def gained(x: Tensor, level: Batch) -> Gained:
+    """A buffer whose lanes lie along the first axis of a tensor."""
+    made: Gained = object.__new__(Gained)
+    made._primal, made._level = x, level
+    return made
 
 
 def _mirror(name: str) -> property:

@@ -45,6 +45,10 @@ class Direction(Level):
         x.__class__ = Dual
         x._primal, x._tangent, x._level = primal, tangent, self
 
+    def gain(self, x: Tensor) -> Tensor:
+        """A tensor that moves, by nothing yet."""
+        return make(x, x._with_lanes(zeros(x)), self)
+
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """z = f(x) with the tangent ż = ∂f(x) ẋ."""
         primals, tangents = zip(*(parts(x, self) for x in operands))

@@ -15,7 +15,7 @@ from ..base.tensor import Tensor
 from ..history.reachability import components
 from ..memory.adopting import adopt as begin_to_move
 from ..recording.functionalising import last_of, stay_on_the_line
-from ..recording.level import Layer, Level, innermost, live
+from ..recording.level import Layer, Level, innermost, levels_of, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 
@@ -112,11 +112,11 @@ def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
     Raises:
         RuntimeError: if that one shares its memory with the tangents of views, which would not be batched.
     """
-    level = innermost((tangent,))
-    if level is None or level.moves or innermost((held,)) is level:
+    has = set(levels_of(held))
+    if all(level.moves or level in has for level in levels_of(tangent)):
         return False
     for part in components(held):
-        if part._is_shared():
+        if (found := part._lookers()) is None or len(found[1]) > 1:
             raise LanesDiffer(
                 "a value whose tangent differs from lane to lane of vmap is written into a tensor with views, whose "
                 "tangents are the same in all lanes.\nWrite into a tensor of its own: y = y.clone() before the views "

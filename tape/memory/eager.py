@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import ops
+from ops.shapes.overwriting import Steps
 
 from ..base.kind import Placement, TensorKind
 from ..base.tensor import Tensor, Theme
@@ -14,8 +15,9 @@ from ..recording.indexing import plain_index
 from ..recording.packing import before_overwriting
 from ..recording.recorder import bind, wrap
 from ..recording.version import is_shared
-from ..recording.views import base_of, materialise
+from ..recording.views import base_of, materialise, owners, path_to
 from ..recording.wengert import current
+from .adopting import views_below
 from .assignment import write_at
 from .inplace import Compute, overwrite, put
 from .rebase import afresh, check_free, is_tracked
@@ -37,6 +39,13 @@ class EagerKind(Theme, TensorKind):
     _repeats = repeats
     _write_at = write_at
     _become = become
+
+    def _lookers(self) -> tuple[Tensor, list[tuple[Tensor, Steps]]] | None:
+        base = base_of(self)
+        found = list(views_below(base))
+        if any(type(x) is not Tensor or len(owners(x)) > 1 for x in (base, *[view for view, _ in found])):
+            return None
+        return base, [(base, ()), *[(view, path_to(view)[1]) for view, _ in found]]
 
     def _carries_gradient(self) -> bool:
         return self._node is not None

@@ -19,13 +19,13 @@ from ..base.tree import leaves_of
 from ..history.reachability import components
 from ..recording.level import Layer, active, live
 from ..recording.version import renew
-from ..recording.views import is_related
 from .array_reading import plain_index
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
 from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
-from .arrays.leaving import NOT_MADE_HERE, asked, carries, plain, refusal
+from .arrays.lanes import hold
+from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
 from .arrays.lent import is_lent
 from .arrays.unwrapping import bare, holds_face, tensor_of
 
@@ -45,8 +45,9 @@ def assign(y: Array, index: Any, value: Any) -> None:
         source = cast(source_of(value, dtype), dtype)
         del target
         move(y, source)
-        for part in (source, *leaves_of(index)):
-            hold(y, part)
+        if active():
+            for part in (source, *leaves_of(index)):
+                hold(y, part)
         target = y._tensor
         if is_lent(target):
             _unseen(target, source)
@@ -72,24 +73,6 @@ def _unseen(target: Tensor, source: Any) -> None:
         raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
 
 
-def hold(y: Array, value: Any) -> None:
-    """Let an array have lanes before something that has some is written into it.
-
-    Raises:
-        TypeError: if others share its memory, who would not see them.
-    """
-    for level in active():
-        if isinstance(value, Tensor) and level.has(value) and not level.has(y._tensor):
-            if is_related(y._tensor):
-                where, _, _ = asked()
-                raise TypeError(
-                    "vmap: a value that differs from lane to lane is written into an array that is the same in all of "
-                    f"them, and that has views or is one, which would not see the lanes.\n  at {where}\n"
-                    "Write before you look at it in another way, or make it with np.zeros_like of a mapped value."
-                )
-            y._tensor = level.layer(ops.clone(level.full(live(y._tensor))))
-
-
 def move(y: Array, source: Any) -> None:
     """Let an array that stands for a record move before something that moves is written into it.
 
@@ -106,7 +89,9 @@ ALONE = 2
 """References to a tensor that only an array holds, and the call that counts them."""
 
 
-def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False) -> Any:
+def store(
+    out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False, casting: Any = "same_kind"
+) -> Any:
     """Put a result into ``out=``, cast within its kind; `broadcast` to it, if it may be.
 
     Raises:
@@ -115,18 +100,20 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
     """
     if isinstance(out, tuple):
         results = result if isinstance(result, tuple) else (result,)
-        kept = [r if o is None else store(o, r, name, where, broadcast) for o, r in zip(out, results, strict=True)]
+        kept = [
+            r if o is None else store(o, r, name, where, broadcast, casting) for o, r in zip(out, results, strict=True)
+        ]
         return tuple(kept) if isinstance(result, tuple) else kept[0]
     if isinstance(out, Number) or not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
     source = source_of(result)
     if broadcast:  # of two things that are wrong, NumPy tells of this one
-        _check_cast(name, source.dtype, out.dtype)
+        _check_cast(name, source.dtype, out.dtype, casting)
     if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
         raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
-    _check_cast(name, source.dtype, out.dtype)
+    _check_cast(name, source.dtype, out.dtype, casting)
     if not isinstance(out, Face):
-        np.copyto(out, plain(result, f"{name}(out=…) {NOT_MADE_HERE}"), where=where)
+        np.copyto(out, plain(result, f"{name}(out=…) {NOT_MADE_HERE}"), casting, where=where)
         return out
     if where is not True:
         source = ops.where(bare(where), source, out._tensor)
@@ -134,13 +121,13 @@ def store(out: Any, result: Any, name: str, where: Any = True, broadcast: bool =
     return out
 
 
-def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> None:
-    if not np.can_cast(dtype, out, "same_kind"):
+def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any], casting: Any) -> None:
+    if not np.can_cast(dtype, out, casting):
         ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
         error = getattr(np._core._exceptions, "_UFuncOutputCastingError", None)  # type: ignore[attr-defined]
         if error is None:  # NumPy has another name for its class of TypeError
-            raise TypeError(f"Cannot cast {name}'s output from {dtype!r} to {out!r} with casting rule 'same_kind'")
-        raise error(ufunc, "same_kind", dtype, out, 0)
+            raise TypeError(f"Cannot cast {name}'s output from {dtype!r} to {out!r} with casting rule {casting!r}")
+        raise error(ufunc, casting, dtype, out, 0)
 
 
 def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
@@ -239,10 +226,20 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """`np.place`: values, in order, where a mask holds."""
+    """`np.place`: values, in order, where a mask holds.
+
+    Raises:
+        TypeError: if the values lie in the same memory, which NumPy reads after it has written there.
+    """
+    if isinstance(vals, Face) and _memory(vals) == _memory(arr):
+        raise TypeError("np.place: the values lie in the array that they are put into; give it a copy: vals.copy()")
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         arr.flat[places] = _repeated(vals, len(places))
+
+
+def _memory(x: Any) -> list[Any]:
+    return [part._memory() for part in components(x._tensor)]
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:

@@ -146,7 +146,7 @@ def as_array(x: Any) -> Any:
 def of_objects(x: Any) -> Any:
     """Something with an ``__array__`` of its own as the recorded array that this gives; anything else as it is."""
     kind = type(x)
-    if isinstance(x, (np.ndarray, np.generic, Tensor, type)) or kind in PLAIN or not hasattr(kind, "__array__"):
+    if isinstance(x, (np.ndarray, np.generic, Tensor, Face, type)) or kind in PLAIN or not hasattr(kind, "__array__"):
         return x
     found = x.__array__()
     return found if isinstance(found, Face) else x

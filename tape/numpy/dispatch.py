@@ -24,6 +24,7 @@ from .array_writing import CHANGES, at, change, store
 from .arrays.attributes import readonly
 from .arrays.explaining import explained, numbers_in
 from .arrays.face import FACES, Array, Number, array, face, faces
+from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
@@ -122,6 +123,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         raise TypeError("cannot accumulate on a scalar")
     if how == "reduce" and where is not True:
         options["where"] = where
+    casting = options.pop("casting", "same_kind") if how == "__call__" and "dtype" not in options else "same_kind"
+    options.pop("subok", None)
     if where is not True and how == "__call__" and out is None:
         raise TypeError(
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
@@ -133,7 +136,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
     if out is None:
         return result
     call = how == "__call__"
-    return store(out, result, ufunc.__name__, where if call else True, call and ufunc.signature is None)
+    return store(out, result, ufunc.__name__, where if call else True, call and ufunc.signature is None, casting)
 
 
 def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -162,6 +165,8 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     target: Any = next((x for x in xs if isinstance(x, Tensor)), None)
     if target is None:  # out= or where= alone is an array of this function
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
+    if how == "__call__" and ufunc in COMPOSED_UFUNCS:
+        return COMPOSED_UFUNCS[ufunc](*inputs)
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):

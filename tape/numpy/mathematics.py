@@ -15,16 +15,17 @@ import numpy as np
 
 import ops
 
-from ..base.tensor import Face
+from ..base.tensor import Face, Tensor
 from .arrays.array_text import numbers_of, without_layers
 from .arrays.face import Number, face, faces
+from .arrays.float_parts import frexp, ldexp, remainder
 from .arrays.python_number import as_numpy, as_python
 from .arrays.unwrapping import bare, holds_face
 from .constructors import as_array, gathered
 
 OTHERWISE = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-    "atanh": "arctanh", "pow": "power", "phase": "angle", "fma": None, "gamma": None, "hypot": None, "log": None,
+    "atanh": "arctanh", "pow": "power", "phase": "angle", "hypot": None, "log": None,
 }  # fmt: skip
 """What NumPy calls a function otherwise; None where it is written here."""
 
@@ -45,11 +46,8 @@ def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any(map(holds_face, args)):
             return original(*args, **kwargs)
-        for x in args:
-            if np.ndim(x):
-                float(np.ones(np.shape(x)))  # what NumPy of this version raises or warns of
         with np.errstate(all="ignore"):
-            xs = [as_numpy(as_python(np.reshape(x, ()) if np.ndim(x) else x)) for x in args]
+            xs = [as_numpy(as_python(_alone(x))) for x in args]
             z = compute(*xs, **kwargs)
         if not _is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
             for numbers in zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args])):
@@ -60,9 +58,27 @@ def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
     return call
 
 
+def _alone(x: Any) -> Any:
+    """A number, or the only element of an array."""
+    shape = x._tensor._spec.shape if isinstance(x, Face) else () if type(x) in NUMBERS else np.shape(x)
+    if not shape:
+        return x
+    float(np.ones(shape))  # what NumPy of this version raises or warns of
+    return np.reshape(x, ())
+
+
+NUMBERS = frozenset({float, int, bool, complex})
+
+
 def _is_finite(z: Any) -> bool:
     """Whether a number is finite, in all lanes."""
-    return bool(np.all(np.isfinite(face(without_layers(z._tensor)))) if isinstance(z, Face) else np.isfinite(z))
+    if not isinstance(z, Face):
+        return bool(np.isfinite(z))
+    tensor = z._tensor
+    if type(tensor) is Tensor:
+        return bool(np.isfinite(tensor._data))
+    found = np.isfinite(face(without_layers(tensor)))
+    return bool(np.all(found) if np.ndim(found) else found)
 
 
 def _settled(x: Any) -> Any:
@@ -129,6 +145,19 @@ def _close(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _parts(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
+    """`math.modf` and `math.frexp`: two numbers, of which an integer is told to Python."""
+
+    @functools.wraps(original)
+    def call(x: Any, /) -> Any:
+        if not holds_face(x):
+            return original(x)
+        found = compute(as_numpy(as_python(_alone(x))))
+        return tuple([int(part) if part.dtype.kind == "i" else as_python(part) for part in found])
+
+    return call
+
+
 COMPLEX = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log10", "sin", "sinh", "sqrt", "tan",
     "tanh",
@@ -143,11 +172,13 @@ def _of_complex(name: str) -> Callable[..., Any]:
 FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     **{(math, name): _from_numpy(math, name) for name in ELEMENTARY if hasattr(math, name)},
     **{(math, name): checked(getattr(math, name), _by_op(getattr(ops, by))) for name, by in
-       {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma"}.items()},
-    **{(math, name): _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc")},
+       {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma", "gamma": "special_gamma"}.items()},
+    **{(math, name): _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc", "ulp")},
+    (math, "modf"): _parts(math.modf, np.modf), (math, "frexp"): _parts(math.frexp, frexp),
+    (math, "ldexp"): checked(math.ldexp, ldexp), (math, "remainder"): checked(math.remainder, remainder),
     **{(math, name): _tested(math, name) for name in ("isnan", "isinf", "isfinite")},
     (math, "log"): checked(math.log, _log), (math, "hypot"): checked(math.hypot, _hypot),
-    (math, "isclose"): _close(math.isclose),
+    (math, "isclose"): _close(math.isclose), (cmath, "isclose"): _close(cmath.isclose),
     (math, "fsum"): _summed(math.fsum, lambda xs: as_python(np.sum(xs))),
     (math, "prod"): _summed(math.prod, lambda xs, *, start=1: np.prod(xs) * start),
     (math, "dist"): _summed(math.dist, lambda p, q: as_python(np.linalg.norm(as_array(p) - q))),
@@ -159,5 +190,7 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     **{(cmath, name): _tested(cmath, name) for name in ("isnan", "isinf", "isfinite")},
 }  # fmt: skip
 """What stands for the functions of `math` and `cmath` while a function of arrays is recorded."""
+if hasattr(math, "fma"):
+    FUNCTIONS[math, "fma"] = checked(math.fma, lambda x, y, z: x * y + z)
 if hasattr(math, "sumprod"):
     FUNCTIONS[math, "sumprod"] = _summed(math.sumprod, lambda p, q: np.dot(p, q))

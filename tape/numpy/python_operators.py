@@ -20,7 +20,7 @@ from ..base.tensor import Tensor
 from .array_reading import rounded
 from .arrays.array_text import lanes
 from .arrays.face import Recorded, face
-from .arrays.python_number import PythonNumber, as_numpy, as_python
+from .arrays.python_number import PythonNumber, PythonTruth, as_numpy, as_python
 from .arrays.unwrapping import bare
 from .mathematics import checked
 
@@ -70,8 +70,21 @@ def _binary(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
 
 
 def truth(x: Any) -> Any:
-    """What a comparison gave as Python's truth value; that of lanes as it is."""
-    return x if lanes(x._tensor) else bool(x)
+    """What a comparison gave as Python's truth value; that of lanes stays recorded."""
+    if not lanes(x._tensor):
+        return bool(x)
+    made = object.__new__(PythonTruth)
+    made._tensor = x._tensor
+    return made
+
+
+def _counting(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator on truth values of lanes, which counts them."""
+
+    def apply(self: PythonTruth, *others: Any) -> Any:
+        return usual(self._counted(), *[x._counted() if type(x) is PythonTruth else x for x in others])
+
+    return apply
 
 
 def _divmod(self: Any, other: Any) -> Any:
@@ -92,4 +105,9 @@ install(PythonNumber, {
     **{f"__r{op.symbol}__": _binary(op, is_reflected=True) for op in OPERATORS
        if op.arity == 2 and op.symbol not in COMPARISONS},
     "__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _rounded,
+})  # fmt: skip
+install(PythonTruth, {
+    name: _counting(getattr(Recorded, name)) for name in
+    [f"__{side}{name}__" for name in ARITHMETIC for side in ("", "r")]
+    + [f"__{name}__" for name in (*UNARY, "invert", "divmod", "rdivmod")]
 })  # fmt: skip

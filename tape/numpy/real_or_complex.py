@@ -1,4 +1,7 @@
-"""`np.emath`: functions whose results are complex where they have to be, which the numbers decide."""
+"""`np.emath`, whose results are complex where the numbers decide so, and complex numbers in order.
+
+NumPy orders them by the real part first.  Which one stands where is decided as of plain numbers.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,40 @@ def power(x: Any, p: Any) -> Any:
     return np.power(_widened(x, _is_negative), p)
 
 
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """`np.sort` of complex numbers."""
+    if a.dtype.kind != "c" or order is not None:
+        return NotImplemented
+    a, axis = (np.ravel(a), 0) if axis is None else (a, axis)
+    places: Any = np.argsort(a, axis, kind) if stable is None else np.argsort(a, axis, stable=stable)
+    return np.take_along_axis(a, places, axis)
+
+
+def sort_complex(a: Any) -> Any:
+    """`np.sort_complex`."""
+    return np.sort(as_array(a).astype(np.result_type(a.dtype, np.complex64)))
+
+
+def _extreme(place: Any) -> Callable[..., Any]:
+    """`np.max` or `np.min` of complex numbers."""
+
+    def answer(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **named: Any) -> Any:
+        a = as_array(a)
+        if a.dtype.kind != "c" or named or out is not None or isinstance(axis, tuple):
+            return NotImplemented
+        if axis is None:
+            found = np.ravel(a)[place(a)]
+            return np.reshape(found, (1,) * a.ndim) if keepdims is True else found
+        found = np.take_along_axis(a, place(a, axis, keepdims=True), axis)
+        return found if keepdims is True else np.squeeze(found, axis)
+
+    return answer
+
+
 REAL_OR_COMPLEX: dict[Any, Callable[..., Any]] = {
     **{getattr(np.emath, name): _of_one(getattr(np, name), _is_negative) for name in ("sqrt", "log", "log2", "log10")},
     **{getattr(np.emath, n): _of_one(getattr(np, n), _is_beyond_one) for n in ("arccos", "arcsin", "arctanh")},
-    np.emath.logn: logn, np.emath.power: power,
+    np.emath.logn: logn, np.emath.power: power, np.sort: sort, np.sort_complex: sort_complex,
+    **dict.fromkeys((np.max, np.amax), _extreme(np.argmax)), **dict.fromkeys((np.min, np.amin), _extreme(np.argmin)),
 }  # fmt: skip
-"""What answers for the functions of `np.emath`."""
+"""What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

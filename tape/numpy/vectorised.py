@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .arrays.leaving import refusal
+from .arrays.leaving import plain
 from .arrays.unwrapping import holds_face
-from .constructors import gathered
+from .constructors import as_array, gathered
 
 _vectorize = np.vectorize.__call__
 
@@ -20,9 +21,9 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
     """A call of an `np.vectorize` object on recorded arrays."""
     if not holds_face(args) and not holds_face(list(kwargs.values())):
         return _vectorize(self, *args, **kwargs)
-    if self.signature is not None:
-        raise refusal("np.vectorize with a signature")
     excluded = set(self.excluded)
+    if self.signature is not None:
+        return _with_signature(self, args, kwargs)
     varying = [k for k in range(len(args)) if k not in excluded]
     named = [k for k in kwargs if k not in excluded]
     arrays: Any = np.broadcast_arrays(*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named])
@@ -46,6 +47,54 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(results[0], tuple):
         return tuple([_shaped([r[k] for r in results], shape, self.otypes, k) for k in range(len(results[0]))])
     return _shaped(results, shape, self.otypes, 0)
+
+
+def _with_signature(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of an object that takes and gives arrays with axes of their own, such as ``(n),(n)->()``."""
+    cores, outputs = [_CORES.findall(side) for side in self.signature.split("->")]
+    cores = [tuple(filter(None, re.split(r"[\s,]+", core))) for core in cores]
+    excluded, loops = set(self.excluded), []
+    sizes: dict[str, int] = {}
+    keys = [k for k in (*range(len(args)), *kwargs) if k not in excluded]
+    given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+    if len(keys) != len(cores):
+        raise TypeError(f"wrong number of positional arguments: expected {len(cores)!r}, got {len(keys)!r}")
+    for k, core in zip(keys, cores):
+        given[k] = as_array(given[k])
+        at = given[k].ndim - len(core)
+        if at < 0:
+            raise ValueError(f"{given[k].ndim}-dimensional argument has not the core dimensions {core!r}")
+        for name, size in zip(core, given[k].shape[at:]):
+            if sizes.setdefault(name, size) != size:
+                raise ValueError(f"inconsistent size for core dimension {name!r}: {size!r} vs {sizes[name]!r}")
+        loops.append(given[k].shape[:at])
+    loop = np.broadcast_shapes(*loops)
+    for k, core in zip(keys, cores):
+        given[k] = np.broadcast_to(given[k], loop + tuple([sizes[name] for name in core]))
+
+    def call(place: tuple[int, ...]) -> tuple[Any, ...]:
+        here = {k: x[place] if k in keys else x for k, x in given.items()}
+        found = self.pyfunc(*[here.pop(k) for k in range(len(args))], **here)
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) != len(outputs):
+            raise ValueError(f"wrong number of outputs from pyfunc: expected {len(outputs)!r}, got {len(found)!r}")
+        return found
+
+    results = [call(place) for place in np.ndindex(*loop)]
+    if not results:
+        return _vectorize(self, *plain(args), **plain(kwargs))  # it has no elements, and raises or gives none
+    made = [_joined([r[k] for r in results], loop, self.otypes and self.otypes[k]) for k in range(len(outputs))]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+_CORES = re.compile(r"\(([^)]*)\)")
+
+
+def _joined(results: list[Any], loop: tuple[int, ...], kind: str | None) -> Any:
+    """Arrays one after another as one, of the dtype that was asked for or that of the first."""
+    results = [as_array(r) for r in results]
+    joined: Any = np.stack([r.astype(kind or results[0].dtype) for r in results])
+    return joined.reshape(loop + results[0].shape)
 
 
 def _shaped(results: list[Any], shape: tuple[int, ...], types: str | None, k: int) -> Any:

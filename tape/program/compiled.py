@@ -17,7 +17,7 @@ from ..recording.level import Layer
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
-from .capture.signature import CallArguments, Fixed, objects_in, take_apart, varying
+from .capture.signature import CallArguments, Fixed, numbers_of_arrays, objects_in, take_apart, varying
 from .capture.variety import Variety, advice
 from .capture.witness import Again
 from .entries.conditions import Entry
@@ -309,8 +309,8 @@ class CompiledFunction:
         )
 
     def _eager(self, args: Any, kwargs: Any) -> Any:
-        """Call the function itself, on the caller's own arrays or tensors."""
-        return self.function(*args, **kwargs)
+        """Call the function itself, on the caller's own arrays or tensors; floats among arrays as NumPy's."""
+        return self.function(*numbers_of_arrays(args, (args, kwargs)), **numbers_of_arrays(kwargs, (args, kwargs)))
 
 
 def kinds_of(call: CallArguments) -> list[type]:

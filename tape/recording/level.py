@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import ops
@@ -82,6 +82,14 @@ class Level:
     def getitem(self, x: Any, index: Any) -> Any:
         """``x[index]`` where part of the index has a layer of this level, and no part an inner one."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to index at its level")
+
+    def with_values_at(self, x: Any, index: tuple[Any, ...], value: Any) -> Any:
+        """`x` with values put where part of the index has a layer of this level, and no part an inner one."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to write by an index at its level")
+
+    def gain(self, x: Tensor) -> Tensor:
+        """A tensor, with memory of its own, as one that can hold what has a layer of this level."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how a tensor gains a layer of its level")
 
 
 class Layer(Tensor):
@@ -159,6 +167,13 @@ class Layer(Tensor):
             return read(self, index)
         return ops.getitem(self, index=plain)
 
+    def _with_value_at(self, index: Any, value: Any) -> Tensor:
+        try:
+            plain = plain_index(index, own=True)
+        except LayeredIndex:
+            return write(self, index, value)
+        return ops.index_put(self, value, index=plain)
+
 
 def live(x: Any) -> Any:
     """A tensor without the layers whose level has been left."""
@@ -176,12 +191,45 @@ def innermost(xs: Iterable[Any]) -> Any:
     return found
 
 
+def gained(x: Tensor, levels: Iterable[Level]) -> Any:
+    """A tensor with memory of its own that can hold what has layers of these levels too."""
+    for level in sorted(levels, key=lambda level: level.depth):
+        x = _gained(x, level)
+    return x
+
+
+def _gained(x: Any, level: Level) -> Any:
+    x = live(x)
+    if isinstance(x, Layer) and x._level.depth > level.depth:  # inner levels stay around outer ones
+        return x.through(lambda part: None if part is None else _gained(part, level))
+    return level.gain(x)
+
+
+def levels_of(x: Any) -> Iterator[Level]:
+    """The levels that a tensor belongs to, from the innermost on."""
+    while isinstance(x := live(x), Layer):
+        yield x._level
+        x = x._primal
+
+
 def read(x: Any, index: Any) -> Any:
     """``x[index]`` where the index has layers: the innermost of its levels reads."""
+    level, parts = _reader(index)
+    return x[parts] if level is None else level.getitem(x, parts)
+
+
+def write(x: Tensor, index: Any, value: Any) -> Any:
+    """`x` with a value put at an index that has layers: the innermost of its levels says how."""
+    level, parts = _reader(index)
+    return x._with_value_at(parts, value) if level is None else level.with_values_at(x, parts, value)
+
+
+def _reader(index: Any) -> tuple[Level | None, tuple[Any, ...]]:
+    """The innermost level of an index, and its parts."""
     parts = index if isinstance(index, tuple) else (index,)
     if any(isinstance(part, list) for part in parts):
         raise IndexError(
             "an index with a list of tensors that vmap maps over cannot be read; stack them: x[tape.stack([i, j])]"
         )
     level = innermost(parts)
-    return x[tuple(map(live, parts))] if level is None else level.getitem(x, parts)
+    return level, tuple(map(live, parts)) if level is None else parts

@@ -164,6 +164,12 @@ def _owners(views: Views) -> list[Tensor]:
     return [t for t in [r() for r in views.owners] if t is not None]
 
 
+def owners(tensor: Tensor) -> list[Tensor]:
+    """The tensor and its detached twins, as far as they are alive."""
+    views = getattr(tensor, "_views", None)
+    return [tensor] if views is None else _owners(views)
+
+
 def look_of(view: Tensor) -> ViewStep | None:
     """How a view is made of its parent; None for a tensor that is no view.
 

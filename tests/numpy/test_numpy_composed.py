@@ -25,6 +25,12 @@ def spread(*parts):
 
 HOLES = np.array([[np.nan, 1.0, 1.0, np.nan], [1.0, 1.0, 1.0, 1.0], [np.nan, np.nan, 1.0, np.nan]])
 
+
+def _turned(x):
+    """Complex numbers of which two have the same real part."""
+    return np.round(x) * 2 + 1j * x * x[::-1]
+
+
 PROGRAMS = {
     "nanmedian": lambda x: spread(np.nanmedian(x * HOLES), np.nanmedian(np.outer(x, x)[:3] * HOLES, axis=1)),
     "nanquantile": lambda x: spread(
@@ -34,6 +40,24 @@ PROGRAMS = {
     "emath, complex": lambda x: spread(
         np.abs(np.emath.sqrt(x - 1.0)), np.emath.arcsin(x).imag, np.emath.arccos(x).imag, np.emath.arctanh(x).real,
         np.emath.log2(-x).real, np.emath.log10(1 - x).real, np.emath.power(-x, [1.5]).imag,
+    ),
+    "mantissa and exponent": lambda x: spread(
+        *np.frexp(x * 3), np.ldexp(x, [2, -3, 0, 1]), np.ldexp(x, np.argsort(x)), np.frexp(np.append(x, 0.0))[0],
+        math.frexp(x[2])[0] * math.frexp(x[2])[1], math.ldexp(x[0], -2), *math.modf(-x[2]),
+    ),
+    "of math": lambda x: spread(
+        math.gamma(x[0]), math.gamma(-x[1]), *[math.remainder(a, b) for a in (x[0], -x[2]) for b in (x[1], 0.9)],
+        math.ulp(x[0]) + x[3],
+    ),
+    "vectorize, signature": lambda x: spread(
+        np.vectorize(lambda row, e: row.sum() * e, signature="(n),()->()")(np.outer(x, x), x),
+        *np.vectorize(lambda a, b: (a @ b, a * 2), signature="(m,n),(n)->(m),(m,n)")(np.outer(x[:2], x), x),
+        np.vectorize(lambda a, *, b: a * b.sum(), signature="(n)->(n)", excluded={"b"})(x, b=x),
+        np.vectorize(lambda a: np.stack([a, a]), signature="(n)->(k,n)", otypes=[float])(np.outer(x, x)),
+    ),
+    "complex in order": lambda x: spread(
+        np.sort(_turned(x)).imag, np.sort_complex(x * 1j).imag, np.max(_turned(x)).imag, _turned(x).min(0).imag,
+        np.sort(np.outer(x, _turned(x)), axis=0).imag, np.max(np.outer(x, _turned(x)), axis=1, keepdims=True).real,
     ),
     "pad by pairs": lambda x: spread(
         np.pad(x, (1, 2), constant_values=(x[0], 3.0)),
@@ -184,3 +208,72 @@ def test_an_initial_number_may_be_recorded():
     x = np.array([0.5, 0.75, 2.0])
     expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, 0.5, 1.0, -3.7, 1e-320, 1.7e308, np.inf, -np.inf])
+def test_mantissas_are_numpys(x):
+    seen = []
+    tape.func.grad(lambda a: (seen.extend(np.frexp(a * x)), seen.append(np.ldexp(a * x, -3)), a)[2])(1.0)
+    with np.errstate(all="ignore"):
+        expected = [*np.frexp(x), np.ldexp(x, -3)]
+    assert_array_equal([float(z) for z in map(tape.stop_gradient, seen)], expected)
+
+
+@pytest.mark.parametrize(("x", "y"), [(5.0, 2.0), (7.0, 2.0), (-5.0, 2.0), (3.0, np.inf), (1e17, 3.0), (2.5, -1.0)])
+def test_remainders_are_exact(x, y):
+    value = tape.func.grad_and_value(lambda a: math.remainder(a, y))(x)[1]
+    assert value == math.remainder(x, y)
+
+
+def test_calls_that_do_not_fit_a_signature():
+    dot = np.vectorize(lambda a, b: a @ b, signature="(n),(n)->()")
+    for arguments in ((X, X[:2]), (X[0], X), (X,)):
+        with pytest.raises((TypeError, ValueError)) as theirs:
+            dot(*arguments)
+        with pytest.raises(theirs.type):
+            tape.func.grad(lambda x, arguments=arguments: dot(*[x[: a.size] if a.ndim else x[0] for a in arguments]))(X)
+    two = np.vectorize(lambda a: (a, a), signature="(n)->(n)")
+    with pytest.raises(ValueError, match="wrong number of outputs"):
+        tape.func.grad(lambda x: two(x).sum())(X)
+
+
+OUT_OF_PLAIN = {
+    "cumsum": lambda P, y: P.cumsum(out=y), "dot": lambda P, y: P.dot(np.eye(4), out=y),
+    "take": lambda P, y: P.take([0, 1, 2, 3], out=y), "round": lambda P, y: P.round(1, out=y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUT_OF_PLAIN)
+def test_methods_of_plain_arrays_say_that_they_do_not_write_into_recorded_ones(name):
+    def program(x):
+        y = x * 1
+        OUT_OF_PLAIN[name](T, y)
+        return (y * x).sum()
+
+    for gradient in (tape.func.grad(program), tape.func.jacfwd(program)):
+        with pytest.raises(TypeError, match=rf"\.{name}\(out=…\) of a plain array(.|\n)*Write np\.{name}\("):
+            gradient(X)
+
+
+def test_methods_of_plain_arrays_that_are_made_of_ufuncs_write_into_recorded_ones():
+    plain = np.arange(8.0).reshape(2, 4)
+
+    def program(x):
+        y, total = np.zeros((3, 4)), x * 1
+        for row, name in zip(y, ("mean", "std", "var")):
+            getattr(plain, name)(0, out=row)
+        plain.sum(0, out=total)
+        np.multiply(x, 1.7, out=y[0].reshape(4), casting="unsafe", subok=False)
+        return (y * x).sum() + (total * x).sum()
+
+    assert_allclose(tape.func.grad(program)(X), gradients(program, [X])[0], rtol=1e-6)
+
+
+def test_values_that_lie_in_the_array_they_are_placed_in_are_refused():
+    def program(x):
+        y = x * 1
+        np.place(y, y > 1, y)
+        return y.sum()
+
+    with pytest.raises(TypeError, match=r"vals\.copy\(\)"):
+        tape.func.grad(program)(X)

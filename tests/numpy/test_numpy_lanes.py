@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 
@@ -39,3 +39,130 @@ def test_a_write_through_a_row_reaches_what_it_reaches_alone(made, seen, axis):
 
     lanes = [np.ascontiguousarray(x) for x in np.moveaxis(BATCH, axis, 0)]
     assert_array_equal(tape.vmap(program, in_dims=axis)(BATCH), np.stack([program(x) for x in lanes]))
+
+
+def through_a_part(x):
+    y = np.zeros(3)
+    part = y[:2]
+    y[0] = x[0] * x[1]
+    return part * x[2] + y.sum()
+
+
+def into_a_part(x):
+    y = np.zeros((3, 3))
+    turned, below = y.T, y[1:]
+    turned[0] = x
+    below += x
+    turned[1] *= x[0]
+    return (y**2).sum(0)
+
+
+def row_by_row(x):
+    y = np.zeros((2, 3))
+    for k, row in enumerate(y):
+        row[:] = x * (k + 1)
+    return (y**2).sum(0)
+
+
+def by_a_mask(x):
+    y = x.copy()
+    y[x > 0.5] = 3.0
+    return y * x
+
+
+def by_an_index(x):
+    y, part = np.zeros(3), np.zeros(3)[:2]
+    y[np.argmax(x)] = x[0] ** 2
+    part[np.argmin(x) // 2] += x[1] * y.sum()
+    return y[:2] * x[:2] + part
+
+
+def of_another_buffer(x):
+    y = np.array(np.outer(C, C))
+    corner = y[:2, :2]
+    corner[...] = x[0] * x[1]
+    corner[0] *= x[2]
+    return y @ x
+
+
+C = np.array([0.5, -1.5, 2.0])
+FILLING = through_a_part, into_a_part, row_by_row, by_a_mask, by_an_index, of_another_buffer
+DERIVATIVES = {
+    "value": lambda f: f,
+    "grad": lambda f: tape.func.grad(lambda x: f(x).sum()),
+    "jacfwd": tape.func.jacfwd,
+    "jvp of grad": lambda f: lambda x: tape.func.jvp(tape.func.grad(lambda x: f(x).sum()), (x,), (x,))[1],
+    "hessian": lambda f: tape.func.hessian(lambda x: f(x).sum()),
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize("filling", FILLING, ids=lambda f: f.__name__)
+def test_buffers_gain_lanes_with_all_that_look_at_them(filling, derivative):
+    transformed = DERIVATIVES[derivative](filling)
+    rows = BATCH[0]
+    expected = np.stack([transformed(x) for x in rows[:, :3]])
+    assert_allclose(tape.vmap(transformed)(rows[:, :3]), expected, rtol=1e-12, atol=1e-13)
+    assert_allclose(tape.compile(tape.vmap(transformed))(rows[:, :3]), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_lanes_of_several_maps_and_tangents_around_them():
+    outer = BATCH[:, :, :3]
+    expected = np.stack([[into_a_part(x) for x in rows] for rows in outer])
+    assert_allclose(tape.vmap(tape.vmap(into_a_part))(outer), expected)
+    moved = tape.func.jvp(tape.vmap(into_a_part), (outer[0],), (outer[1],))[1]
+    alone = [tape.func.jvp(into_a_part, (x,), (v,))[1] for x, v in zip(outer[0], outer[1])]
+    assert_allclose(moved, np.stack(alone))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_copy_of_what_is_the_same_in_all_lanes_gains_them_with_its_views(compiled):
+    def program(x, same):
+        y = same * 1
+        part = y[:2]
+        y[0] = x[0]
+        return part * same[:2]
+
+    mapped = tape.vmap(program, in_dims=(0, None))
+    wanted = np.stack([program(x, C) for x in BATCH[0]])
+    assert_allclose((tape.compile(mapped) if compiled else mapped)(BATCH[0], C), wanted)
+
+
+def test_a_tangent_that_is_the_same_in_all_lanes_is_not_lost_where_a_lane_is_written():
+    def mapped(b):
+        def program(p):
+            y = np.zeros(2)
+            y[0] = p * 2
+            y[1] = b
+            return y * p
+
+        return tape.func.jvp(program, (3.0,), (1.0,))[1]
+
+    assert_allclose(tape.vmap(mapped)(np.array([1.0, 5.0])), [[12.0, 1.0], [12.0, 5.0]])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_array_from_outside_of_the_map_is_not_left_with_lanes(compiled):
+    def program(rows):
+        kept = np.zeros(3)
+
+        def lane(x):
+            kept[0] = x[0]
+            return x.sum()
+
+        return tape.vmap(lane)(rows).sum() + kept.sum()
+
+    gradient = tape.func.grad(program)
+    with pytest.raises(RuntimeError, match="an array from outside of the function that is mapped"):
+        (tape.compile(gradient) if compiled else gradient)(BATCH[0])
+
+
+def test_plain_numbers_that_were_taken_of_an_array_do_not_miss_the_lanes():
+    def lane(x):
+        y = np.zeros(3)
+        seen = y.__array__()
+        y[0] = x[0]
+        return y + seen
+
+    with pytest.raises(TypeError, match="would not see the lanes"):
+        tape.vmap(lane)(BATCH[0])

@@ -14,6 +14,10 @@ OWN = (
     "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
 )
 
+NEXT = (
+    "It goes to the next number that a float can be, which is no function of real numbers and has no derivative.  Add "
+    "what is meant: x + np.spacing(tape.stop_gradient(x))."
+)
 
 INSTEAD = {
     "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
@@ -32,12 +36,11 @@ INSTEAD = {
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.fft": "The functions of np.fft record.",
-    "np.nextafter": "It goes to the next number that a float can be, which is no function of real numbers and has no "
-    "derivative.  Add what is meant: x + np.spacing(tape.stop_gradient(x)).",
+    "np.nextafter": NEXT,
+    "nextafter()": NEXT,
     "numpy.lib.as_strided": "It shows memory by any strides, and so elements more than once, or none of the array's: "
     "index with an array of places, as x[i[:, None] + j], or take np.lib.stride_tricks.sliding_window_view(x, n).",
     "numpy.ma.": "Masked arrays keep plain numbers: write np.where(mask, 0.0, x), or take x[~mask].",
-    "np.frexp": "Take e = np.frexp(tape.stop_gradient(x))[1] and x / 2.0**e.",
     "type()": "x.dtype.type(v) is NumPy's own class: write np.float64(v) or v.astype(x.dtype).",
     **dict.fromkeys(CLASSES, "A class under a name of its own is NumPy's: write np.{name}(x), or x.astype({name})."),
     **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),

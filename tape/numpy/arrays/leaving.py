@@ -174,7 +174,31 @@ def told() -> Iterator[None]:
     except (ValueError, TypeError) as error:
         if isinstance(error.__cause__, Left):
             raise error.__cause__ from None
+        if str(error) in CONVERTED:
+            raise _of_plain_array(error) from error
         raise
+
+
+CONVERTED = "output must be an array", "'out' must be an array"
+"""What C code says of an ``out=`` that is no array of its own kind."""
+
+
+def _of_plain_array(error: Exception) -> Exception:
+    """The error for an array that is recorded as ``out=`` of a plain array's method, which asks nobody; or any other
+    as it is."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or is_foreign(trace.tb_frame):
+        return error
+    code, lasti = trace.tb_frame.f_code, trace.tb_lasti
+    kind, name = callee(code, lasti)
+    if kind != "attribute":
+        return error
+    return TypeError(
+        f".{name}(out=…) of a plain array writes into plain memory, and got an array that is recorded.\n"
+        f"  at {locate(code, lasti)}\nWrite np.{name}(a, …, out=…), which records."
+    )
 
 
 def refusal(what: str, name: str | None = None) -> Left:

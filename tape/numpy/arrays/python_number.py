@@ -47,6 +47,17 @@ class PythonNumber(Number):
         return text_of(self, lambda value: repr(value.item()))
 
 
+class PythonTruth(Number):
+    """What a comparison of Python's numbers gave in each lane: it chooses as NumPy's does, and counts as Python's."""
+
+    __slots__ = ()
+
+    def _counted(self) -> Number:
+        made = new(Number)
+        made._tensor = cast(self._tensor, np.dtype(int))
+        return made
+
+
 def python_number(tensor: Tensor) -> Any:
     """A tensor without axes as a number of Python's, where that has a derivative; as NumPy's else."""
     kind = tensor._spec.dtype.kind

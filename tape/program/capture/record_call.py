@@ -129,8 +129,9 @@ def _record_once(
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
-    trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
-    new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
+    trace.tensors = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
+    values = given if trace.tensors else [np.float64(x) if type(x) is float else x for x in given]
+    new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in values]
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)

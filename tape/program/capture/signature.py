@@ -10,7 +10,7 @@ import numpy as np
 from ...base.dtypes import kind_of
 from ...base.spec import Spec, spec
 from ...base.tensor import Face, Tensor
-from ...base.tree import Structure, build, leaves_like, leaves_of, structure_of
+from ...base.tree import Structure, build, leaves_like, leaves_of, structure_of, transform
 from ...recording.recorder import masked_error
 from ..world.contents import parts_of
 from ..world.sameness import interchangeable
@@ -89,6 +89,23 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     return CallArguments((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
 
 
+def numbers_of_arrays(part: Any, arguments: Any) -> Any:
+    """A part of a call's arguments as its function meets them while it is recorded: floats are numbers of NumPy's.
+
+    They stay Python's beside tensors, and beside arrays of less than 64 bits, whose precision they take.
+    """
+    leaves = leaves_of(arguments)
+    if not any(type(x) is float for x in leaves) or any(isinstance(x, Tensor) or is_narrow(x) for x in leaves):
+        return part
+    return transform(lambda x: np.float64(x) if type(x) is float else x, part)
+
+
+def is_narrow(x: Any) -> bool:
+    """Whether something holds floating-point numbers of less than 64 bits."""
+    dtype = getattr(x, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "fc" and np.finfo(dtype).bits < np.finfo(float).bits
+
+
 def exact(structure: Structure) -> Structure:
     """A structure that equals no other one with keys of other types: 1 is not 1.0."""
     if structure.container is None:
@@ -108,11 +125,13 @@ def varying(key: Any) -> list[Any]:
 
 
 def gives_tensors(key: Any) -> bool:
-    """Whether a call with this key gives tensors: if it is given one, or nothing that varies."""
+    """Whether a call with this key gives tensors: if it is given one, or neither arrays nor floats."""
     if key is None:
         return False
     parts = varying(key)
-    return not parts or any(type(p) is tuple for p in parts)
+    if not parts:  # floats that were fixed are numbers of arrays still
+        return not any(isinstance(p, Fixed) and type(p.value) is float for p in key)
+    return any(type(p) is tuple for p in parts)
 
 
 def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:

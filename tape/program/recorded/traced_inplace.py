@@ -44,6 +44,13 @@ class TracedMemory(Tensor):
         seen = getattr(self, "_look", None)
         return self if seen is None else seen[0]
 
+    def _lookers(self) -> Any:
+        memory, _ = memory_of(self)  # type: ignore[arg-type]
+        found = [(view, view._look[1]) for view in memory.living()]
+        if any(steps is None for _, steps in found):
+            return None
+        return self._at(memory.whole(self)), found  # type: ignore[arg-type]
+
     def _is_shared(self) -> bool:
         return is_shared(self)  # type: ignore[arg-type]
 
