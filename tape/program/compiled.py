@@ -255,6 +255,7 @@ class CompiledFunction:
         paths.ordered = paths.ordered or recorded.ordered
         parameters = parameters_of(self.function)
         path = Path(Program(recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters))
+        path.program.recording_bytes = recorded.computed
         paths.count += 1
         if last is None:
             paths.first = path
@@ -266,6 +267,12 @@ class CompiledFunction:
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
             return self._eager(args, kwargs)
+        except Exception as error:  # numbers that were not computed while it was recorded
+            recorded.before.put_back()
+            results = self._eager(args, kwargs)  # which raises it again, unless the function goes on from there
+            what = f"{type(error).__name__}: {error}"
+            self._warn(f"its replay raised {what}, where the function itself goes on", "with such arguments")
+            return results
 
     def _recorded(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths) -> RecordedCall:
         """Record the function; what it reads around it, and in the objects among its arguments, is watched."""
@@ -295,7 +302,7 @@ class CompiledFunction:
         paths.first = None
         self._warn(reason)
 
-    def _warn(self, reason: str) -> None:
+    def _warn(self, reason: str, since: str = "from here on") -> None:
         """Say once that calls run as they are."""
         if reason in self._reasons:
             return
@@ -305,7 +312,7 @@ class CompiledFunction:
         while frame.f_back is not None and in_library(frame.f_code.co_filename):
             frame, depth = frame.f_back, depth + 1
         warnings.warn(
-            f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=depth
+            f"tape.compile runs {name} without compiling {since}: {reason}.", RuntimeWarning, stacklevel=depth
         )
 
     def _eager(self, args: Any, kwargs: Any) -> Any:

@@ -80,6 +80,7 @@ class Program(Display):
         guards: what must hold for a replay to be right.
         counter: how often it ran, in memory where entries count too.
         missed: how often a guard did not hold.
+        recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
         parameters: the arguments of the function, after which the inputs are called; a file does not hold them.
 
     >>> import tape
@@ -103,7 +104,7 @@ class Program(Display):
         self.guards = recorded.guards
         self.count = len(recorded.outputs) - len(self.guards)
         self.counter = ctypes.c_int64(0)
-        self.missed = 0
+        self.missed = self.recording_bytes = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
@@ -334,5 +335,6 @@ def record(
     call = take_apart(args, kwargs)
     recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
     program = Program(recorded.listing, recorded.results, call.key, tier, threads, parameters_of(function))
+    program.recording_bytes = recorded.computed
     program.expect(call.given)
     return program

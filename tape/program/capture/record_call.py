@@ -55,6 +55,7 @@ class RecordedCall(NamedTuple):
         before: what it may have changed.
         logs: lists around it that it appended to and did not read.
         ordered: whether it is for arguments in row-major order alone.
+        computed: the most bytes of large arrays that were held at once, because the function looked at some.
     """
 
     listing: Listing
@@ -62,6 +63,7 @@ class RecordedCall(NamedTuple):
     before: Before
     logs: list[Any]
     ordered: bool
+    computed: int
 
 
 class Results:
@@ -159,6 +161,8 @@ def _record_once(
             raise Untraceable("it registered a hook, which a backward through its results would call")
         if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
             raise Untraceable("it changed an array among its arguments in place, which every call has to do")
+        if trace.failed:
+            raise Untraceable("it goes on where linear algebra fails, which is for the numbers of each call to decide")
         if drawn:
             raise Drew("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):
@@ -169,7 +173,8 @@ def _record_once(
         logs = allowed(before, trace)
         around.settle(logs)
         settle_constants(trace)
-        return RecordedCall(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
+        results, computed = Results(structure, leaves, len(rows)), trace.computing.peak
+        return RecordedCall(listing_of(trace, rows), results, before, logs, trace.ordered, computed)
     except BaseException:
         before.put_back()
         raise

@@ -125,6 +125,8 @@ class Replay:
         with np.errstate(all="ignore"):
             for step in self.steps:
                 values |= zip(step.makes, step.evaluate(values))
+                for k in step.drops:
+                    values.pop(k, None)
         results = [values[k] for k in self.outputs]
         captured = [c._data if isinstance(c, Tensor) else c for c, _ in self.captured]
         separate(results, suspects(self.listing, range(len(self.listing))), [*inputs, *captured])
