@@ -106,10 +106,12 @@ def record_call(
     given: list[Any],
     fixed_floats: bool,
     around: Surroundings | None = None,
+    most_memory: int | None = None,
 ) -> RecordedCall:
     """Call a function on traced arguments: what it did as a list, and what it returned.
 
-    The tensors `around` it are constants of the list, and what else is there must stay what it is.
+    The tensors `around` it are constants of the list, and what else is there must stay what it is.  Of what it looks
+    at, `most_memory` bytes are kept.
 
     Raises:
         Untraceable: if it did something that a list cannot repeat.
@@ -118,19 +120,21 @@ def record_call(
     # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
     for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
         try:
-            return _record_once(function, args, kwargs, given, fixed_floats, around)
+            return _record_once(function, args, kwargs, given, fixed_floats, around, most_memory)
         except Drew:
             continue
-    return _record_once(function, args, kwargs, given, fixed_floats, around)
+    return _record_once(function, args, kwargs, given, fixed_floats, around, most_memory)
 
 
 def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
-    around: Surroundings,
+    around: Surroundings, most_memory: int | None,
 ) -> RecordedCall:  # fmt: skip
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
+    if most_memory is not None:
+        trace.computing.most = most_memory
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not given
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in given]
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])

@@ -8,7 +8,6 @@ import pytest
 import tape
 from ops import REGISTRY
 from tape.program.recorded import later
-from tape.program.recorded.computing import Computing
 
 OPS = [op for op in REGISTRY.values() if op.cases is not None and op.kind != "composite"]
 """Ops that say which operands they are tried with; elementwise ops have a domain instead, and one way to broadcast."""
@@ -73,16 +72,13 @@ def looked_at(x, rounds):
     return x, looks
 
 
-def test_what_was_looked_at_is_kept_within_bounds(monkeypatch):
+def test_what_was_looked_at_is_kept_within_bounds():
     x = np.random.default_rng(0).uniform(size=N)
     freely = tape.record(looked_at, x, 12)
     assert freely.recording_bytes >= 12 * 8 * N
-    begin = Computing.__init__
-    monkeypatch.setattr(Computing, "__init__", lambda self: begin(self, 4 * 8 * N))
-    tightly = tape.record(looked_at, x, 12)
-    assert tightly.recording_bytes <= 8 * 8 * N
-    for program in (freely, tightly):
-        np.testing.assert_array_equal(program(x, 12)[0], looked_at(x, 12)[0])
+    tightly = tape.compile(looked_at, most_memory=4 * 8 * N)
+    np.testing.assert_array_equal(tightly(x, 12)[0], looked_at(x, 12)[0])
+    assert tightly.statistics().programs[0].recording_memory <= 8 * 8 * N
 
 
 def singular_or_not(x):
@@ -117,3 +113,26 @@ def test_what_a_function_does_where_its_numbers_are_refused_is_done(f, bad, warn
     fast = tape.compile(f)
     for x in (good, bad, good):
         np.testing.assert_allclose(fast(x), f(x))
+
+
+def heated(x):
+    for _ in range(12):
+        x = x + np.pad(np.sin(x[1:-1] * x[2:]) - x[:-2] ** 2, 1)
+    return (x * x).sum()
+
+
+def test_memory_is_reported_and_bounded():
+    x = np.random.default_rng(0).uniform(size=N)
+    program = tape.record(tape.func.grad(heated), x)
+    statistics = program.statistics()
+    assert statistics.memory >= statistics.live_peak // 2 > x.nbytes
+    assert statistics.recording_memory == 0 == program.recording_bytes
+    assert f"{statistics.memory:,} bytes" in str(statistics)
+    enough = tape.compile(tape.func.grad(heated), most_memory=statistics.memory)
+    np.testing.assert_allclose(enough(x), program(x))
+    tight = tape.compile(tape.func.grad(heated), most_memory=statistics.memory - 1)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="most_memory= allows"):
+            tight(x)
+    with pytest.raises(ValueError, match="most_memory= must be a whole number"):
+        tape.compile(heated, most_memory=0)
