@@ -23,7 +23,7 @@ from .capture.witness import Again
 from .entries.conditions import Entry
 from .entries.shortcut import Shortcut
 from .files.pickling import named, renamed, restored
-from .plans.replay import Refitted
+from .plans.replay import OverBudget, Refitted
 from .recorded.listing import narrower
 from .recorded.outside import Outside
 from .recorded.trace import Untraceable, same
@@ -95,10 +95,11 @@ class CompiledFunction:
         threads: int | None,
         most_paths: int,
         constant: tuple[Any, ...] = (),
+        most_memory: int | None = None,
     ):
         functools.update_wrapper(self, function)
         self.function, self.tier, self.threads, self.most_paths = function, tier, threads, most_paths
-        self.constant = constant
+        self.constant, self.most_memory = constant, most_memory
         self._paths: dict[Any, Paths] = {}
         self._surroundings: Surroundings | None = None
         self._renewed = 0
@@ -108,7 +109,7 @@ class CompiledFunction:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The function and the options; programs are recorded again elsewhere."""
-        options = self.tier, self.threads, self.most_paths, self.constant
+        options = self.tier, self.threads, self.most_paths, self.constant, self.most_memory
         if named(self.function) is self:
             if protocol < 4:  # which reaches a name with a dot through what stands before the dot: this
                 return self.function.__qualname__
@@ -122,7 +123,7 @@ class CompiledFunction:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
         function, constant = copy.deepcopy((self.function, self.constant), memo)
-        return CompiledFunction(function, self.tier, self.threads, self.most_paths, constant)
+        return CompiledFunction(function, self.tier, self.threads, self.most_paths, constant, self.most_memory)
 
     @property
     def programs(self) -> list[Program]:
@@ -200,6 +201,8 @@ class CompiledFunction:
             except Refitted:
                 paths.forget()
                 return self._record(args, kwargs, call, paths, None, None)
+            except OverBudget:
+                raise
             except Exception:  # the function itself says what is wrong, if anything is
                 return self._eager(args, kwargs)
         return self._record(args, kwargs, call, paths, last, missed)
@@ -254,7 +257,11 @@ class CompiledFunction:
             return self(*args, **kwargs)
         paths.ordered = paths.ordered or recorded.ordered
         parameters = parameters_of(self.function)
-        path = Path(Program(recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters))
+        program = Program(
+            recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory
+        )
+        path = Path(program)
+        path.program.recording_bytes = recorded.computed
         paths.count += 1
         if last is None:
             paths.first = path
@@ -266,6 +273,15 @@ class CompiledFunction:
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
             return self._eager(args, kwargs)
+        except OverBudget:
+            recorded.before.put_back()
+            raise
+        except Exception as error:  # numbers that were not computed while it was recorded
+            recorded.before.put_back()
+            results = self._eager(args, kwargs)  # which raises it again, unless the function goes on from there
+            what = f"{type(error).__name__}: {error}"
+            self._warn(f"its replay raised {what}, where the function itself goes on", "with such arguments")
+            return results
 
     def _recorded(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths) -> RecordedCall:
         """Record the function; what it reads around it, and in the objects among its arguments, is watched."""
@@ -275,7 +291,9 @@ class CompiledFunction:
             around = self._around(objects)
             paths.watch(around)
         try:
-            recorded = record_call(self.function, args, kwargs, call.given, paths.fixed_floats, around)
+            recorded = record_call(
+                self.function, args, kwargs, call.given, paths.fixed_floats, around, self.most_memory
+            )
         except Again:
             self._surroundings = self._around()
             return self._recorded(args, kwargs, call, paths)
@@ -295,7 +313,7 @@ class CompiledFunction:
         paths.first = None
         self._warn(reason)
 
-    def _warn(self, reason: str) -> None:
+    def _warn(self, reason: str, since: str = "from here on") -> None:
         """Say once that calls run as they are."""
         if reason in self._reasons:
             return
@@ -305,7 +323,7 @@ class CompiledFunction:
         while frame.f_back is not None and in_library(frame.f_code.co_filename):
             frame, depth = frame.f_back, depth + 1
         warnings.warn(
-            f"tape.compile runs {name} without compiling from here on: {reason}.", RuntimeWarning, stacklevel=depth
+            f"tape.compile runs {name} without compiling {since}: {reason}.", RuntimeWarning, stacklevel=depth
         )
 
     def _eager(self, args: Any, kwargs: Any) -> Any:
@@ -324,6 +342,7 @@ def compile(
     tier: str | None = None,
     threads: int | None = None,
     most_paths: int = MOST_PATHS,
+    most_memory: int | None = None,
     assume_constant: Iterable[Any] = (),
 ) -> Any:
     """A function that is recorded when it is first called with arguments of some shapes, and replayed after.
@@ -339,6 +358,8 @@ def compile(
         threads: how many threads share large work; by default as many as there are processors.
         most_paths: how many paths are kept, and how many values of an argument that is no array or float; where there
             are more, the function runs as it is, with a warning.
+        most_memory: how many bytes a replay may take for its own arrays, arguments not counted, and how many recording
+            keeps of what the function looks at (more only where one look needs them); None for no bound.
         assume_constant: functions, modules and other objects that are not looked at: that they, and all that is read
             through them, stay what they are is your promise.
 
@@ -349,6 +370,7 @@ def compile(
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.
+        MemoryError: in a call, before anything large was allocated, if its replay would take more than `most_memory`.
 
     >>> import numpy as np, tape
     >>> @tape.compile
@@ -359,7 +381,12 @@ def compile(
     """
     require_options(tier, threads)
     require_count(most_paths, "most_paths")
-    if function is None:
-        return lambda f: compile(f, tier=tier, threads=threads, most_paths=most_paths, assume_constant=assume_constant)
-    require_function(function, "tape.compile")
-    return CompiledFunction(function, tier, threads, most_paths, tuple(assume_constant))
+    if most_memory is not None:
+        require_count(most_memory, "most_memory", "; None for no bound")
+    constant = tuple(assume_constant)
+
+    def compiled(f: Callable[..., Any]) -> CompiledFunction:
+        require_function(f, "tape.compile")
+        return CompiledFunction(f, tier, threads, most_paths, constant, most_memory)
+
+    return compiled if function is None else compiled(function)

@@ -80,6 +80,8 @@ class Program(Display):
         guards: what must hold for a replay to be right.
         counter: how often it ran, in memory where entries count too.
         missed: how often a guard did not hold.
+        most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
+        recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
         parameters: the arguments of the function, after which the inputs are called.
 
     >>> import tape
@@ -96,14 +98,15 @@ class Program(Display):
         tier: str | None = None,
         threads: int | None = None,
         parameters: Arguments | None = None,
+        most_memory: int | None = None,
     ):
-        self.parameters = parameters
+        self.parameters, self.most_memory = parameters, most_memory
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
         self.key, self.tensors = key, gives_tensors(key)
         self.guards = recorded.guards
         self.count = len(recorded.outputs) - len(self.guards)
         self.counter = ctypes.c_int64(0)
-        self.missed = 0
+        self.missed = self.recording_bytes = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
@@ -125,7 +128,7 @@ class Program(Display):
     def replay(self) -> Replay:
         """The list made ready to run."""
         with paused():
-            return Replay(self.listing, self.tier, self.threads)
+            return Replay(self.listing, self.tier, self.threads, self.most_memory)
 
     @property
     def input_specs(self) -> list[Spec]:
@@ -250,7 +253,9 @@ class Program(Display):
 
     def __copy__(self) -> Program:
         """A program that shares what this one captured, and counts its replays anew."""
-        program = Program(self.recorded, self.results, self.key, self.tier, self.threads, self.parameters)
+        program = Program(
+            self.recorded, self.results, self.key, self.tier, self.threads, self.parameters, self.most_memory
+        )
         program.guards = self.guards
         return program
 
@@ -284,7 +289,8 @@ class Program(Display):
             with self._lock:
                 found = self._derived.get(key)
                 if found is None:
-                    found = self._derived[key] = Program(make(), None, None, self.tier, self.threads)
+                    found = Program(make(), None, None, self.tier, self.threads, most_memory=self.most_memory)
+                    self._derived[key] = found
         return found
 
 
@@ -334,5 +340,6 @@ def record(
     call = take_apart(args, kwargs)
     recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
     program = Program(recorded.listing, recorded.results, call.key, tier, threads, parameters_of(function))
+    program.recording_bytes = recorded.computed
     program.expect(call.given)
     return program

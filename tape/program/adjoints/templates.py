@@ -16,7 +16,7 @@ from ops.core.own import is_own
 from ops.core.registry import OPS
 
 from ..recorded.aliases import link
-from ..recorded.listing import key_of
+from ..recorded.parameters_key import key_of
 from ..recorded.trace import CONSTANT, NUMBERS, Guard, Trace, same
 from ..recorded.traced import Traced, traced
 

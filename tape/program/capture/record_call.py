@@ -55,6 +55,7 @@ class RecordedCall(NamedTuple):
         before: what it may have changed.
         logs: lists around it that it appended to and did not read.
         ordered: whether it is for arguments in row-major order alone.
+        computed: the most bytes of large arrays that were held at once, because the function looked at some.
     """
 
     listing: Listing
@@ -62,6 +63,7 @@ class RecordedCall(NamedTuple):
     before: Before
     logs: list[Any]
     ordered: bool
+    computed: int
 
 
 class Results:
@@ -104,10 +106,12 @@ def record_call(
     given: list[Any],
     fixed_floats: bool,
     around: Surroundings | None = None,
+    most_memory: int | None = None,
 ) -> RecordedCall:
     """Call a function on traced arguments: what it did as a list, and what it returned.
 
-    The tensors `around` it are constants of the list, and what else is there must stay what it is.
+    The tensors `around` it are constants of the list, and what else is there must stay what it is.  Of what it looks
+    at, `most_memory` bytes are kept.
 
     Raises:
         Untraceable: if it did something that a list cannot repeat.
@@ -116,19 +120,21 @@ def record_call(
     # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
     for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
         try:
-            return _record_once(function, args, kwargs, given, fixed_floats, around)
+            return _record_once(function, args, kwargs, given, fixed_floats, around, most_memory)
         except Drew:
             continue
-    return _record_once(function, args, kwargs, given, fixed_floats, around)
+    return _record_once(function, args, kwargs, given, fixed_floats, around, most_memory)
 
 
 def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
-    around: Surroundings,
+    around: Surroundings, most_memory: int | None,
 ) -> RecordedCall:  # fmt: skip
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
+    if most_memory is not None:
+        trace.computing.most = most_memory
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
     values = given if trace.tensors else [np.float64(x) if type(x) is float else x for x in given]
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in values]
@@ -160,6 +166,8 @@ def _record_once(
             raise Untraceable("it registered a hook, which a backward through its results would call")
         if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
             raise Untraceable("it changed an array among its arguments in place, which every call has to do")
+        if trace.failed:
+            raise Untraceable("it goes on where linear algebra fails, which is for the numbers of each call to decide")
         if drawn:
             raise Drew("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):
@@ -170,7 +178,8 @@ def _record_once(
         logs = allowed(before, trace)
         around.settle(logs)
         settle_constants(trace)
-        return RecordedCall(listing_of(trace, rows), Results(structure, leaves, len(rows)), before, logs, trace.ordered)
+        results, computed = Results(structure, leaves, len(rows)), trace.computing.peak
+        return RecordedCall(listing_of(trace, rows), results, before, logs, trace.ordered, computed)
     except BaseException:
         before.put_back()
         raise

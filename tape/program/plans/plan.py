@@ -106,6 +106,11 @@ class Plan(PlanWords):
         self.close()
         self._flat.clear()
 
+    @property
+    def taken(self) -> int:
+        """Bytes of a replay's own memory: its block, and what the caller gets."""
+        return int(self.nbytes) + sum(spec.nbytes for _, spec in self.given)
+
     # Values.
 
     def spec(self, k: int) -> Spec:

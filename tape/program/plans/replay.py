@@ -41,10 +41,11 @@ class Replay:
         steps: what is done, in order.
         saved: seconds that a plan saves in each replay, or more.
         until: the number of the replay before which something is compiled again.
+        most: the most bytes that a replay may take for its own arrays, None for as many as there are.
     """
 
-    def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None):
-        self.listing = listing
+    def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None, most: int | None = None):
+        self.listing, self.most = listing, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         self.outputs = listing.outputs.tolist()
@@ -100,6 +101,8 @@ class Replay:
         if found is None:
             with self._lock, paused():
                 found = self._sweeper = self._sweeper or opened("tape.program.plans.sweeping").Sweeper(self)
+        if self.most is not None and found.plan.taken > self.most:
+            raise OverBudget(found.plan.taken, self.most)
         return found
 
     def __call__(self, inputs: Sequence[Any], replays: int = 0) -> list[Any]:
@@ -111,7 +114,7 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        if self._sweeper is None and plans_wait(self.saved):
+        if self._sweeper is None and self.most is None and plans_wait(self.saved):
             return self.in_python(inputs)
         results = list(self.sweeper(inputs))
         if not PLANS.settled:
@@ -125,6 +128,8 @@ class Replay:
         with np.errstate(all="ignore"):
             for step in self.steps:
                 values |= zip(step.makes, step.evaluate(values))
+                for k in step.drops:
+                    values.pop(k, None)
         results = [values[k] for k in self.outputs]
         captured = [c._data if isinstance(c, Tensor) else c for c, _ in self.captured]
         separate(results, suspects(self.listing, range(len(self.listing))), [*inputs, *captured])
@@ -140,6 +145,16 @@ class Replay:
             now = thing._spec if isinstance(thing, Tensor) else spec_of(thing)
             if now is not spec:
                 raise Refitted(f"a captured tensor or array was {spec} when it was recorded, and is {now} now")
+
+
+class OverBudget(MemoryError):
+    """A replay would take more memory than a program may."""
+
+    def __init__(self, nbytes: int, most: int):
+        super().__init__(
+            f"a replay takes {nbytes:,} bytes for its own arrays, and most_memory= allows {most:,}; allow more, or "
+            "compute a part at a time and take the parts' gradients one after another"
+        )
 
 
 class Refitted(RuntimeError):

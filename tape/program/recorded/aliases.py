@@ -16,7 +16,7 @@ from ops import REGISTRY, Op
 from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import value_of
+from .later import lying
 from .trace import Untraceable
 
 if TYPE_CHECKING:
@@ -40,20 +40,28 @@ class SharedMemory:
     Attributes:
         row: the record of the base's value, before what was written into `cells`, if that is not None.
         sealed: whether nobody may change it.
-        first: the base's first value, None if it is not known yet: as that lies in memory, all later ones would.
+        first: an array that lies in memory as the base's first value did, and all later ones would; None if not known.
         judged: whether it was asked how that lies, which is as the arguments of the call did.
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("__weakref__", "_limit", "cells", "first", "judged", "members", "row", "sealed")
+    __slots__ = ("__weakref__", "_first", "_limit", "cells", "judged", "members", "row", "sealed")
 
     def __init__(self, base: Traced):
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
-        self.first = value_of(base._trace.values[base._row])
+        self._first = base._trace.values[base._row]
         self.cells: Cells | None = None
         self.judged = False
         self.members: list[weakref.ref[Traced]] = []
         self._limit = 16
+
+    @property
+    def first(self) -> Any:
+        return lying(self._first)
+
+    @first.setter
+    def first(self, value: Any) -> None:
+        self._first = value
 
     def add(self, view: Traced) -> None:
         """Remember who looks at it; now and then forget those that are gone."""

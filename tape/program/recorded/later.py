@@ -1,7 +1,9 @@
 """Large arrays of a function that is being recorded: they are computed when somebody looks at one, which is rare.
 
 A recorded list is run right after it was recorded, so what its large arrays hold is computed there, in kernels
-that keep none of the arrays in between.  While it is recorded, it is enough to know shapes and dtypes.
+that keep none of the arrays in between.  While it is recorded, it is enough to know shapes and dtypes.  They follow
+from the op where that works element by element, views or sums; of any other op one example is evaluated, on ones, and
+what it gave holds for all operands of the same shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.own import is_own
 from ops.shapes.index import is_basic
 
+from ...base.locks import new_lock
 from ...base.spec import Spec, spec, spec_of
+from .parameters_key import key_of
 
 LARGE = 1 << 18
 """Bytes from which on an array is computed later."""
@@ -27,13 +32,14 @@ class Later:
 
     Attributes:
         value: the array, if it is known.
+        ordered: whether it is known to lie in row-major order.
     """
 
-    __slots__ = ("spec", "value")
+    __slots__ = ("ordered", "spec", "value")
     __array_ufunc__ = None
 
-    def __init__(self, spec: Spec, value: Any = None):
-        self.spec, self.value = spec, value
+    def __init__(self, spec: Spec, value: Any = None, ordered: bool = False):
+        self.spec, self.value, self.ordered = spec, value, ordered
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,15 +54,39 @@ def later(value: Any) -> Any:
     """A value of a list: large arrays of floating-point numbers or truth values as such."""
     if type(value) is not np.ndarray or value.nbytes < LARGE or value.dtype.kind not in "fcb":
         return value
-    return Later(spec_of(value), value)
+    return Later(spec_of(value), value, value.flags.c_contiguous)
+
+
+def unheld(value: Any) -> Any:
+    """What an op gave of small values: an array that is large is not kept, as it can be computed again."""
+    found = later(value)
+    if type(found) is Later and value.base is None:
+        found.value = None
+    return found
+
+
+def is_later(value: Any) -> bool:
+    """Whether a value, or one of several that a record gives, is not known yet."""
+    if type(value) is tuple:
+        return any(map(is_later, value))
+    return type(value) is Later and value.value is None
 
 
 def value_of(value: Any) -> Any:
     """A value of a list; None if it is computed later and was not yet."""
+    if type(value) is tuple:
+        return tuple(map(value_of, value))
     return value.value if type(value) is Later else value
 
 
-def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
+def lying(value: Any) -> Any:
+    """An array that lies in memory as a value of a list does, whatever it holds; None if that is not known."""
+    if type(value) is Later and value.value is None:
+        return np.empty(value.shape, value.dtype) if value.ordered else None
+    return value_of(value)
+
+
+def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     """What an op gives of values of which some are computed later; None if that cannot be told, or is no such array.
 
     Raises:
@@ -66,16 +96,20 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | N
         if op.broadcasts:
             found = op.forward(*map(_one, values), **params)
             shape = np.broadcast_shapes(*map(np.shape, values))
+            ordered = all(map(_in_order, values)) and any(np.shape(v) == shape for v in values)
         elif op.is_view(params) or op.hints.motion in REDUCTIONS:
             found = op.forward(*map(_repeated, values), **params)
+            if isinstance(found, (tuple, list)):
+                return tuple([Later(spec_of(z)) for z in found])
             shape = getattr(found, "shape", ())
+            ordered = len(shape) < 2 and not op.is_view(params)
         elif op.kind == "linear" and "shape" in op.params and all(hasattr(v, "dtype") for v in values):
-            return Later(spec(tuple(params["shape"]), np.result_type(*(v.dtype for v in values))))
+            return Later(spec(tuple(params["shape"]), np.result_type(*(v.dtype for v in values))), None, True)
         else:
-            return _written(op, values, params)
+            return _written(op, values, params) or _by_example(op, values, params)
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
-    return Later(spec(shape, found.dtype))
+    return Later(spec(shape, found.dtype), None, ordered)
 
 
 def _written(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
@@ -91,13 +125,81 @@ def _written(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | N
     y = values[1]
     known = np.can_cast(getattr(y, "dtype", type(y)), values[0].dtype, "same_kind")
     fits = known and np.broadcast_shapes(np.shape(y), place.shape) == place.shape
-    return Later(values[0].spec) if fits else None
+    return Later(values[0].spec, None, values[0].ordered) if fits else None
+
+
+_EXAMPLES: dict[Any, Any] = {}
+"""By op, parameters and what is known of the operands: what one evaluation gave, and what keeps the key alive."""
+_MOST_EXAMPLES = 4096
+_lock = new_lock()
+
+
+def _by_example(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What an op gives of operands as these, found by evaluating it once on ones; None where numbers decide.
+
+    An op that refuses ones is computed, and so is one of the user's own, about which nothing is promised.
+    """
+    if op.outputs < 1 or hasattr(op.batch, "measure") or is_own(op):
+        return None
+    known = [_known_of(v) for v in values]
+    key = None if None in known else (op, key_of(op.code, params), *known)
+    found = None if key is None else _EXAMPLES.get(key)
+    if found is None:
+        try:
+            given = op.forward(*map(_ones, values), **params)
+        except Exception:  # the numbers decide
+            given = None
+        found = _specs_of(given), params
+        if key is not None:
+            with _lock:
+                if len(_EXAMPLES) >= _MOST_EXAMPLES:
+                    _EXAMPLES.clear()
+                _EXAMPLES[key] = found
+    ordered = all(map(_in_order, values))
+    return _made_later(found[0], ordered)
+
+
+def _known_of(value: Any) -> Any:
+    """Of an operand, what decides the shape of the result; None if that is more than can be kept."""
+    if type(value) is Later:
+        return value.spec
+    if isinstance(value, (np.ndarray, np.generic)):
+        return spec_of(value) if value.dtype.kind in "fc" else None
+    return type(value), repr(value)
+
+
+def _specs_of(given: Any) -> Any:
+    """The spec of an array, and whether it is in row-major order; of several arrays, a list; None for others."""
+    if type(given) is tuple:
+        found = [_specs_of(z) for z in given]
+        return None if None in found else found
+    if not isinstance(given, (np.ndarray, np.generic)) or given.dtype.kind not in "fcbiu":
+        return None
+    return spec_of(given), given.flags.c_contiguous
+
+
+def _made_later(found: Any, ordered: bool) -> Any:
+    if type(found) is list:
+        return tuple([_made_later(z, ordered) for z in found])
+    return None if found is None else Later(found[0], None, ordered and found[1])
+
+
+def _in_order(value: Any) -> bool:
+    """Whether an operand is known to lie in row-major order."""
+    if type(value) is Later:
+        return value.ordered
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
 
 
 def _one(value: Any) -> Any:
     """A value with as many axes as another, and one element."""
     shape = np.shape(value)
     return np.ones((1,) * len(shape), value.dtype)[()] if shape or type(value) is Later else value
+
+
+def _ones(value: Any) -> Any:
+    """An array of ones that lies in row-major order, or a value that is known."""
+    return np.ones(value.shape, value.dtype)[()] if type(value) is Later else value
 
 
 def _repeated(value: Any) -> Any:

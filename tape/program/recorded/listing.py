@@ -17,6 +17,7 @@ from ops.core.registry import OPS
 
 from ...base.location import Location, locate
 from ...base.spec import Spec
+from .parameters_key import key_of
 from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Guard, Trace, X, Y
 
 _INDEX = attrgetter("index")
@@ -301,25 +302,3 @@ class _Interned:
             found = self._known[key] = len(self.table)
             self.table.append(params)
         return found
-
-
-def key_of(code: int, params: dict[str, Any]) -> Any:
-    """Something hashable that is equal for equal opcodes and parameters only, while the parameters live."""
-    return (code, *[(name, _key(value)) for name, value in params.items()])
-
-
-def _key(value: Any) -> Any:
-    """Something hashable that is equal for equal parameters only."""
-    if isinstance(value, (tuple, list)):
-        return type(value), tuple(map(_key, value))
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, float):
-        return float, repr(value)
-    if isinstance(value, slice):
-        return slice, _key(value.start), _key(value.stop), _key(value.step)
-    try:
-        hash(value)
-    except TypeError:
-        return object, id(value)
-    return type(value), value

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops import Op
-from ops.core.registry import OPS
 
 from ...base.errors import misfit
 from ...base.location import Location, locate, user_frame
@@ -28,8 +27,9 @@ from ...base.tensor import Tensor
 from ...recording.evaluate import forward_of
 from ...recording.recorder import getframe
 from ...recording.wengert import INFERRING, current
+from .computing import Computing
 from .fingerprint import fingerprint
-from .later import Later, foreseen, later
+from .later import Later, foreseen, later, unheld
 from .raising import handling, raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
@@ -114,6 +114,8 @@ class Trace:
         tracked: which of the arguments require grad.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
+        failed: whether an op refused the numbers that it was given, about which the function may have done something.
+        computing: computes what somebody looks at, and knows how much memory that takes.
     """
 
     def __init__(self) -> None:
@@ -142,6 +144,8 @@ class Trace:
         self.sought: dict[int, int] = {}
         self.templates: dict[Any, Any] = {}
         self.tracked: tuple[bool, ...] = ()
+        self.failed = False
+        self.computing = Computing()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -264,29 +268,22 @@ class Trace:
                 if z is not None:
                     return z
                 values = [self.value(k) for k in numbers]
-            return later(forward_of(op)(*values, **params))
+                return later(forward_of(op)(*values, **params))
+            return unheld(forward_of(op)(*values, **params))
         except ValueError as error:
+            self.failed = self.failed or isinstance(error, np.linalg.LinAlgError)
             raise misfit(op, values, error) from None
 
     def value(self, row: int) -> Any:
         """What a record gave, computed now if it was to be computed later."""
-        waiting = [row]
-        while waiting:
-            k = waiting[-1]
-            found = self.values[k]
-            if type(found) is not Later or found.value is not None:
-                waiting.pop()
-                continue
-            numbers, params = self.arguments(k)
-            values = [self.values[j] for j in numbers]
-            missing = [j for j, v in zip(numbers, values) if type(v) is Later and v.value is None]
-            if missing:
-                waiting += missing
-                continue
-            known = [v.value if type(v) is Later else v for v in values]
-            self.values[k] = later(forward_of(OPS[self.code(k)])(*known, **params))
         found = self.values[row]
-        return found.value if type(found) is Later else found
+        if type(found) is not Later:
+            return found
+        try:
+            return self.computing.value(self, row) if found.value is None else found.value
+        except np.linalg.LinAlgError:
+            self.failed = True
+            raise
 
     def guard(self, row: int, what: str, depth: int = 1) -> Any:
         """What Python is told of a record's value; replays verify that it is the same."""

@@ -119,7 +119,8 @@ class Display:
         >>> tape.record(lambda x: (x * x + 1.0).sum(), tape.tensor([1.0, 2.0])).statistics().flops
         6
         """
-        return statistics_of(self.recorded, self.replay, self.replays, self.missed, len(self._derived))
+        derived = len(self._derived)
+        return statistics_of(self.recorded, self.replay, self.replays, self.missed, derived, self.recording_bytes)
 
     def adjoint(self) -> Any:
         """The program of the adjoints: of the arguments and captured tensors, given those of the results."""

@@ -55,6 +55,9 @@ class Statistics:
             exp and each comparison is one for each element; what only moves numbers is none.
         bytes_moved: what the kernels, and NumPy in between, read and write.
         live_peak: the most bytes of results that are kept at one time; arguments and constants are not counted.
+        memory: the bytes that a replay takes, laid out as they are.
+        recording_memory: the most bytes of large arrays that were held at once while it was recorded, beside numbers
+            and small arrays: those that the function looked at, and what they needed.
         kernels: those that the program has at the moment.
         steps: how many other records are steps of the sweep, or views, which need none.
         numpy: how many records NumPy evaluates on its own.
@@ -69,6 +72,8 @@ class Statistics:
     flops: int
     bytes_moved: int
     live_peak: int
+    memory: int
+    recording_memory: int
     kernels: tuple[Kernel, ...]
     steps: int
     numpy: int
@@ -103,6 +108,7 @@ class Statistics:
             ("flops per replay", f"{self.flops:,}"),
             ("bytes moved", f"{self.bytes_moved:,}"),
             ("live peak", f"{self.live_peak:,} bytes"),
+            ("memory", f"{self.memory:,} bytes; {self.recording_memory:,} while it was recorded"),
             ("kernels", f"{len(self.kernels)} ({self.tier})"),
             ("other records", f"{self.steps:,} as steps or views, {self.numpy:,} by NumPy"),
             ("stops", f"{self.stops:,}"),
@@ -118,7 +124,9 @@ SHOWN = 12
 """Of more kernels, only the first are told one by one."""
 
 
-def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, derived: int) -> Statistics:
+def statistics_of(
+    recorded: Listing, replay: Replay, replays: int, missed: int, derived: int, recording_memory: int
+) -> Statistics:
     """The numbers of a program."""
     passes, listing = _passes(recorded)
     steps, plan = replay.steps, replay.sweeper.plan
@@ -130,6 +138,8 @@ def statistics_of(recorded: Listing, replay: Replay, replays: int, missed: int, 
         flops=sum(flops(listing, k) for k in range(len(listing))),
         bytes_moved=sum(_moved(listing, s) for s in steps),
         live_peak=_live_peak(listing, steps),
+        memory=plan.taken,
+        recording_memory=recording_memory,
         kernels=tuple(_kernel(s) for s in steps if isinstance(s, KernelStep)),
         steps=sum(isinstance(s, NumPyStep) for s in steps) - numpy,
         numpy=numpy,

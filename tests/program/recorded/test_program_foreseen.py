@@ -1,0 +1,138 @@
+"""Shapes and dtypes of what is computed later are those that the op gives; what is looked at fits in little memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tape
+from ops import REGISTRY
+from tape.program.recorded import later
+
+OPS = [op for op in REGISTRY.values() if op.cases is not None and op.kind != "composite"]
+"""Ops that say which operands they are tried with; elementwise ops have a domain instead, and one way to broadcast."""
+N = 1 << 16
+
+
+@pytest.fixture
+def all_later(monkeypatch):
+    """Every array counts as large."""
+    monkeypatch.setattr(later, "LARGE", 1)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.usefixtures("all_later")
+def test_what_is_foreseen_is_what_the_op_gives(op):
+    for seed in range(2):
+        for operands, params in op.cases(np.random.default_rng(seed)):
+            values = [later.later(x) for x in operands]
+            try:
+                found = later.foreseen(op, values, params)
+            except ValueError:
+                continue
+            if found is None:
+                continue
+            wanted = op.forward(*operands, **params)
+            pairs = list(zip(found, wanted, strict=True)) if op.outputs != 1 else [(found, wanted)]
+            assert op.outputs in (len(pairs), -1)
+            for ours, theirs in ((z, np.asarray(given)) for z, given in pairs):
+                assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+                in_order = all(x.flags.c_contiguous for x in operands if isinstance(x, np.ndarray))
+                assert not (in_order and ours.ordered) or theirs.flags.c_contiguous
+
+
+def test_most_ops_are_foreseen():
+    """The others are those whose numbers decide, or may be refused."""
+    unforeseen = set()
+    for op in OPS:
+        cases = list(op.cases(np.random.default_rng(0)))
+        values = [[later.Later(later.spec_of(np.asarray(x))) for x in operands] for operands, _ in cases]
+        if not any(later.foreseen(op, xs, params) is not None for xs, (_, params) in zip(values, cases)):
+            unforeseen.add(op.name)
+    assert unforeseen == {"masked_choice", "masked_place", "solve"}
+
+
+def test_recording_rolls_joins_and_products_keeps_no_large_arrays():
+    def f(x):
+        for _ in range(3):
+            x = np.roll(x, 1, 0) + np.concatenate([x[1:], x[:1]]) * np.cumsum(x, axis=1) + np.sort(x, axis=0)
+        return (x @ x.T).max() + np.linalg.norm(x) + x.argmax()
+
+    x = np.random.default_rng(0).uniform(size=(200, 200)) / 200
+    first, again = tape.record(f, x), tape.record(f, x)
+    assert first.recording_bytes == again.recording_bytes == 0
+    np.testing.assert_allclose(again(x), f(x))
+
+
+def looked_at(x, rounds):
+    looks = []
+    for _ in range(rounds):
+        x = np.tanh(x) + np.roll(x, 1) * 0.5
+        looks.append(bool(x.sum() > 0))
+    return x, looks
+
+
+def test_what_was_looked_at_is_kept_within_bounds():
+    x = np.random.default_rng(0).uniform(size=N)
+    freely = tape.record(looked_at, x, 12)
+    assert freely.recording_bytes >= 12 * 8 * N
+    tightly = tape.compile(looked_at, most_memory=4 * 8 * N)
+    np.testing.assert_array_equal(tightly(x, 12)[0], looked_at(x, 12)[0])
+    assert tightly.statistics().programs[0].recording_memory <= 8 * 8 * N
+
+
+def singular_or_not(x):
+    try:
+        return np.linalg.cholesky(x).sum()
+    except np.linalg.LinAlgError:
+        return x[0, 0] - 1.0
+
+
+def with_or_without_nan(x):
+    try:
+        return np.linalg.eigvalsh(x).sum()
+    except np.linalg.LinAlgError:
+        return x[0, 0] * 0.0
+
+
+@pytest.mark.usefixtures("all_later")
+@pytest.mark.parametrize(
+    ("f", "bad", "warning"),
+    [
+        (singular_or_not, -np.eye(3), "it goes on where linear algebra fails"),
+        (with_or_without_nan, np.full((3, 3), np.nan), "its replay raised LinAlgError"),
+    ],
+)
+def test_what_a_function_does_where_its_numbers_are_refused_is_done(f, bad, warning):
+    good = np.eye(3) + 0.1
+    fast = tape.compile(f)
+    with pytest.warns(RuntimeWarning, match=warning), np.errstate(all="ignore"):
+        np.testing.assert_allclose(fast(bad), f(bad))
+    for x in (good, bad, good):
+        np.testing.assert_allclose(fast(x), f(x))
+    fast = tape.compile(f)
+    for x in (good, bad, good):
+        np.testing.assert_allclose(fast(x), f(x))
+
+
+def heated(x):
+    for _ in range(12):
+        x = x + np.pad(np.sin(x[1:-1] * x[2:]) - x[:-2] ** 2, 1)
+    return (x * x).sum()
+
+
+def test_memory_is_reported_and_bounded():
+    x = np.random.default_rng(0).uniform(size=N)
+    program = tape.record(tape.func.grad(heated), x)
+    statistics = program.statistics()
+    assert statistics.memory >= statistics.live_peak // 2 > x.nbytes
+    assert statistics.recording_memory == 0 == program.recording_bytes
+    assert f"{statistics.memory:,} bytes" in str(statistics)
+    enough = tape.compile(tape.func.grad(heated), most_memory=statistics.memory)
+    np.testing.assert_allclose(enough(x), program(x))
+    tight = tape.compile(tape.func.grad(heated), most_memory=statistics.memory - 1)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="most_memory= allows"):
+            tight(x)
+    with pytest.raises(ValueError, match="most_memory= must be a whole number"):
+        tape.compile(heated, most_memory=0)
