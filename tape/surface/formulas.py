@@ -13,7 +13,7 @@ from unicodedata import normalize
 import numpy as np
 
 from ops import Op, Symbol
-from ops.core.rule import Rule
+from ops.core.differentiate import Rule
 
 from ..program.show.text import SIGNS, short
 
