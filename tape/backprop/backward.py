@@ -25,8 +25,7 @@ from ..history.propagate import key
 from ..recording.recorder import wrap
 from ..recording.views import materialise
 from ..recording.wengert import current
-from .batch_gradients import grad_batched
-from .engine import differentiate, node_of
+from .engine import differentiate, grad_batched, node_of
 
 Tuple = tuple[Tensor, ...]
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]

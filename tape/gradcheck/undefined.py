@@ -17,11 +17,10 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import locate
-from ..base.row import CODE, LASTI, PARAMS, X, Y, operands
+from ..base.row import CODE, LASTI, PARAMS, X, Y, name_of, op_of, operands
 from ..base.spec import Spec
 from ..base.tensor import Tensor
-from ..history.propagate import name_of, op_of
-from ..history.sweep_python import visit
+from ..history.propagate import visit
 from ..recording.recorder import CUSTOM
 from ..recording.recording_modes import no_grad
 from ..recording.wengert import list_of

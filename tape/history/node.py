@@ -10,15 +10,14 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from ..base.location import Location, locate
-from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X
+from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X, arguments, op_of
 from ..base.spec import Spec
 from ..base.tensor import Tensor, Theme
 from ..recording.recorder import OUTPUT, wrap
-from ..recording.wengert import THREAD_SHIFT, list_of, row_of
+from ..recording.wengert import THREAD_SHIFT, list_of, result_count, row_of, spec_of_operand
 from .bars import Barred
 from .chain import Chain, RemovableHandle
 from .hooks import chain_of, chain_of_leaf, copy_of
-from .propagate import arguments, op_of, result_count, spec_of_operand
 from .saved import SavedTensor, places_of, read, saved_names
 
 BackwardHook = Callable[[tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]

@@ -15,10 +15,10 @@ from ops import REGISTRY
 from ops.core.arguments import Arguments
 from ops.core.bundle import Bundle
 
-from ..base.collector import paused
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
+from ..base.untraced import paused
 from ..numpy.arrays.face import faces
 from ..numpy.arrays.unwrapping import bare, holds_face
 from ..recording.numpy_bridge import outline

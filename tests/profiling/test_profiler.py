@@ -11,8 +11,8 @@ import pytest
 
 import tape
 from tape.autograd import Function, grad, profiler
+from tape.autograd.profile_recorder import Doors
 from tape.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile, record_function
-from tape.autograd.timed_doors import Doors
 from tape.backprop import backward
 from tape.base.watch import WATCHERS
 from tape.custom import call, function

@@ -12,10 +12,11 @@ from ops.core.bundle import Bundle
 
 from ...history.chain import Chain, pass_by, surrounded
 from ...history.hooks import hooked_leaves, in_order
-from ...history.propagate import contributions, key, released_error, spec_of_operand
+from ...history.propagate import contributions, key, released_error
+from ...recording.wengert import spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y, operands
 from ...base.spec import KINDS, TABLE, Spec
-from ...history.sweep_python import show_in_vain
+from ...history.propagate import show_in_vain
 from ...base.tensor import Tensor
 from ...base.watch import WATCHERS, Steps, watched_rules, watched_steps
 from ...recording.wengert import WengertList, current

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import note, unswallowed
 from ...base.location import Location, in_library, locate
-from ...base.refusals import note, unswallowed
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
