@@ -18,7 +18,7 @@ from ..base.location import Location, locate, user_frame
 from ..base.tensor import Tensor
 from ..recording.recorder import bind
 from ..recording.wengert import current
-from .derivatives.applied import Applied
+from .derivatives.analytic import Applied
 from .derivatives.report import REVERSE, Suspect
 from .derivatives.subject import Array, Subject
 from .judge import AppliedOp, judge, judge_second
