@@ -20,7 +20,7 @@ from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply
 from ..history.changes import check_unchanged
-from ..history.edges import EdgeTensor, GradientEdge, tensor_at
+from ..history.node import EdgeTensor, GradientEdge, tensor_at
 from ..history.propagate import key
 from ..recording.recorder import wrap
 from ..recording.views import materialise

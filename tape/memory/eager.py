@@ -17,10 +17,9 @@ from ..recording.version import is_shared
 from ..recording.views import base_of, materialise
 from ..recording.wengert import current
 from .assignment import write_at
-from .inplace import Compute, overwrite, put
+from .inplace import Compute, become, overwrite, put
 from .rebase import afresh, check_free, is_tracked
 from .repeated import repeats
-from .restriding import become
 from .storage import place_in
 
 
