@@ -22,9 +22,9 @@ from ..backprop import backward
 from ..base.location import in_library, user_frame
 from ..base.row import CODE, HANDLE, LASTI, op_of
 from ..base.tensor import Tensor
-from ..base.watch import WATCHERS, Rules, Steps, Watcher
 from ..custom import call, function
 from ..history.anomaly import node_name
+from ..history.hooks import WATCHERS, Rules, Steps, Watcher
 from ..jit.sweeps.records import steps_by_record
 from ..program.compiled import CompiledFunction
 from ..program.recorded_program import Program

@@ -21,8 +21,7 @@ from .checking import Asked, subject_of
 from .derivatives.report import place
 from .derivatives.subject import Array, has_history, is_inexact, plain
 from .flow import ENDS, OVERFLOWS, POLE, UNDERFLOWS, Event, flow_of
-from .judge import AppliedOp
-from .suspects import trace
+from .suspects import AppliedOp, trace
 
 FEW = 16
 """Of an op that is not elementwise, so many results are looked at: the smallest, because cancelling makes small."""

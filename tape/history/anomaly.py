@@ -23,8 +23,8 @@ from ..base.location import Location, locate, user_frame
 from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, ZV, arguments, op_of
 from ..base.spec import Spec
 from ..base.tensor import Tensor
-from ..base.watch import WATCHERS, Rules, Steps, Watcher
 from ..recording.wengert import WengertList, current, row_of
+from .hooks import WATCHERS, Rules, Steps, Watcher
 
 MOST_INDUCED = 1 << 16
 

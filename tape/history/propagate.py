@@ -30,12 +30,11 @@ from ..base.errors import used_up_error
 from ..base.location import locate, user_frame
 from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, name_of, op_of, operands
 from ..base.tensor import Tensor
-from ..base.watch import watched_rules
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
 from ..recording.wengert import WengertList, current, spec_of_operand
 from .chain import pass_by, surrounded
-from .hooks import hooked_leaves, in_order
+from .hooks import hooked_leaves, in_order, watched_rules
 
 CLONE = REGISTRY["clone"]
 
