@@ -19,14 +19,14 @@ from .algebra import (
 )
 from .composites import activation, numpy_functions, numpy_numerics, numpy_picking, numpy_reductions
 from .core import bounds, bundle, foreign
+from .core.formula import Symbol
 from .core.op import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain
 from .core.operators import Operators, install, methods
 from .core.own import elementwise, general, linear, remove
-from .core.symbol import Symbol
-from .pointwise import angles, arithmetic, comparison, elementary, selection
+from .pointwise import arithmetic, comparison, elementary, selection
 from .reductions import cumulative, extremes, reduction, scattering, variance
 from .shapes import diagonals, index, joining, overwriting, parts, places, queries, shape, strides
-from .specials import bessel, gammas, integrals, losses, rarer, usual
+from .specials import gammas, integrals, usual
 
 
 def __getattr__(name: str) -> Any:

@@ -25,7 +25,7 @@ from .base.rooms import on_demand
 from .base.size import Size
 from .base.tensor import Tensor
 from .history import collecting, stepping
-from .memory import choosing, restriding, shaping, to_dtype
+from .memory import choosing, inplace, shaping, to_dtype
 from .methods import Methods as _Methods
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
 from .recording import halves
@@ -58,7 +58,7 @@ from .recording.recording_modes import (
     set_grad_enabled,
 )
 from .release import __version__
-from .spelling import several, spelled_inplace
+from .spelling import compound, spelled_inplace
 from .spelling.legacy import CONSTRUCTORS
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ the ops: the stub of this module has the signatures of all, by theme.
 
 from __future__ import annotations
 
+from . import random  # noqa: F401  (some of its functions are methods)
 from .backprop.backward import BackwardMethods
 from .base.device import DeviceMethods
 from .base.printing import PrintingMethods
@@ -25,7 +26,6 @@ from .recording.functions import METHODS, OperatorMethods
 from .recording.indexing import IndexMethods
 from .recording.leaf import LeafMethods
 from .recording.numpy_bridge import NumpyMethods
-from .spelling import coins, compound, factors, placing, redraw, sets  # noqa: F401  (their functions are methods)
 from .spelling.complex_parts import ComplexMethods
 from .spelling.protocol import PythonMethods
 

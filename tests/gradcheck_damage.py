@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from ops.core.rule import Rule
+from ops.core.differentiate import Rule
 from tape.jit.emission.kernels import KERNELS
 
 

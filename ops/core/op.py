@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
-from .differentiate import Derivatives
+from .differentiate import Derivatives, Rule
 from .domain import Truth
 from .hints import NO_HINTS, Hints
 from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY, conjugate, in_dtype, is_complex, ready, shape_of
-from .rule import Rule
 
 __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",

@@ -15,10 +15,10 @@ import numpy as np
 
 from . import declarations, formula
 from .domain import Interval
+from .formula import ElementByElement
 from .hints import Hints
 from .lane import Opaque, Scalar, Via
 from .op import REGISTRY, Op
-from .own_forward import ElementByElement
 from .scalar_code import Elementwise, named, scalar_code
 
 CHANGES: list[Callable[[Op], None]] = []

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ..backprop.engine import node_of
 from ..base.tensor import Tensor
 from ..history.chain import RemovableHandle
-from ..history.edges import GradientEdge
-from ..history.node import AccumulateGrad, Node, edge_of
+from ..history.node import AccumulateGrad, GradientEdge, Node, edge_of
 from ..recording.version import increment
 from .multi_grad import register_multi_grad_hook
 from .saved_tensors import (

@@ -11,8 +11,7 @@ from ..base.locks import new_lock
 from ..base.row import X, Y, operands
 from ..base.tensor import Tensor
 from ..history.chain import RemovableHandle
-from ..history.propagate import key
-from ..history.sweep_python import visit
+from ..history.propagate import key, visit
 from ..recording.wengert import current, list_of
 
 __all__ = ["register_multi_grad_hook"]

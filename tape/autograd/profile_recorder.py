@@ -1,10 +1,15 @@
-"""The recorder: notes what happened when, for how long, on which line of the user's."""
+"""The recorder: notes what happened when, for how long, on which line of the user's.
+
+Nothing asks on its way whether it is profiled.  Instead the function that evaluates an op is
+exchanged where it is kept: in the closures of `tape.recording.short_ways`, in the defaults of `bind`.
+"""
 
 from __future__ import annotations
 
 import sys
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
@@ -13,15 +18,71 @@ import numpy as np
 from ops import Op
 from ops.core.bundle import Bundle
 
+from ..backprop import backward
 from ..base.location import in_library, user_frame
-from ..base.row import CODE, HANDLE, LASTI
+from ..base.row import CODE, HANDLE, LASTI, op_of
 from ..base.tensor import Tensor
-from ..base.watch import WATCHERS, Rules, Steps, Watcher
-from ..history.blame import node_name
-from ..history.propagate import op_of
+from ..custom import call, function
+from ..history.anomaly import node_name
+from ..history.hooks import WATCHERS, Rules, Steps, Watcher
 from ..jit.sweeps.records import steps_by_record
+from ..program.compiled import CompiledFunction
+from ..program.recorded_program import Program
+from ..recording import halves
+from ..recording.recorder import bind, forward_of
+from ..recording.short_ways import SHORT
 from ..recording.wengert import current
-from .timed_doors import Doors
+
+Timed = Callable[[Any, Callable[..., Any]], Callable[..., Any]]
+"""Gives a function that also notes how long it took, under the name of an op or of its own."""
+
+
+class Doors:
+    """Listens while open; closed, everything is as it was."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []
+
+    def open(
+        self,
+        of_op: Timed,
+        of_name: Timed,
+        of_call: Callable[..., Any],
+        of_item: Callable[..., Any],
+        of_replay: Callable[..., Any],
+    ) -> None:
+        """Put timed functions in place: of ops, whole backwards, custom functions, reading by index, and replays.
+
+        Compiled functions take the general way meanwhile: their entries are machine code without doors.
+        """
+        for apply, op in SHORT:
+            cell = apply.__closure__[apply.__code__.co_freevars.index("forward")]
+            self._replace(cell, "cell_contents", of_op(op, cell.cell_contents))
+        lift = (bind.__defaults__ or ())[0]
+        self._replace(bind, "__defaults__", (lift, _through(of_op, forward_of)))
+        self._replace(halves, "in_32_bits", _through(of_op, halves.in_32_bits))
+        self._replace(backward, "differentiate", of_name("backward", vars(backward)["differentiate"]))
+        run = of_call(call.run)
+        for room in (call, function):
+            self._replace(room, "run", run)
+        self._replace(Tensor, "__getitem__", of_item(Tensor.__getitem__))
+        self._replace(Program, "untracked", of_replay(vars(Program)["untracked"]))
+        for kind in (Program, CompiledFunction):
+            self._replace(kind, "__call__", lambda self, *args, **kwargs: self.general(args, kwargs))
+
+    def close(self) -> None:
+        """Put everything back."""
+        while self._before:
+            setattr(*self._before.pop())
+
+    def _replace(self, holder: Any, name: str, new: Any) -> None:
+        self._before.append((holder, name, getattr(holder, name)))
+        setattr(holder, name, new)
+
+
+def _through(of_op: Timed, evaluate: Callable[[Op], Callable[..., Any]]) -> Callable[[Op], Callable[..., Any]]:
+    return cache(lambda op: of_op(op, evaluate(op)))
+
 
 FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
 """What an event is of, in PyTorch's numbers."""

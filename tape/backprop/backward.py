@@ -20,13 +20,12 @@ from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply
 from ..history.changes import check_unchanged
-from ..history.edges import EdgeTensor, GradientEdge, tensor_at
+from ..history.node import EdgeTensor, GradientEdge, tensor_at
 from ..history.propagate import key
 from ..recording.recorder import wrap
 from ..recording.views import materialise
 from ..recording.wengert import current
-from .batch_gradients import grad_batched
-from .engine import differentiate, node_of
+from .engine import differentiate, grad_batched, node_of
 
 Tuple = tuple[Tensor, ...]
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]

@@ -1,21 +1,92 @@
-"""Running a backward: which lists to sweep, what happens to the leaves, what is released after."""
+"""Running a backward: which lists to sweep, what happens to the leaves, what is released after.
+
+A custom function's backward may call backward again, as checkpoints do, and that may go thousands deep.
+Python allows a thread some hundred frames of that; so every now and then the work is handed to a new
+thread, which works on this thread's list, as this thread, while this one waits for it.
+"""
 
 from __future__ import annotations
 
+import contextvars
+import ctypes
 import itertools
+import threading
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from ..base.jit_door import SWEEPS, jitted
 from ..base.tensor import Tensor
-from ..history import sweep_python
+from ..history import propagate
 from ..history.hooks import LEAVES
 from ..history.propagate import key
+from ..levels.batch import Batch
 from ..recording.level import Layer
-from ..recording.nesting import is_deep, on_fresh_stack
 from ..recording.packing import drop_later
-from ..recording.wengert import WengertList, current, list_of
+from ..recording.recorder import wrap
+from ..recording.wengert import LISTS, WengertList, current, list_of
+
+DEPTH = 12
+"""How many sweeps of a list may be nested on one stack."""
+
+_working: dict[int, list[threading.Thread]] = {}
+"""By the number of a list, the threads that stand in for its own, the one that is working last."""
+
+
+def is_deep(wengert: WengertList) -> bool:
+    """Whether the next sweep of a list is to begin on a fresh stack."""
+    return wengert.busy % DEPTH == 0 and wengert.busy > DEPTH * len(_working.get(wengert.number, ()))
+
+
+def on_fresh_stack(wengert: WengertList, function: Callable[[], Any]) -> Any:
+    """What a function gives, or raises, when a new thread calls it in place of this one."""
+    results: list[Any] = []
+    errors: list[BaseException] = []
+    context = contextvars.copy_context()
+    done = threading.Lock()
+    done.acquire()
+
+    def work() -> None:
+        LISTS[get_ident()] = wengert
+        try:
+            results.append(context.run(function))
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            del LISTS[get_ident()]
+            done.release()
+
+    stack = _working.setdefault(wengert.number, [])
+    worker = threading.Thread(target=work, name=f"{threading.current_thread().name}, depth {wengert.busy}")
+    stack.append(worker)
+    try:
+        worker.start()
+        _wait(done, stack)
+    finally:
+        stack.remove(worker)
+        if not stack:
+            _working.pop(wengert.number, None)
+    if errors:
+        raise errors.pop()
+    return results.pop()
+
+
+def _wait(done: Any, stack: list[threading.Thread]) -> None:
+    """Wait until a thread is done; an interrupt is for the one that is working, and comes back from there.
+
+    Not by ``Thread.join``, which takes a thread for ended once it was interrupted itself; and looking up now
+    and then, because an interrupt does not end the wait everywhere.
+    """
+    while True:
+        try:
+            while not done.acquire(timeout=0.1):
+                pass
+            return
+        except BaseException as error:
+            ident = ctypes.c_ulong(stack[-1].ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(type(error)))
+
 
 Arrive = Callable[[Tensor, list[Any]], Any]
 """What becomes of a leaf's complete adjoint, in a box of one: what is left of it for the caller, or None."""
@@ -170,16 +241,16 @@ def sweep(
     `early`, a leaf that has hooks gets its adjoint as soon as that is complete.
     """
     if create_graph:
-        return sweep_python.sweep(wengert, roots, leaves, wanted, True, early)
+        return propagate.sweep(wengert, roots, leaves, wanted, True, early)
     if not SWEEPS.is_open:
-        reached, work = sweep_python.reach(wengert, roots, limit := SWEEPS.left())
+        reached, work = propagate.reach(wengert, roots, limit := SWEEPS.left())
         if work >= limit and (limit := SWEEPS.left(work)) > work:
-            reached, work = sweep_python.reach(wengert, roots, limit)
+            reached, work = propagate.reach(wengert, roots, limit)
         if SWEEPS.defers(work):
-            return sweep_python.sweep(wengert, roots, leaves, wanted, False, early, reached)
+            return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached)
     room = jitted("sweeps.run")
     if room is None:
-        return sweep_python.sweep(wengert, roots, leaves, wanted, False, early)
+        return propagate.sweep(wengert, roots, leaves, wanted, False, early)
     found: tuple[dict[int, Any], list[tuple[int, int]]] = room.sweep(wengert, roots, leaves, wanted, early)
     if not SWEEPS.settled:
         SWEEPS.settle()
@@ -188,3 +259,40 @@ def sweep(
 
 def _add(adjoints: dict[int, Any], k: int, g: Any) -> None:
     adjoints[k] = adjoints[k] + g if k in adjoints else g
+
+
+def grad_batched(
+    reverse: Callable[..., Any], outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor],
+    retain: bool, create: bool, unused: bool,
+) -> list[Tensor | None]:  # fmt: skip
+    """``reverse(outputs, weights, inputs, …)`` for weights with one more axis, the first, along which vectors lie.
+
+    Raises:
+        RuntimeError: unless every output has a weight, with the same number of vectors.
+    """
+    given = [None if w is None else w if isinstance(w, Tensor) else wrap(w) for w in weights]
+    lengths = {w._spec.shape[0] for w in given if w is not None and w.ndim}
+    if len(lengths) != 1 or any(w is None or not w.ndim for w in given):
+        raise RuntimeError(
+            "is_grads_batched=True needs a grad_outputs for every output, all with the same leading length; got shapes "
+            f"{[None if w is None else tuple(w.shape) for w in given]}"
+        )
+    for i, (z, w) in enumerate(zip(outputs, given)):
+        if w._spec.shape[1:] != z._spec.shape:  # type: ignore[union-attr]
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                f"dimension: the gradients of output {i} must have its shape {z._spec.shape} behind that; got "
+                f"{w._spec.shape}"  # type: ignore[union-attr]
+            )
+    return over_vectors(lengths.pop(), reverse, outputs, given, inputs, retain, create, unused)  # type: ignore[arg-type]
+
+
+def over_vectors(
+    n: int, reverse: Callable[..., Any], outputs: Sequence[Tensor], weights: Sequence[Tensor],
+    inputs: Sequence[Tensor], *how: bool,
+) -> list[Tensor | None]:  # fmt: skip
+    """Gradients for n vectors at once, along the first axis of weights and results."""
+    with Batch(n) as level:
+        found = reverse(tuple(outputs), tuple(map(level.layer, weights)), tuple(inputs), *how)
+        below = [(None, False) if g is None else level.parts(g) for g in found]
+        return [None if g is None else g if has_lanes else level.full(g) for g, has_lanes in below]

@@ -17,7 +17,7 @@ from ops.core.op import ADJOINT, HOLOMORPHIC
 from .rooms import Room
 
 reading = Room("tape.surface.formulas")
-examples = Room("tape.surface.examples")
+examples = Room("tape.surface.formulas")
 
 MEANING = {
     id(REAL): "any number", id(POSITIVE): "a number above 0", id(NONZERO): "any number but 0",

@@ -7,7 +7,7 @@ waited for no more than about twice what would have been best, as somebody who r
 their price.
 
 The work is counted and not timed, so that a program takes the same way each time it runs, to the last bit, once the
-code is on disk: the two sweeps round differently (`tape.history.sweep_python`).
+code is on disk: the two sweeps round differently (`tape.history.propagate`).
 
 All of it happens where it is waited for, and nothing in a thread beside: compiling is Python for the most part, which
 would take turns with the program and not run beside it; it swaps the warning filters of the whole process; and a

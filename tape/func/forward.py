@@ -13,18 +13,7 @@ from ..history.reachability import requires_grad
 from ..levels.direction import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
 from ..recording.wengert import current
-from .differentiated import (
-    Argnums,
-    chosen,
-    fitting,
-    inexact,
-    matching,
-    outputs_in,
-    replaced,
-    split_aux,
-    tensors_in,
-)
-from .inner import Inner
+from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
 from .reverse import check_chunk_size, jacrev, recording
 from .seeds import blocks_along
 

@@ -15,18 +15,7 @@ from ..base.tree import build, structure_of, transform
 from ..numpy.inside import arrays_inside, inputs_inside
 from ..recording.recording_modes import set_grad_enabled
 from ..recording.wengert import current
-from .differentiated import (
-    Argnums,
-    chosen,
-    fitting,
-    inexact,
-    matching,
-    outputs_in,
-    replaced,
-    split_aux,
-    tensors_in,
-)
-from .inner import Inner
+from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
 from .seeds import no_block, rows_of
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import ops
 from ops.core.batching import LanesDiffer
 
-from ..base.row import SPEC, XV, YV, ZV
+from ..base.row import SPEC, XV, YV, ZV, op_of
 from ..base.tensor import Tensor
-from ..history.propagate import op_of
 from ..history.reachability import history
 from ..levels.batch import Batch
 from ..levels.direction import Direction, make, parts, zeros

@@ -18,10 +18,9 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import Location, locate
-from ..base.row import CODE, HANDLE, LASTI
+from ..base.row import CODE, HANDLE, LASTI, name_of, op_of
 from ..base.tensor import Tensor
-from ..history.propagate import contributions, key, name_of, op_of
-from ..history.sweep_python import foreign, visit
+from ..history.propagate import contributions, foreign, key, visit
 from ..recording.wengert import WengertList, list_of
 from .derivatives.subject import Array, components
 

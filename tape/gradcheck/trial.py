@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from .checking import Asked, check, subject_of
+from .checking import Asked, check, elementwise, subject_of
 from .derivatives.gradcheck_errors import GradcheckError, Unfit, Unsteady
-from .derivatives.line import Grid
-from .derivatives.modes import elementwise
 from .derivatives.report import RIGHT, WRONG, Report
 from .derivatives.sides import Sides, between_slopes, sides_of
-from .derivatives.subject import Array, Subject
+from .derivatives.subject import Array, Grid, Subject
 
 UNFIT, REFUSED, KINK = "no gradient to check", "refused", "kink"
 AROUND, ENOUGH, DISTANCE, SLACK = 8, 3, 1e-6, 1e-3

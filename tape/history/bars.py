@@ -7,11 +7,10 @@ from typing import Any
 
 from ops import REGISTRY
 
-from ..base.row import PARAMS, X
+from ..base.row import PARAMS, X, name_of
 from ..base.tensor import Tensor
 from ..recording.views import INFERRED, SEVERAL, SEVERAL_CUSTOM, UNTRACKED, ViewStep
 from ..recording.wengert import row_of
-from .propagate import name_of
 
 MODES = {
     UNTRACKED: ("no_grad mode", "with grad mode enabled", "no_grad"),

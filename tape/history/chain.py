@@ -15,10 +15,11 @@ import numpy as np
 
 from ops.core.bundle import Bundle
 
+from ..base.row import operand_count
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from .propagate import operand_count, result_count
+from ..recording.wengert import result_count
 
 Hook = Callable[..., Any]
 Hooks = dict[int, Hook]

@@ -1,4 +1,4 @@
-"""Node objects: the history as a graph that a user can walk, made from records when asked for."""
+"""The history as a graph to walk: node objects, made from records when asked for, and edges, places at a node."""
 
 from __future__ import annotations
 
@@ -10,16 +10,53 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from ..base.location import Location, locate
-from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X
+from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X, arguments, op_of
 from ..base.spec import Spec
 from ..base.tensor import Tensor, Theme
-from ..recording.recorder import OUTPUT, wrap
-from ..recording.wengert import THREAD_SHIFT, list_of, row_of
+from ..recording.recorder import OUTPUT, output, wrap
+from ..recording.wengert import THREAD_SHIFT, current, list_of, result_count, row_of, spec_of_operand
 from .bars import Barred
 from .chain import Chain, RemovableHandle
 from .hooks import chain_of, chain_of_leaf, copy_of
-from .propagate import arguments, op_of, result_count, spec_of_operand
 from .saved import SavedTensor, places_of, read, saved_names
+
+
+class GradientEdge(NamedTuple):
+    """A node, and which of its results is meant."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+class EdgeTensor(Tensor):
+    """A place in the history, given by an edge: a tensor of zeros, because the value is not known."""
+
+    __slots__ = ()
+
+
+def tensor_at(edge: GradientEdge) -> Tensor:
+    """The leaf at an edge, or a `EdgeTensor`.
+
+    Raises:
+        TypeError: if this is no edge of our graph.
+    """
+    node, i = edge[:2]
+    if isinstance(node, AccumulateGrad):
+        return node.variable
+    if not isinstance(node, Node):
+        raise TypeError(f"a GradientEdge needs a node, such as tensor.grad_fn; got {type(node).__name__}")
+    handle: Any = node._handle
+    row = row_of(handle)
+    spec = spec_of_result(handle, i)
+    blank = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)[()]
+    if row[SPEC] is None:
+        known = record_of_result(handle, i)
+        handle = output(current(), handle, i, blank, row[CODE], row[LASTI])._node if known is None else known
+    place: EdgeTensor = object.__new__(EdgeTensor)
+    place._data, place._node, place._spec = blank, handle, spec
+    return place
+
 
 BackwardHook = Callable[[tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
 RuleHook = Callable[[tuple[Tensor | None, ...], tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]

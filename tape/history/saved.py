@@ -9,13 +9,13 @@ import numpy as np
 
 from ops import Op
 
-from ..base.row import SPEC, WIDTH, XV, YV, ZV
+from ..base.row import SPEC, WIDTH, XV, YV, ZV, arguments, op_of
 from ..base.tensor import Tensor
 from ..recording.functions import FIRST, SECOND, SPELLINGS
 from ..recording.packing import Packed, PackHooks, opened
 from ..recording.recorder import wrap
-from ..recording.wengert import list_of, row_of
-from .propagate import arguments, op_of, released, released_error, spec_of_operand
+from ..recording.wengert import list_of, row_of, spec_of_operand
+from .propagate import released, released_error
 
 SIZES = "_sym_sizes"
 

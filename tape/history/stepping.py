@@ -9,9 +9,9 @@ from ops.core.bundle import Bundle
 from ..base.row import SPEC
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from ..recording.wengert import current
+from ..recording.wengert import current, result_count
 from .node import AccumulateGrad, Node
-from .propagate import contributions, result_count
+from .propagate import contributions
 
 
 def step(node: Node, *grads: Tensor | None) -> Any:

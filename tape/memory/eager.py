@@ -19,10 +19,9 @@ from ..recording.views import base_of, materialise, owners, path_to
 from ..recording.wengert import current
 from .adopting import views_below
 from .assignment import write_at
-from .inplace import Compute, overwrite, put
+from .inplace import Compute, become, overwrite, put
 from .rebase import afresh, check_free, is_tracked
 from .repeated import repeats
-from .restriding import become
 from .storage import place_in
 
 

@@ -19,7 +19,7 @@ import numpy as _numpy
 from ops import REGISTRY
 
 from ..base.describing import describe
-from . import array_operators, array_reading, array_writing, dispatch, python_operators
+from . import array_operators, array_reading, array_writing, dispatch
 from .arrays import number_methods as scalars
 from .arrays.face import Array, Number
 from .namespace import functions

@@ -35,7 +35,7 @@ from .arrays.callee import callee
 from .arrays.leaving import is_recorded, recording as _recording
 from .arrays.originals import hold
 from .classes import IN_BUILTINS, NAMED, TYPE, with_doors
-from .grids import CLASSES
+from .iterating import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .named_places import MISSING, Place, has_builtins, naming_type, put, read, search
 from .namespace import functions

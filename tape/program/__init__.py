@@ -1,6 +1,6 @@
 """Record once, replay compiled: a function as a list of records that runs without Python."""
 
-from . import native as native, pointer as pointer
+from . import native as native
 from .compiled import CompiledFunction, compile
 from .files.container import ProgramFileError
 from .native import NotNative

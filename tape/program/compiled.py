@@ -21,7 +21,7 @@ from .capture.signature import CallArguments, Fixed, numbers_of_arrays, objects_
 from .capture.variety import Variety, advice
 from .capture.witness import Again
 from .entries.conditions import Entry
-from .entries.shortcut import Shortcut
+from .entries.entry import Shortcut
 from .files.pickling import named, renamed, restored
 from .plans.replay import OverBudget, Refitted
 from .recorded.listing import narrower

@@ -15,22 +15,21 @@ from ops import REGISTRY
 from ops.core.arguments import Arguments
 from ops.core.bundle import Bundle
 
-from ..base.collector import paused
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
+from ..base.untraced import paused
 from ..numpy.arrays.face import faces
 from ..numpy.arrays.unwrapping import bare, holds_face
 from ..recording.numpy_bridge import outline
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .adjoints.derive import adjoint_of, tangent_of
-from .capture.argued import difference, taken
-from .capture.labels import parameters_of
+from .capture.labels import difference, parameters_of, taken
 from .capture.record_call import Results, record_call
 from .capture.required import require_function, require_options
 from .capture.signature import gives_tensors, is_varying, take_apart
-from .entries.shortcut import Shortcut
+from .entries.entry import Shortcut
 from .files import file
 from .files.container import unpacked
 from .plans.replay import Refitted, Replay

@@ -18,8 +18,7 @@ from ops import Op
 
 from ..base.dtypes import float32, is_narrow, kind_of
 from ..base.tensor import Narrow
-from .evaluate import forward_of
-from .recorder import bind, lift
+from .recorder import bind, forward_of, lift
 
 
 def lift_narrow(x: Any) -> Any:

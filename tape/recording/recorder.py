@@ -17,13 +17,37 @@ from ops import REGISTRY, Op
 from ops.core.op import is_complex
 
 from ..base.errors import misfit, not_for_complex
+from ..base.jit_door import jitted
 from ..base.location import user_frame
 from ..base.spec import Spec, spec_of
 from ..base.tensor import Face, Narrow, Tensor
-from .evaluate import forward_of
 from .inference import mark, settle, stays_out
 from .views import attach, owner
 from .wengert import EVER_INFERRED, INFERRING, WengertList, current
+
+MANY = 1 << 12
+"""From this many elements on, a lane kernel's few microseconds of overhead do not matter."""
+
+
+@cache
+def forward_of(op: Op) -> Callable[..., Any]:
+    """The function that evaluates an op on NumPy values."""
+    return _lanes_first(op) if op.hints.lanes_first else op.forward
+
+
+def _lanes_first(op: Op) -> Callable[..., Any]:
+    forward = op.forward
+
+    def evaluate(*values: Any) -> Any:
+        if type(values[0]) is np.ndarray and values[0].size >= MANY:
+            room = jitted("emission.lane_forward")
+            z = room and room.evaluate(op, *values)
+            if z is not None:
+                return z
+        return forward(*values)
+
+    return evaluate
+
 
 LARGE = 1 << 16
 new = object.__new__

@@ -19,8 +19,7 @@ from ops.core.op import HOLOMORPHIC
 from ..base.errors import misfit
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
-from .evaluate import forward_of
-from .recorder import LARGE, as_tensor, getframe, new, wrap
+from .recorder import LARGE, as_tensor, forward_of, getframe, new, wrap
 from .wengert import LISTS, current
 
 SHORT: list[tuple[Any, Op]] = []

@@ -28,7 +28,9 @@ import numpy as np
 
 from ..base.location import Location, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV
+from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, arguments, op_of
+from ..base.spec import Spec
+from ..base.tensor import Tensor
 from . import liveness
 
 THREAD_SHIFT = 40
@@ -305,3 +307,23 @@ def _orphan() -> WengertList | None:
                 orphan.extend, orphan.unpacked = orphan.rows.extend, None
                 return orphan
     return None
+
+
+def result_count(row: list[Any]) -> int:
+    """Number of results of a record."""
+    op = op_of(row)
+    if op.outputs > 0:
+        return op.outputs
+    refs, _, params = arguments(row, op)
+    if op.name == "custom":
+        return len(getattr(params["ctx"], "_outputs", ()))
+    spec = spec_of_operand(refs[0])
+    assert spec is not None, "ops with several results take values"
+    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))
+
+
+def spec_of_operand(ref: Any) -> Spec | None:
+    """Shape and dtype of an operand; None for an op with several results."""
+    if isinstance(ref, Tensor):
+        return ref._spec
+    return row_of(ref)[SPEC]

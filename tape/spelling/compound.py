@@ -1,7 +1,11 @@
-"""Functions of PyTorch that are made of others: products that are added, parts that are replaced, windows."""
+"""Functions of PyTorch that are made of others: products that are added, parts that are replaced, windows, sets.
+
+Functions of several tensors take them one by one or in one list.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +13,14 @@ import numpy as np
 
 import ops
 
+from ..base.signatures import passing_on
 from ..base.tensor import Tensor
 from ..memory.inplace import inplace
-from ..memory.shaping import along
-from ..recording.calls import adaptor, axis_of, function_only, method, sizes_of
+from ..memory.shaping import along, broadcast_shapes, expand
+from ..recording.calls import adaptor, axis_of, derived, function_only, method, sizes_of
 from ..recording.creation import array_of, as_tensor
 from ..recording.functions import FUNCTIONS, METHODS
+from ..recording.recorder import wrap
 
 
 def _adding(name: str, product: Callable[[Any, Any], Any], formula: str) -> None:
@@ -230,3 +236,136 @@ for _name in ("renorm", "ldexp", "logit", "heaviside"):
     method(inplace(_name, FUNCTIONS[_name]))
 for _name in ("lerp", "float_power"):
     METHODS[_name] = FUNCTIONS[_name]
+
+
+@adaptor
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The different elements, or the different entries along one dimension, in ascending order.
+
+    With ``return_inverse`` also the place of each element among them, with ``return_counts`` how often each
+    is there.  They are sorted whatever ``sorted`` says.  The gradient goes to the first of equals, as that of `sort`
+    does along a dimension (PyTorch: it is not implemented).
+
+    >>> import tape
+    >>> tape.tensor([2, 1, 2]).unique(return_counts=True)
+    (tensor([1, 2]), tensor([1, 2]))
+    """
+    axis = None if dim is None else axis_of(input, dim)
+    _, first, inverse, counts = np.unique(input._data, True, True, True, axis=axis)
+    return _chosen(input, axis, first, inverse, counts, return_inverse, return_counts)
+
+
+@adaptor
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements, or the entries along one dimension, without those that equal the one before.
+
+    >>> import tape
+    >>> tape.unique_consecutive(tape.tensor([2, 2, 1, 2]))
+    tensor([2, 1, 2])
+    """
+    axis = None if dim is None else axis_of(input, dim)
+    array = np.ravel(input._data) if axis is None else np.moveaxis(np.asarray(input._data), axis, 0)
+    rows = array.reshape(len(array), math.prod(array.shape[1:]))
+    new = np.ones(len(array), np.bool_)
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    inverse = np.cumsum(new) - 1
+    return _chosen(
+        input, axis, np.flatnonzero(new), inverse, np.bincount(inverse), return_inverse, return_counts
+    )  # fmt: skip
+
+
+def _chosen(
+    input: Tensor, axis: int | None, first: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool
+) -> Any:
+    """The entries at the first place of each, and what else was asked for, alone or in a tuple."""
+    values = ops.take(ops.reshape(input, shape=(-1,)) if axis is None else input, first, axis=axis or 0)
+    inverse = inverse.reshape(input._spec.shape if axis is None else (-1,))
+    found = [*([inverse] if with_inverse else []), *([counts] if with_counts else [])]
+    return (values, *(wrap(np.ascontiguousarray(x)) for x in found)) if found else values
+
+
+@function_only
+def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Tensor:
+    """For each element the number of boundaries, which ascend, below it; with ``right``, also those equal to it.
+
+    >>> import tape
+    >>> tape.bucketize(tape.tensor([3, 6]), tape.tensor([1, 3, 5]))
+    tensor([1, 3])
+    """
+    edges, values = array_of(boundaries), array_of(input)
+    return wrap((edges.searchsorted(values, "right") if right else edges.searchsorted(values))[()])
+
+
+def _listed(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The tensors of a call that has them in one list; None of another call, of whose lists each is one operand."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and any(isinstance(x, Tensor) for x in args[0]):
+        return tuple(args[0])
+    return None
+
+
+def _raising(name: str) -> None:
+    """A function that gives one result for each operand, and a tuple of them unless that stands alone."""
+    raised: Callable[..., Any] = derived[name]
+
+    def function(*tensors: Any) -> Any:
+        listed = _listed(tensors)
+        return raised(*tensors) if listed is None else tuple(map(raised, listed))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{derived[name].__doc__}\n\nOf several ``tensors``, or of a list of them, a tuple."
+    function_only(function)
+
+
+for _least in ("atleast_1d", "atleast_2d", "atleast_3d"):
+    _raising(_least)
+
+
+@function_only
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid, from those along each axis: ``tensors``, vectors or numbers, one by one or in a list.
+
+    Args:
+        indexing: ``"ij"``, as in PyTorch, gives shape (len(x), len(y), …); ``"xy"``, as `numpy.meshgrid` does without
+            it, (len(y), len(x), …).
+
+    Raises:
+        ValueError: if it is neither.
+
+    >>> import tape
+    >>> x, y = tape.meshgrid([tape.arange(2), tape.arange(3)])
+    >>> x
+    tensor([[0, 0, 0],
+            [1, 1, 1]])
+    """
+    z: tuple[Tensor, ...] = derived["meshgrid"](*(_listed(tensors) or tensors), indexing=indexing)
+    return z
+
+
+@function_only
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Views of ``tensors``, given one by one or in a list, in the shape that they have together."""
+    listed = _listed(tensors) or tensors
+    shape = broadcast_shapes(*(t._spec.shape for t in listed))
+    return tuple(expand(t, shape) for t in listed)
+
+
+@function_only
+def einsum(*operands: Any, **named: Any) -> Tensor:
+    """Sum of products over named axes, as `numpy.einsum` has it; the operands may also stand in a list.
+
+    >>> import tape
+    >>> tape.einsum("i,i->", [tape.ones(3), tape.arange(3.0)])
+    tensor(3.)
+    """
+    listed = _listed(operands[1:])
+    operands = operands if listed is None else (operands[0], *listed)
+    z: Tensor = derived["einsum"](*operands, **named)
+    return z
+
+
+passing_on(einsum, derived["einsum"], gives="Tensor")

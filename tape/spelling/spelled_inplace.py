@@ -9,7 +9,7 @@ from ops import REGISTRY
 
 from ..base.signatures import like
 from ..base.tensor import Tensor
-from ..memory import restriding  # noqa: F401  (rooms whose methods are wanted here)
+from ..memory import inplace  # noqa: F401  (rooms whose methods are wanted here)
 from ..memory.grad_and_data import DataMethods
 from ..memory.inplace import FillingMethods
 from ..memory.storage import StorageMethods

@@ -71,7 +71,7 @@ def test_a_wrong_gradient_shows_the_lines_it_was_recorded_at(folder):
 
 def test_a_wrong_rule_is_named_with_the_line(folder, monkeypatch):
     from ops import REGISTRY
-    from ops.core.rule import Rule
+    from ops.core.differentiate import Rule
     from tape.jit.emission.kernels import KERNELS
 
     with monkeypatch.context() as patch:

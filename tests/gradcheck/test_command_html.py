@@ -7,7 +7,7 @@ import numpy as np
 from command_line import check as command
 
 from tape.gradcheck import check
-from tape.gradcheck.terminal.plot import plot
+from tape.gradcheck.terminal.page import plot
 
 VOID = {"meta", "br", "circle", "line", "polyline", "rect"}
 

@@ -8,7 +8,7 @@ import pytest
 
 import tape
 from ops import REGISTRY
-from ops.core.rule import Rule
+from ops.core.differentiate import Rule
 from tape.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from tape.gradcheck import check
 from tape.jit.emission.kernels import KERNELS

@@ -9,7 +9,7 @@ from command_line import check as command
 
 import tape
 from tape.gradcheck import health
-from tape.gradcheck.cancelling import amplification
+from tape.gradcheck.numerical_health import amplification
 
 
 def line_of(function, text):

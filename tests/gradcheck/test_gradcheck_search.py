@@ -10,8 +10,7 @@ from command_line import check as command, run
 import tape
 from tape.gradcheck import search
 from tape.gradcheck.reproduce import text_of_function, written
-from tape.gradcheck.searching import NeedsHypothesis
-from tape.gradcheck.smaller import smaller
+from tape.gradcheck.searching import NeedsHypothesis, smaller
 
 FEW = {"examples": 25, "seconds": 30.0}
 

@@ -8,7 +8,7 @@ import pytest
 import tape
 from tape.autograd import grad
 from tape.base import jit_door
-from tape.history import sweep_python
+from tape.history import propagate
 from tape.jit.sweeps import run
 from tape.recording.wengert import current
 
@@ -319,7 +319,7 @@ def test_both_sweeps_on_one_list():
     z = (h * h).mean() + tape.logsumexp(h, dim=0).sum() + h[1].sum() + h.reshape(-1)[::2].sum()
     a, visited = run.sweep(current(), {z._node: np.float64(1)}, {}, None)
     try:
-        b, runs = sweep_python.sweep(current(), {z._node: np.float64(1)}, {}, None, False)
+        b, runs = propagate.sweep(current(), {z._node: np.float64(1)}, {}, None, False)
     finally:
         current().where = None  # the engine does this
     assert a.keys() == b.keys()

@@ -85,7 +85,7 @@ def test_the_cycle_test_sees_cycles(tmp_path):
 
 LATER = {
     ("tape.gradcheck.__main__", "tape.gradcheck.terminal.command"),  # the command under the package's name
-    ("tape.base.describing", "tape.surface.examples"),  # help, when somebody asks for it
+    ("tape.base.describing", "tape.surface.formulas"),  # help, when somebody asks for it
     ("tape.base.describing", "tape.surface.formulas"),
     ("tape.base.printing", "tape.surface.pictures"),  # notebooks
     ("tape.numpy.arrays.conversions", "tape.surface.pictures"),

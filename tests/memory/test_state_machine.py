@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tape
 from tape.autograd import grad
 from tape.backprop.engine import BackwardTask
-from tape.history import sweep_python
+from tape.history import propagate
 from tape.jit.sweeps import run, scan
 from tape.recording import liveness
 from tape.recording.wengert import current
@@ -270,7 +270,7 @@ class Programs(RuleBasedStateMachine):
         self.list.task = BackwardTask(tuple(roots), keys)
         try:
             a, visited_a = run.sweep(self.list, dict(roots), {}, keys)
-            b, visited_b = sweep_python.sweep(self.list, dict(roots), {}, keys, False)
+            b, visited_b = propagate.sweep(self.list, dict(roots), {}, keys, False)
         finally:
             self.list.recording, self.list.where = before
             self.list.task = None

@@ -11,11 +11,11 @@ import pytest
 
 import tape
 from tape.autograd import Function, grad, profiler
+from tape.autograd.profile_recorder import Doors
 from tape.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile, record_function
-from tape.autograd.timed_doors import Doors
 from tape.backprop import backward
-from tape.base.watch import WATCHERS
 from tape.custom import call, function
+from tape.history.hooks import WATCHERS
 from tape.recording import halves
 from tape.recording.recorder import bind
 from tape.recording.short_ways import SHORT

@@ -20,7 +20,7 @@ from tape.autograd import grad
 from tape.backprop import engine
 from tape.base import jit_door
 from tape.base.jit_door import NUMBA, Account
-from tape.history import sweep_python
+from tape.history import propagate
 from tape.jit.emission import repeats, shorten
 from tape.jit.machine import gradual, kept
 from tape.recording import liveness
@@ -133,7 +133,7 @@ print(records)
 def test_the_jitted_sweep_comes_when_it_pays(warm):
     """At the same record each time; the code is not loaded before so much was done as that costs."""
     first, second = (int(fresh(SWITCH.format(most=10**6), warm)) for _ in range(2))
-    price = (NUMBA + jit_door.SWEEPS.load) / sweep_python.PER_RECORD
+    price = (NUMBA + jit_door.SWEEPS.load) / propagate.PER_RECORD
     assert first == second
     assert 0.9 * price <= first <= 1.1 * price + 1001
 
@@ -300,7 +300,7 @@ def test_a_row_without_a_kernel_is_no_reason_to_go_over(undecided, monkeypatch):
     monkeypatch.setattr(engine, "SWEEPS", rented)
     x = tape.tensor(np.eye(3), requires_grad=True)
     y = tape.linalg.inv(x)
-    rows, work = sweep_python.reach(current(), [y._node])
+    rows, work = propagate.reach(current(), [y._node])
     assert (len(rows), work) == (1, 0.0)
     for _ in range(20):
         grad(y, x, tape.ones(3, 3, dtype=tape.float64), retain_graph=True)
@@ -310,10 +310,10 @@ def test_a_row_without_a_kernel_is_no_reason_to_go_over(undecided, monkeypatch):
 def test_looking_for_rows_ends_at_the_limit():
     x = tape.tensor([1.0], requires_grad=True)
     y = chain(x, 1000)
-    rows, work = sweep_python.reach(current(), [y._node], 100 * sweep_python.PER_RECORD)
+    rows, work = propagate.reach(current(), [y._node], 100 * propagate.PER_RECORD)
     assert 100 <= len(rows) <= 102
-    assert work >= 100 * sweep_python.PER_RECORD
-    everything, _ = sweep_python.reach(current(), [y._node])
+    assert work >= 100 * propagate.PER_RECORD
+    everything, _ = propagate.reach(current(), [y._node])
     assert len(everything) == 1001
 
 

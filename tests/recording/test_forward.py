@@ -8,7 +8,7 @@ import pytest
 import tape
 from ops import REGISTRY
 from tape.jit.emission import lane_forward
-from tape.recording.evaluate import MANY
+from tape.recording.recorder import MANY
 
 LANED = [
     op for op in REGISTRY.values()

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .line import Grid, Line
-from .subject import Array, Subject, components, real_dtype
+from .subject import Array, Grid, Line, Subject, components, real_dtype
 
 
 class Along(Grid):

@@ -1,4 +1,4 @@
-"""The gradient under check: of ours, by reverse sweeps.  Forward mode is in `forward`, the user's own in `written`."""
+"""The gradient under check: of ours, by reverse sweeps.  Forward mode has a room of its own (`tangent_checks`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ops import REGISTRY
+
 from ...backprop.backward import grad
 from ...base.tensor import Tensor
 from ...recording.leaf import leaf
 from .gradcheck_errors import GradcheckError
 from .subject import Array, Subject, components, has_history, plain, units
+
+
+class Applied(Tensor):
+    """A tensor without the ways of its own that a plain tensor has past ``__bind__``: indexing by one integer."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        if type(index) is int and self.ndim:
+            return REGISTRY["select"](self, index=index)
+        return super().__getitem__(index)
 
 
 @dataclass

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...base.limits import finfo
-from .line import Grid, Line
-from .noise import noise_of
-from .numeric import COMPLEX_ERROR, central, plain_step, settle
-from .one_sided import vertical
+from .numeric import COMPLEX_ERROR, central, plain_step, settle, vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
-from .subject import Array, Axis
+from .rounding import noise_of
+from .subject import Array, Axis, Grid, Line
 
 CONFIDENCE = 8.0
 """How many times its own estimated error a numerical derivative is allowed to be off."""

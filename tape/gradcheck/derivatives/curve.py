@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .line import Grid
 from .numeric import ROUNDING, central
 from .report import Comparison
 from .sides import line_of
-from .subject import Array
+from .subject import Array, Grid
 
 LONGEST, SHORTEST, PER_DECADE = 1.0, 1e-15, 3
 """Steps, relative to the element."""

@@ -11,9 +11,8 @@ import numpy as np
 from ...base.tensor import Tensor
 from ...recording.leaf import leaf
 from .analytic import pull
-from .line import Grid
 from .numeric import central
-from .subject import Subject, components, has_history, named, plain, units
+from .subject import Grid, Subject, components, has_history, named, plain, units
 
 
 def get_numerical_jacobian(

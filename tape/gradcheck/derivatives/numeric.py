@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 Vector = np.ndarray[Any, np.dtype[np.float64]]
-Line = Callable[[Any], Vector]
+Outputs = Callable[[Any], Vector]
 """All outputs, flat, as a function of one element of one input."""
 
 RATIO = 4.0
@@ -48,12 +48,14 @@ class Difference:
     step: float
 
 
-def central(line: Line, x: Any, h: float, eps: Vector) -> Difference:
+def central(line: Outputs, x: Any, h: float, eps: Vector) -> Difference:
     """(f(x+h) − f(x−h)) / 2h, with the h that is left after x±h have been rounded."""
     return _pair(line, x, h, eps)[0]
 
 
-def _pair(line: Line, x: Any, h: float, eps: Vector, noise: Vector | float = 0.0) -> tuple[Difference, Vector, Vector]:
+def _pair(
+    line: Outputs, x: Any, h: float, eps: Vector, noise: Vector | float = 0.0
+) -> tuple[Difference, Vector, Vector]:
     kind = type(x)
     above, below = kind(x + h), kind(x - h)
     width = float(above) - float(below)
@@ -88,7 +90,7 @@ class Estimate:
 
 
 def settle(
-    line: Line, x: Any, scale: float, eps: Vector, complex_line: Line | None = None, noise: Vector | float = 0.0
+    line: Outputs, x: Any, scale: float, eps: Vector, complex_line: Outputs | None = None, noise: Vector | float = 0.0
 ) -> Estimate:
     """The derivative of every output along one element, as well as the function allows.
 
@@ -230,7 +232,7 @@ def _fades(jump: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _refine_by_complex_step(
-    found: Estimate, line: Line, x: float, scale: float, near: np.ndarray, errors: np.ndarray
+    found: Estimate, line: Outputs, x: float, scale: float, near: np.ndarray, errors: np.ndarray
 ) -> None:
     """Take the complex step's digits where the differences confirm them; note it where they cannot tell."""
     h = COMPLEX_STEP * (abs(x) or scale)
@@ -249,3 +251,41 @@ def _refine_by_complex_step(
     found.method[better] = "complex step"
     contradicted = np.any(np.isfinite(errors) & (np.abs(near - sharp) > ROUNDING * errors), axis=0)
     found.other[:] = np.where(~agrees & smooth & ~contradicted & np.isfinite(sharp), sharp, np.nan)
+
+
+STEPS = 12
+
+
+GROWTH = 1.1
+"""By how much a slope without bound must grow from each step to the next, RATIO times shorter one; √x has 2."""
+
+
+def slopes(line: Outputs, x: Any, scale: float) -> tuple[Vector, Vector, Vector]:
+    """The steps, and per step and output the slopes (f(x) − f(x−h))/h and (f(x+h) − f(x))/h.
+
+    The longest step is a thousandth of the element's size, or of its array's where it is 0.  A slope is nan where the
+    step is lost to rounding.
+    """
+    kind, here = type(x), line(x)
+    steps = 1e-3 * (abs(float(x)) or scale) * RATIO ** -np.arange(STEPS)
+    left, right, taken = [], [], []
+    with np.errstate(all="ignore"):
+        for h in steps:
+            above, below = kind(x + h), kind(x - h)
+            up, down = float(above) - float(x), float(x) - float(below)
+            right.append((line(above) - here) / (up or np.nan))
+            left.append((here - line(below)) / (down or np.nan))
+            taken.append(up)
+    return np.array(taken), np.array(left), np.array(right)
+
+
+def vertical(line: Outputs, x: Any, scale: float) -> Vector:
+    """Per output, the sign of the slopes on both sides if they grow without bound as the step shrinks, else 0."""
+    _, left, right = slopes(line, x, scale)
+    sides = np.array([left, right])
+    with np.errstate(all="ignore"):
+        grows = np.all(np.abs(sides[:, 1:]) > GROWTH * np.abs(sides[:, :-1]), axis=(0, 1))
+    signs = np.sign(sides)
+    same = np.all(signs == signs[:1, :1], axis=(0, 1))
+    vertical: Vector = np.where(grows & same, signs[0, 0], 0.0)
+    return vertical

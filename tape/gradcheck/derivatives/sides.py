@@ -1,4 +1,10 @@
-"""What elements of a Jacobian look like close up: the slopes on both sides, where each is steadiest."""
+"""What elements of a Jacobian look like close up: the slopes on both sides, where each is steadiest.
+
+Slopes from the left and from the right tell a kink or a vertical tangent from a wrong gradient.
+At a smooth point both tend to the derivative; at a kink each tends to its own number, and every
+number between is a subgradient (Clarke, *Optimization and Nonsmooth Analysis*, 1983); at a vertical
+tangent, as of ∛x at 0, both grow as the step shrinks.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,10 @@ import numpy as np
 
 from .along import Along
 from .compare import CONFIDENCE
-from .line import Grid, Line
-from .noise import noise_of
-from .numeric import ROUNDING
-from .one_sided import slopes
+from .numeric import ROUNDING, slopes
 from .report import Comparison
-from .subject import Array, Subject
+from .rounding import noise_of
+from .subject import Array, Grid, Line, Subject
 
 SAME, CLOSE = 1e-4, 1e-6
 SMALL = 1e-9

@@ -29,9 +29,11 @@ A number that is not finite is null.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,42 @@ import numpy as np
 from ..derivatives.gradcheck_errors import GradcheckError, Unfit
 from .findings import Findings, prepare, run
 from .inputs import BadInput
-from .interrupts import Interrupts, watched
 from .model import Failed, named
 from .progress_table import show
+
+
+class Interrupts:
+    """What is known of SIGINT.
+
+    Attributes:
+        came: whether it has come, or may have: to a handler that the function put in.
+    """
+
+    came = False
+
+
+@contextmanager
+def watched() -> Iterator[Interrupts]:
+    """Note when SIGINT comes, and do what is done about it; outside of the main thread none does."""
+    found, before = Interrupts(), signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> Any:
+        found.came = True
+        return before(number, frame) if callable(before) else None
+
+    ours: Any = note if callable(before) else before
+    try:
+        signal.signal(signal.SIGINT, ours)
+    except (ValueError, TypeError):  # another thread than the main one, or a handler that is not Python's
+        ours = before
+    try:
+        yield found
+    finally:
+        if signal.getsignal(signal.SIGINT) is not ours:
+            found.came = True
+        elif ours is note:
+            signal.signal(signal.SIGINT, before)
+
 
 DTYPES = "float64", "float32", "complex128", "complex64"
 RIGHT, WRONG, UNUSABLE = 0, 1, 2

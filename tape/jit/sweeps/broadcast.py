@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from ...base.row import SPEC, XV, X
 from ..machine.address import get, load_u32, load_word, put
-from .operand_blocks import spec_of_ref
+from .steps import spec_of_ref
 from ..machine.jitting import entry, inner
 from ..machine.object_layout import ARRAY_DIMS, ARRAY_NDIM, TYPE
 from .objects import field, int_value

@@ -11,8 +11,9 @@ from ops import REGISTRY, Symbol
 
 from ...base.locks import once
 from ...history.anomaly import blame, has_nan
-from ...history.blame import nan_error
-from ...history.propagate import contributions, op_of
+from ...history.anomaly import nan_error
+from ...history.propagate import contributions
+from ...base.row import op_of
 from ...base.row import SPEC, XV
 from ..machine.address import call, get, load_f32, load_f64, load_word, put
 from ..machine.jitting import entry, inner

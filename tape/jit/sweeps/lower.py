@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...base.row import OP, SPEC, XV, X
 from ..machine.address import get, load_word, put
-from .operand_blocks import pattern_size, uncut
+from .steps import pattern_size, uncut
 from ..machine.jitting import entry, inner
 from ..machine.object_layout import TYPE
 from .objects import field, int_value, locate, owned

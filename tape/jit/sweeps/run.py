@@ -12,19 +12,20 @@ from ops.core.bundle import Bundle
 
 from ...history.chain import Chain, pass_by, surrounded
 from ...history.hooks import hooked_leaves, in_order
-from ...history.propagate import contributions, key, released_error, spec_of_operand
+from ...history.propagate import contributions, key, released_error
+from ...recording.wengert import spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y, operands
 from ...base.spec import KINDS, TABLE, Spec
-from ...history.sweep_python import show_in_vain
+from ...history.propagate import show_in_vain
 from ...base.tensor import Tensor
-from ...base.watch import WATCHERS, Steps, watched_rules, watched_steps
+from ...history.hooks import WATCHERS, Steps, watched_rules, watched_steps
 from ...recording.wengert import WengertList, current
 from .broadcast import cut
 from ..emission.kernels import KERNELS
 from .lower import abandon, finish, lower
 from .mark import mark
 from .small_matrices import lower_product
-from .readers import last_readers
+from .mark import last_readers
 from .slots import adopt, begin, find_leaf
 from ..machine.state import (
     ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, GO, KERNEL_TABLE, LEADS, LEAF,

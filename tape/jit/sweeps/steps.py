@@ -1,10 +1,13 @@
-"""Steps: calls of kernels that carry the adjoint of a row to its operands."""
+"""Steps: calls of kernels that carry the adjoint of a row to its operands, in blocks where shapes differ.
+
+The patterns of blocks are explained in `tape.jit.sweeps.broadcast`, which finds them; here it is seen whether operands
+differ in shape.
+"""
 
 from __future__ import annotations
 
 from ...base.row import PARAMS, XV, X
 from ..machine.address import get, load_f64, load_word, put, store_f32, store_f64
-from .operand_blocks import block_stride, element_stride
 from ..machine.jitting import inner
 from ..machine.object_layout import SCALAR_VALUE, TYPE
 from .objects import field, int_value, is_small
@@ -16,6 +19,66 @@ from ..machine.state import (
     XV as STEP_XV, G,
 )  # fmt: skip
 from .values import value_address
+from ...base.row import SPEC
+from .objects import locate, owned
+from .slots import spec_row
+from ..machine.state import ARRAY_TYPE, REPEAT, SCALAR, TENSOR_SPEC, TENSOR_TYPE, TILE
+from .values import array_size
+
+
+@inner
+def spec_of_ref(state, ref, before):  # type: ignore[no-untyped-def]
+    """The spec object of an operand, or NONE."""
+    if owned(state, ref):
+        return field(state, locate(state, ref, before), SPEC)
+    if load_word(ref + TYPE) == get(state, TENSOR_TYPE):
+        return load_word(ref + get(state, TENSOR_SPEC))
+    return get(state, NONE)
+
+
+@inner
+def operand_size(state, position, side):  # type: ignore[no-untyped-def]
+    """Number of elements of an operand, −1 if it cannot be told."""
+    ref, value = field(state, position, X + side), field(state, position, XV + side)
+    if load_word(value + TYPE) == get(state, ARRAY_TYPE):
+        return array_size(value)
+    if ref == get(state, NONE) or value != get(state, NONE):
+        return 1
+    spec = spec_of_ref(state, ref, position)
+    return get(spec_row(state, spec), 0) if spec != get(state, NONE) else -1
+
+
+@inner
+def uncut(state, position, size):  # type: ignore[no-untyped-def]
+    """Whether one block will do: each operand has an element for each of the result's, or one for all."""
+    for side in range(2):
+        n = operand_size(state, position, side)
+        if n != size and n != 1:
+            return False
+        put(state, PATTERNS + side, EVERY if n == size else SCALAR)
+    put(state, LENGTH, size)
+    put(state, BLOCKS, 1)
+    return True
+
+
+@inner
+def pattern_size(state, side):  # type: ignore[no-untyped-def]
+    """Number of elements of an operand that lies as the cut says: not so if its ``.data`` was replaced."""
+    kind = get(state, PATTERNS + side)
+    size = get(state, LENGTH) if kind == EVERY or kind == TILE else 1
+    return size * get(state, BLOCKS) if kind == EVERY or kind == REPEAT else size
+
+
+@inner
+def block_stride(kind, length, item):  # type: ignore[no-untyped-def]
+    """Bytes from an operand's part in one block to its part in the next."""
+    return length * item if kind == EVERY else item if kind == REPEAT else 0
+
+
+@inner
+def element_stride(kind, item):  # type: ignore[no-untyped-def]
+    """Bytes from one element of an operand to the next within a block."""
+    return item if kind == EVERY or kind == TILE else 0
 
 
 @inner

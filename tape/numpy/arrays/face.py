@@ -19,9 +19,7 @@ import numpy as np
 
 from ...base.tensor import Tensor
 from ...base.tree import transform
-from .array_changes import Changes
-from .array_reductions import Reductions
-from .array_shapes import Shapes
+from .array_methods import Changes, Reductions, Shapes
 from .conversions import Conversions
 
 new = object.__new__

@@ -11,9 +11,9 @@ import ops
 from ops import REGISTRY
 from ops.core.registry import OPS
 
-from ...base.collector import paused
 from ...base.errors import unused_error
 from ...base.tensor import Tensor
+from ...base.untraced import paused
 from ...history.hooks import apply
 from ...recording.level import Layer, live
 from ..recorded.outside import Outside, recorded_here, stand_in

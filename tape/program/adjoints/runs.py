@@ -14,7 +14,7 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import Spec, spec
 from ...jit.machine.frames import KERNEL
-from ...recording.evaluate import forward_of
+from ...recording.recorder import forward_of
 from ..recorded.later import Later, foreseen
 from ..recorded.listing import Listing
 from ..recorded.reach import consumed, leading

@@ -3,7 +3,7 @@
 A call from Python of a small program is mostly Python: taking arguments apart, finding the program, making
 results.  An entry does the same for one signature and one program, and leaves to the general way what it refuses:
 arguments of another type, shape or layout, anything around the function that is another object now, a guard that
-misses.
+misses.  One is made when the program was called so often that it pays.
 """
 
 from __future__ import annotations
@@ -267,3 +267,35 @@ class _Way:
         if kind in (tuple, list):
             return str(self.write.new_items(kind, inside))
         raise Unsuited
+
+
+PAYS = 250
+"""Calls that take the general way before an entry is made: they cost what making it costs."""
+
+
+class Shortcut:
+    """The entry to a program for one kind of call: made when it pays, and again when the program was compiled again.
+
+    Attributes:
+        entry: takes a call's arguments, and gives its result or NotImplemented; None if there is none so far.
+    """
+
+    __slots__ = ("_until", "entry")
+
+    def __init__(self) -> None:
+        self.entry: Entry | None = None
+        self._until = 0, 0
+
+    def look(self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = ()) -> None:
+        """Make the entry if it is time, after a call that went the general way.
+
+        Args:
+            key, call: the call's arguments, and what a program for them is for.
+            around: what must be unchanged.
+        """
+        if program.replays < PAYS:
+            return
+        busy = sum([some.busy for some in around])
+        if (program.replay.until, busy) != self._until:
+            self._until = program.replay.until, busy
+            self.entry = entry_of(program, key, call, around)

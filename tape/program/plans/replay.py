@@ -11,13 +11,13 @@ import numpy as np
 
 from ops.core.registry import OPS
 
-from ...base.collector import paused
 from ...base.jit_door import PLANS, plans_wait
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
+from ...base.untraced import paused
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
-from ...recording.evaluate import forward_of
+from ...recording.recorder import forward_of
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
 from .groups import Group, GroupInput, GroupOutput, steps_of

@@ -17,7 +17,7 @@ from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ...base.spec import spec
-from ...recording.evaluate import forward_of
+from ...recording.recorder import forward_of
 from .later import LARGE
 from .listing import Listing, is_fixed, number_of
 from .trace import CONSTANT, INPUT

@@ -19,13 +19,11 @@ import numpy as np
 
 from ops import Op
 
-from ...base.errors import misfit
+from ...base.errors import misfit, note
 from ...base.location import Location, locate, user_frame
-from ...base.refusals import note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
-from ...recording.evaluate import forward_of
-from ...recording.recorder import getframe
+from ...recording.recorder import forward_of, getframe
 from ...recording.wengert import INFERRING, current
 from .computing import Computing
 from .fingerprint import fingerprint

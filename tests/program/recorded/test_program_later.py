@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape.base.errors import ShapeError
 from tape.program.recorded import later
-from tape.recording.evaluate import forward_of
+from tape.recording.recorder import forward_of
 
 N = 1 << 17
 

@@ -15,7 +15,7 @@ from tape.program.capture.record_call import record_call
 from tape.program.recorded.listing import Listing
 from tape.program.recorded.passes import PASSES, fold, is_fixed, merge, prune, shorten
 from tape.program.recorded.trace import CONSTANT, INPUT
-from tape.recording.evaluate import forward_of
+from tape.recording.recorder import forward_of
 
 SHAPE = 3, 4
 UNARY = [op for op in REGISTRY.values() if op.broadcasts and op.arity == 1 and not op.params and op.outputs == 1]

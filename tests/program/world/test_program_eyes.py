@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program.capture import eyes as room
-from tape.program.capture.eyes import eyes
+from tape.program.capture import witness as room
+from tape.program.capture.witness import eyes
 from tape.program.recorded.trace import Untraceable
 from tape.program.world import reading
 from tape.program.world.looking import ENTERING

@@ -1,11 +1,21 @@
-"""Elementwise work, sums, extremes, sorting of arrays: each method is NumPy's function of that name."""
+"""The methods of arrays: elementwise work, sums, extremes, sorting, other shapes, changes in place.
+
+Each is NumPy's of that name, with views where NumPy gives views, and copies in NumPy's orders.
+"""
 
 from __future__ import annotations
 
+import operator
 from typing import Any, SupportsIndex
+
+import numpy as np
+
+import ops
 
 from .attributes import Attributes
 from .face_base import Axis, absent, numpy, told
+from .leaving import plain, refusal
+from .memory_order import copied, in_a_row, resolved
 
 
 class Reductions(Attributes):
@@ -150,3 +160,119 @@ class Reductions(Attributes):
     def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
         """Where values belong in order."""
         return numpy.searchsorted(self, v, side, sorter)
+
+
+class Shapes(Attributes):
+    """The methods of `numpy.ndarray` that give its elements in another shape."""
+
+    __slots__ = ()
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """The elements in another shape: lengths one by one, or a tuple, as ``shape``.
+
+        Raises:
+            ValueError: if they do not fit, or would have to be copied and must not be.
+        """
+        lengths = plain(shape[0] if len(shape) == 1 else shape)
+        lengths = tuple(lengths) if isinstance(lengths, (tuple, list, np.ndarray)) else (lengths,)
+        if order == "K":
+            raise ValueError("order 'K' is not permitted for reshaping")
+        if resolved(self._tensor, order) == "F":
+            return self.transpose().reshape(lengths[::-1], copy=copy).transpose()
+        tensor = copied(self._tensor, "C") if copy else self._tensor
+        made = ops.reshape(tensor, shape=tuple(map(operator.index, lengths)))
+        if copy is False and made._memory() is not tensor._memory():
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return self._viewed(made)
+
+    def ravel(self, order: str = "C") -> Any:
+        """The elements in a row, a view where they lie so."""
+        return self._viewed(in_a_row(self._tensor, order))
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy of the elements in a row."""
+        return self._array(copied(in_a_row(self._tensor, order)))
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its ``axes`` in another order, all reversed without, a view."""
+        return self._viewed(numpy.transpose(self, axes[0] if len(axes) == 1 else axes or None)._tensor)
+
+    def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Any:
+        """The array with two axes exchanged, a view."""
+        return self._viewed(numpy.swapaxes(self, axis1, axis2)._tensor)
+
+    def squeeze(self, axis: Axis = None) -> Any:
+        """The array without axes of length 1, a view."""
+        return self._viewed(numpy.squeeze(self, axis)._tensor)
+
+    def diagonal(self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1) -> Any:
+        """The elements on a diagonal, not to be written."""
+        return numpy.diagonal(self, offset, axis1, axis2)
+
+    def copy(self, order: str = "C") -> Any:
+        """A copy, in row-major order unless another is asked for."""
+        return self._like(copied(self._tensor, order))
+
+    def __copy__(self) -> Any:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), self.copy("K"))
+
+
+class Changes(Attributes):
+    """The methods of `numpy.ndarray` that change it."""
+
+    __slots__ = ()
+
+    def __delitem__(self, index: Any) -> None:
+        raise ValueError("cannot delete array elements")
+
+    def fill(self, value: Any) -> None:
+        """Set every element to one number."""
+        self[...] = value
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Values at places counted through the flattened array."""
+        numpy.put(self, indices, values, mode)
+
+    def sort(
+        self, axis: SupportsIndex = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
+    ) -> None:
+        """Sort in place."""
+        self[...] = numpy.sort(self, operator.index(axis), kind)
+
+    def partition(self, kth: Any, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None) -> None:
+        """Partition in place."""
+        places = numpy.argpartition(self, kth, operator.index(axis), kind)
+        self[...] = numpy.take_along_axis(self, places, operator.index(axis))
+
+    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
+        """Another shape, ``new_shape``, for the same memory.
+
+        Raises:
+            ValueError: for another number of elements: memory that is recorded keeps its size.
+        """
+        shape = new_shape[0] if len(new_shape) == 1 else new_shape
+        if numpy.empty(shape).size != self.size:
+            raise ValueError("cannot resize an array that is recorded; use np.resize, which gives another one")
+        self.shape = shape
+
+    def setfield(self, val: Any, dtype: Any, offset: SupportsIndex = 0) -> None:
+        """Refused: part of an element's bytes has no derivative.
+
+        Raises:
+            TypeError: always.
+        """
+        raise refusal("setfield()")
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Whether the array can be written; what else it says of the memory cannot be changed.
+
+        Raises:
+            ValueError: if something else should be changed.
+        """
+        if uic or (align is not None and not align):
+            raise ValueError("only the flag write of an array that is recorded can be changed")
+        if write is not None:
+            self._tensor._readonly = not write
