@@ -8,7 +8,7 @@ the names of the values are filled in here.
 from __future__ import annotations
 
 from .kernel_functions import KernelFunction, Shared
-from .lines import F, hexadecimal
+from .lines import F
 from .loop import loop_text, total_text
 from .task import HEADER, KernelTask
 
@@ -47,8 +47,7 @@ class KernelWriter:
         name = f"llvm.vector.reduce.fadd.v{self.width}f{self.task.bits}"
         if self.width > 1:
             shared.declare(f"declare {shared.real} @{name}({shared.real}, {shared.types[F]})")
-        count = hexadecimal(float(self.task.size), self.task.bits) if output.how == "mean" else None
         return total_text(
-            k, shared.real, shared.types[F], shared.slot_bytes * slot, name if self.width > 1 else None, count,
-            HEADER + output.memory, output.offset,
+            k, shared.real, shared.types[F], shared.slot_bytes * slot, name if self.width > 1 else None,
+            output.how == "mean", HEADER + output.memory, output.offset,
         )  # fmt: skip

@@ -54,7 +54,7 @@ class Shared:
 
     def __init__(self, task: KernelTask, width: int | None):
         self.task, self.given = task, task.given
-        self.width = width or (target().lanes(task.bits) if task.size != 1 else 1)
+        self.width = width or (target().lanes(task.bits) if task.many else 1)
         self.real, self.item = ("double", 8) if task.bits == 64 else ("float", 4)
         wide = self.width > 1
         self.types = {

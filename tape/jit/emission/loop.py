@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .task import SIZE
+
 ENTRY = """\
 define void @kernel(i64 %step){aligned} {{
 entry:
@@ -92,16 +94,23 @@ def loop_text(width: int, type_: str, chunks: int, accumulators: Sequence[int], 
     )
 
 
+MEAN = """\
+  %at_size{k} = getelementptr i64, ptr %words, i64 {word}
+  %size{k} = load i64, ptr %at_size{k}
+  %count{k} = sitofp i64 %size{k} to {real}
+  %mean{k} = fdiv {real} {value}, %count{k}"""
+
+
 def total_text(
-    k: int, real: str, type_: str, offset: int, reduce: str | None, count: str | None, word: int, element: int
+    k: int, real: str, type_: str, offset: int, reduce: str | None, mean: bool, word: int, element: int
 ) -> str:
-    """The lines that write the sum of an accumulator, or the mean where there is a `count`."""
+    """The lines that write the sum of an accumulator, or the mean."""
     value, whole = f"%lanes{k}", []
     if reduce is not None:
         whole.append(f"  %total{k} = call reassoc {real} @{reduce}({real} -0.0, {type_} {value})")
         value = f"%total{k}"
-    if count is not None:
-        whole.append(f"  %mean{k} = fdiv {real} {value}, {count}")
+    if mean:
+        whole.append(MEAN.format(k=k, word=SIZE, real=real, value=value))
         value = f"%mean{k}"
     return TOTAL.format(
         k=k, offset=offset, type=type_, whole="\n".join(whole), word=word, real=real, element=element, value=value

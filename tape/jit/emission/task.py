@@ -10,11 +10,13 @@ import numpy as np
 
 from .segments import Loop
 
-HEADER = 6
-FIRST, END, COUNT, WORKSPACE, FIRST_BLOCK, END_BLOCK = range(HEADER)
+HEADER = 7
+FIRST, END, COUNT, WORKSPACE, FIRST_BLOCK, END_BLOCK, SIZE = range(HEADER)
 """Words of a kernel's table; after them the addresses of its inputs, then of its outputs.
 
 What a kernel goes through are blocks of COUNT elements; in each block it goes through the vectors from FIRST to END.
+SIZE is of how many elements a mean is taken, whatever part of them the kernel goes through.  So no length stands in the
+code: rows that grow from step to step have one kernel.
 """
 
 SUMS = ("sum", "mean")
@@ -55,7 +57,7 @@ class KernelTask:
 
     Attributes:
         bits: 64 or 32.
-        size: over how many elements it runs.
+        many: whether it runs over several elements; how many those are, its table says.
         inputs, constants: what the first values are.
         codes: by row, which op.
         operands: three numbers of values for each row, −1 for none.
@@ -64,7 +66,7 @@ class KernelTask:
     """
 
     bits: int
-    size: int
+    many: bool
     inputs: Sequence[Input]
     constants: Sequence[float | bool]
     codes: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -13,36 +14,45 @@ from ..recorded.listing import Listing
 from .groups import Group, GroupInput
 from .shifted import ROWS, Shifts
 
-SMALL = 1 << 10
-"""Results of at most so many bytes share a block of memory."""
+FEW = 4
+"""If no more numbers are read out of an array, each of them has an address of its own."""
 
 
-class Small(NamedTuple):
-    """A result in the block of the small ones: which target, where, how many numbers."""
+class ArrayInput(NamedTuple):
+    """An array that a kernel reads, or numbers out of it.
 
-    target: int
-    start: int
-    size: int
-    shape: tuple[int, ...]
+    Attributes:
+        row: position of the record.
+        spec: what the array has to be.
+        way: how it is read (see `tape.program.plans.shifted`), None if it lies in row-major order.
+        first: the number of the element that the address is of, −1 if the whole array is read.
+        alone: whether nothing but that element is read.
+    """
+
+    row: int
+    spec: Spec
+    way: int | None = None
+    first: int = -1
+    alone: bool = False
 
 
 class Layout:
     """Where a group's values come from and go to.
 
     The kernel finds them through a table of addresses: of the numbers it reads, which are gathered in one
-    block; of each array it reads; of the block that its small results go to; of each other result.
+    block; of each array it reads, or of the first number that it reads out of one; of the block that results of one
+    number go to; of each other result.  So nothing that is said to the compiler depends on how long an array is.
 
     Attributes:
         numbers: positions of the records whose one number is read.
-        arrays: positions of the records whose arrays are read, and what these have to be.
-        ways: how each of them is read (see `tape.program.plans.shifted`), None if it lies in row-major order.
+        arrays: the arrays that are read; one may be there several times, for several of its elements.
         addresses_of: by array, which address is its first.
-        block: which address is that of the block of small results.
+        block: which address is that of the block of results of one number.
         inputs: the values that are read: which address, and the offset there (−1: each element).
         lies: how each input lies in the blocks that the kernel goes through; `blocks` is their number.
         constants: the values that are plain numbers.
         place: by the group's number of a value, the number here: inputs, then constants, then rows.
-        small, large: the targets in the block, and the others with their specs.
+        single, large: the targets in the block, and the others with their specs.
         outputs: by target, which address and where there.
     """
 
@@ -66,50 +76,49 @@ class Layout:
 
     def _place_inputs(self, sources: list[GroupInput]) -> None:
         self.numbers: list[int] = []
-        self.arrays: list[tuple[int, Spec]] = []
-        self.ways: list[int | None] = []
+        self.arrays: list[ArrayInput] = []
         self.addresses_of: list[int] = []
         self.block = 1
-        parts = {source.row for source in sources if source.offset >= 0}
-        known: dict[int, tuple[int, int]] = {}
+        parts = parts_of(sources)
+        known: dict[tuple[int, int], tuple[int, int]] = {}
         self.inputs = []
         self._array: list[int] = []
         for source in sources:
-            if source.row not in known:
+            key = source.row, first_of(source, parts)
+            if key not in known:
                 found = self.spec(source.row)
                 if found.shape == () and found.dtype == self.dtype:
-                    known[source.row] = -1, len(self.numbers)
+                    known[key] = -1, len(self.numbers)
                     self.numbers.append(source.row)
                 else:
-                    known[source.row] = len(self.arrays), 0
-                    self._add_array(source.row, found, source.row in parts)
-            array, offset = known[source.row]
+                    known[key] = len(self.arrays), 0
+                    self._add_array(*key, found, parts.get(source.row))
+            array, offset = known[key]
             self._array.append(array)
-            self.inputs.append((0, offset) if array < 0 else (self.addresses_of[array], source.offset))
-        self.truths = [a >= 0 and self.arrays[a][1].dtype.kind == "b" for a in self._array]
+            offset = offset if array < 0 else source.offset - max(key[1], 0)
+            self.inputs.append((0 if array < 0 else self.addresses_of[array], offset))
+        self.truths = [a >= 0 and self.arrays[a].spec.dtype.kind == "b" for a in self._array]
         self.blocks, self.lies = self._lie()
 
-    def _add_array(self, row: int, found: Spec, in_parts: bool) -> None:
+    def _add_array(self, row: int, first: int, found: Spec, part: tuple[int, int] | None) -> None:
         """One more array, with an address, or with two for each run or for its rows."""
-        fits = self._shifts is not None and not in_parts and found.shape == self.group.shape
+        fits = self._shifts is not None and part is None and found.shape == self.group.shape
         way = self._shifts.way(row) if fits and found.dtype == self.dtype else None  # type: ignore[union-attr]
-        self.arrays.append((row, found))
-        self.ways.append(way)
+        alone = first >= 0 and part is not None and part[1] <= FEW
+        self.arrays.append(ArrayInput(row, found, way, first, alone))
         self.addresses_of.append(self.block)
         self.block += 1 if way is None else 2 * max(way, 1)
 
     def _place_outputs(self) -> None:
-        self.small: list[Small] = []
+        self.single: list[int] = []
         self.large: list[tuple[int, Spec]] = []
         self.outputs: list[tuple[int, int]] = []
-        self.small_size = 0
         block = self.block
         for t, target in enumerate(self.group.targets):
             found = self.spec(target.row)
-            if found.dtype == self.dtype and found.nbytes <= SMALL:
-                self.small.append(Small(t, self.small_size, found.size, found.shape))
-                self.outputs.append((block, self.small_size))
-                self.small_size += found.size
+            if found.dtype == self.dtype and found.size == 1:
+                self.outputs.append((block, len(self.single)))
+                self.single.append(t)
             else:
                 self.large.append((t, found))
                 self.outputs.append((block + len(self.large), 0))
@@ -127,31 +136,28 @@ class Layout:
         """
         whole = self.group.shape
         each = {a for a, (_, offset) in zip(self._array, self.inputs) if a >= 0 and offset < 0}
-        masks = {a: axes_of(self.arrays[a][1].shape, whole) for a in each if self.arrays[a][1].shape != whole}
-        shifted = any(way is not None for way in self.ways)
+        masks = {a: axes_of(self.arrays[a].spec.shape, whole) for a in each if self.arrays[a].spec.shape != whole}
+        shifted = any(x.way is not None for x in self.arrays)
         blocks = len(whole) - 1 if shifted else blocks_of(set(masks.values()), whole)
         patterns = {}
         for a, mask in masks.items():
             patterns[a] = pattern(mask, blocks, whole)
             if patterns[a] == "every":
-                row, found = self.arrays[a]
-                self.arrays[a] = row, spec(whole, found.dtype)
-        for a, way in enumerate(self.ways):
-            if way is not None:
-                patterns[a] = "rows" if way == ROWS else f"runs {way}"
+                self.arrays[a] = self.arrays[a]._replace(spec=spec(whole, self.arrays[a].spec.dtype))
+        for a, x in enumerate(self.arrays):
+            if x.way is not None:
+                patterns[a] = "rows" if x.way == ROWS else f"runs {x.way}"
         lies = ["one" if offset >= 0 else patterns.get(a, "every") for a, (_, offset) in zip(self._array, self.inputs)]
         return math.prod(whole[:blocks]) if shifted or "tile" in lies or "repeat" in lies else 1, lies
 
     def moved(self, group: Group) -> Layout:
-        """The layout of a group that differs in its records alone (see `key_of`)."""
+        """The layout of a group that differs in its records alone, and in where it reads numbers (see `key_of`)."""
         made = copy(self)
         made.group = group
-        rows = dict.fromkeys([s.row for s in group.sources if type(s) is GroupInput])
-        named = [*self.numbers, *(k for k, _ in self.arrays)]
-        mine = dict(zip(dict.fromkeys(s.row for s in self.group.sources if type(s) is GroupInput), rows))
-        now = [mine[k] for k in named]
-        made.numbers = now[: len(self.numbers)]
-        made.arrays = [(k, spec) for k, (_, spec) in zip(now[len(self.numbers) :], self.arrays)]
+        now = dict(zip(places_of(self.group.sources), places_of(group.sources)))
+        made.numbers = [now[k, 0][0] for k in self.numbers]
+        moved = [(x, *now[x.row, x.first]) for x in self.arrays]
+        made.arrays = [x._replace(row=row, first=first) for x, row, first in moved]
         return made
 
     @property
@@ -164,15 +170,45 @@ class Layout:
         return np.where(operands >= 0, self.place[operands], -1)
 
 
+def parts_of(sources: Iterable[Any]) -> dict[int, tuple[int, int]]:
+    """By record, the first of the numbers that are read out of its array, and how many they are."""
+    places: dict[int, set[int]] = {}
+    for source in sources:
+        if type(source) is GroupInput and source.offset >= 0:
+            places.setdefault(source.row, set()).add(source.offset)
+    return {row: (min(offsets), len(offsets)) for row, offsets in places.items()}
+
+
+def first_of(source: GroupInput, parts: dict[int, tuple[int, int]]) -> int:
+    """The element that is at the address from which a number is read, −1 where all of an array are."""
+    if source.offset < 0:
+        return -1
+    first, count = parts[source.row]
+    return source.offset if count <= FEW else first
+
+
+def places_of(sources: Iterable[Any]) -> list[tuple[int, int]]:
+    """What a group reads: records, and the elements that the addresses are of, in the order of the first use."""
+    sources = [source for source in sources if type(source) is GroupInput]
+    parts = parts_of(sources)
+    return list(dict.fromkeys([(source.row, first_of(source, parts)) for source in sources]))
+
+
 def key_of(listing: Listing, group: Group, shifts: Shifts) -> Any:
     """All that a layout and a kernel depend on besides the records that they are about, in something hashable."""
+    parts = parts_of(group.sources)
+    numbers: dict[tuple[int, int], int] = {}
     rows: dict[int, int] = {}
-    read = [
-        (rows.setdefault(s.row, len(rows)), s.offset, shifts.way(s.row) if s.offset < 0 else None)
-        if type(s) is GroupInput
-        else (type(s), repr(s))
-        for s in group.sources
-    ]
+    read: list[Any] = []
+    for source in group.sources:
+        if type(source) is GroupInput:
+            first = first_of(source, parts)
+            number = numbers.setdefault((source.row, first), len(numbers))
+            row = rows.setdefault(source.row, len(rows))
+            way = shifts.way(source.row) if first < 0 else None
+            read.append((number, row, source.offset - max(first, 0), way))
+        else:
+            read.append((type(source), repr(source)))
     made = [t.row for t in group.targets]
     return (
         group.bits, group.shape, listing.code[group.rows].tobytes(), group.operands.tobytes(), tuple(read),

@@ -94,7 +94,7 @@ class Plan(PlanWords):
         self._begin()
         self.made_of = tuple(replay.steps)
         layouts = [s.layout for s in self.made_of if isinstance(s, KernelStep) and s.kernel is not None]
-        self.unmade = Unmade(k for x in layouts for (k, _), way in zip(x.arrays, x.ways) if way)
+        self.unmade = Unmade(x.row for layout in layouts for x in layout.arrays if x.way)
         for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
@@ -293,30 +293,34 @@ class Plan(PlanWords):
                 words += [moved(numbers, i * item), self.value(k).place, item]
             self.call(self.jit("sweeps.linked", "copy"), words)
         arrays: list[Place | int] = []
-        for (k, wanted), way in zip(layout.arrays, layout.ways):
-            if way is not None:
-                arrays += rows_of(self, k) if way == ROWS else runs_of(self, k, way)
-                continue
-            found = self.flat(k) if self.spec(k).size == wanted.size else None
-            if found is None:
-                found = self._copied(self.value(k), wanted)
+        for x in layout.arrays:
+            if x.way is not None:
+                arrays += rows_of(self, x.row) if x.way == ROWS else runs_of(self, x.row, x.way)
+            elif x.alone:
+                arrays.append(self.value(x.row).element(x.first))
+            elif x.first >= 0:
+                arrays.append(self.flat(x.row).element(x.first))
+            elif self.spec(x.row).size == x.spec.size:
+                arrays.append(self.flat(x.row).place)
+            else:
+                found = self._copied(self.value(x.row), x.spec)
                 assert found.chunk is not None
                 scratch.append(found.chunk)
-            arrays.append(found.place)
-        small: Place | int = 0
-        if layout.small:
-            chunk = self.memory.take(item * layout.small_size)
-            small = place_in(chunk)
-            for t, start, _, _ in layout.small:
+                arrays.append(found.place)
+        single: Place | int = 0
+        if layout.single:
+            chunk = self.memory.take(item * len(layout.single))
+            single = place_in(chunk)
+            for start, t in enumerate(layout.single):
                 chunk.users += 1
                 k = step.makes[t]
-                self._lies(k, whole(moved(small, start * item), self.spec(k))._replace(chunk=chunk))
+                self._lies(k, whole(moved(single, start * item), self.spec(k))._replace(chunk=chunk))
         large = [self.make(step.makes[t]).place for t, _ in layout.large]
-        table = self.say([*self._head(kernel), numbers, *arrays, small, *large])
+        table = self.say([*self._head(kernel), numbers, *arrays, single, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])
         if step.shares is not None:
             self._kernels[at] = 0
-            self.stops[at] = PythonStep(SharedKernel(step, table, small), {}, [], [], at + 1)
+            self.stops[at] = PythonStep(SharedKernel(step, table, single), {}, [], [], at + 1)
         for chunk in scratch:
             self.memory.give(chunk)
 
@@ -382,7 +386,7 @@ class SharedKernel(NamedTuple):
 
     step: KernelStep
     table: int
-    small: Place | int
+    single: Place | int
 
 
 def whole(place: Place | int, spec: Spec) -> PlanValue:

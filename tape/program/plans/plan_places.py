@@ -50,6 +50,14 @@ class PlanValue(NamedTuple):
         """So many bytes after its beginning."""
         return moved(self.place, nbytes)
 
+    def element(self, number: int) -> Place | int:
+        """The place of an element, by its number in row-major order."""
+        nbytes = 0
+        for n, stride in zip(reversed(self.spec.shape), reversed(self.strides)):
+            number, k = divmod(number, n)
+            nbytes += k * stride
+        return moved(self.place, nbytes)
+
 
 def moved(place: Place | int, nbytes: int) -> Place | int:
     """The place so many bytes on."""

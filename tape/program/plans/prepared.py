@@ -37,7 +37,7 @@ def task_of(layout: Layout) -> Any:
     constants = [bool(c) if isinstance(c, (bool, np.bool_)) else float(c) for c in layout.constants]
     operands = layout.operands()
     codes = plain_products(group, operands.reshape(-1, 3), layout.listing.code[group.rows], len(inputs), constants)
-    return task.KernelTask(group.bits, group.size, inputs, constants, codes, operands, group.loops, outputs)
+    return task.KernelTask(group.bits, group.size != 1, inputs, constants, codes, operands, group.loops, outputs)
 
 
 def plain_products(group: Group, operands: np.ndarray, codes: np.ndarray, given: int, constants: list[Any]) -> Any:
@@ -54,8 +54,24 @@ def plain_products(group: Group, operands: np.ndarray, codes: np.ndarray, given:
     return np.where(plain, REGISTRY["mul"].code, codes)
 
 
+class KernelCode:
+    """A kernel of machine code, for groups of any length.
+
+    Attributes:
+        address: where the kernel is.
+        width: lanes of a vector.
+        workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
+    """
+
+    def __init__(self, task: Any, width: int, level: int):
+        fused, compiler = _jit("emission.fused"), _jit("machine.machine_code")
+        writer = fused.KernelWriter(task, width)
+        self.engine, self.address = compiler.compile_kernel(writer.text(), level, lines=task.many)
+        self.width, self.workspace_bytes = writer.width, writer.workspace_bytes
+
+
 class Compiled:
-    """A group as one kernel of machine code.
+    """A group as a kernel, and how far that goes.
 
     Attributes:
         address: where the kernel is.
@@ -64,22 +80,16 @@ class Compiled:
         workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
     """
 
-    def __init__(self, task: Any, layout: Layout, tier: str):
-        fused, compiler = _jit("emission.fused"), _jit("machine.machine_code")
-        self.blocks = layout.blocks
-        self._length = layout.group.size // max(self.blocks, 1)
-        many = task.size != 1
-        writer = fused.KernelWriter(task, width_of(task.bits, self._length, tier) if many else 1)
-        level = 0 if tier == "quick" and not many else 2
-        self.engine, self.address = compiler.compile_kernel(writer.text(), level, lines=many)
-        self.header = fused.HEADER
-        self.vectors = -(-self._length // writer.width)
-        self.workspace_bytes = writer.workspace_bytes
+    def __init__(self, code: KernelCode, layout: Layout):
+        self.code, self.address, self.workspace_bytes = code, code.address, code.workspace_bytes
+        self.header, self.blocks, self._size = _jit("emission.task").HEADER, layout.blocks, layout.group.size
+        self._length = self._size // max(self.blocks, 1)
+        self.vectors = -(-self._length // code.width)
 
     def head(self) -> tuple[list[int], Any]:
         """The first words of a table, and what must live as long as it."""
         workspace, start = aligned(self.workspace_bytes)
-        return [0, self.vectors, self._length, start, 0, self.blocks], workspace
+        return [0, self.vectors, self._length, start, 0, self.blocks, self._size], workspace
 
 
 def width_of(bits: int, length: int, tier: str) -> int:
@@ -136,8 +146,8 @@ def interpretable(layout: Layout) -> bool:
     return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
 
 
-_compiled: weakref.WeakValueDictionary[Any, Compiled] = weakref.WeakValueDictionary()
-"""The kernels in use, by what they compute: equal groups share one before any code is written for the second."""
+_codes: weakref.WeakValueDictionary[Any, KernelCode] = weakref.WeakValueDictionary()
+"""The kernels in use, by what they compute: equal ones are one, before any code is written for the second."""
 
 
 def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
@@ -145,16 +155,18 @@ def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     if tier == "interpret" and interpretable(layout):
         return Interpreted(layout)
     task = task_of(layout)
-    key = facts_of(task, layout, tier)
-    found = _compiled.get(key)
+    width = width_of(task.bits, layout.group.size // max(layout.blocks, 1), tier) if task.many else 1
+    level = 0 if tier == "quick" and not task.many else 2
+    key = facts_of(task), width, level
+    found = _codes.get(key)
     if found is None:
-        found = _compiled[key] = Compiled(task, layout, tier)
-    return found
+        found = _codes[key] = KernelCode(task, width, level)
+    return Compiled(found, layout)
 
 
-def facts_of(task: Any, layout: Layout, tier: str) -> Any:
-    """All that a kernel depends on, in something hashable."""
+def facts_of(task: Any) -> Any:
+    """All that a kernel depends on besides its width, in something hashable; how long arrays are is no part of it."""
     columns = tuple([(a.dtype.str, a.tobytes()) for a in (np.asarray(task.codes), np.asarray(task.operands))])
     loops = tuple([repr(loop) for loop in task.loops])
     constants = tuple([(type(c), repr(c)) for c in task.constants])
-    return task.bits, task.size, layout.blocks, tier, tuple(task.inputs), tuple(task.outputs), columns, loops, constants
+    return task.bits, task.many, tuple(task.inputs), tuple(task.outputs), columns, loops, constants

@@ -243,7 +243,7 @@ class KernelStep:
 
     def _name(self) -> None:
         """Say which records it needs and makes."""
-        self.needs = [*self.layout.numbers, *(k for k, _ in self.layout.arrays)]
+        self.needs = list(dict.fromkeys([*self.layout.numbers, *(x.row for x in self.layout.arrays)]))
         self.makes = [t.row for t in self.group.targets]
 
     def upgraded(self, replays: int, alike: dict[Any, KernelStep]) -> KernelStep:
@@ -269,9 +269,9 @@ def kernel_step(
 
 
 def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None:
-    """How several threads share a kernel; arrays in the block of small results are not worth one."""
+    """How several threads share a kernel; one of single numbers is not worth that."""
     sums = [target for target in layout.group.targets if target.how in ("sum", "mean")]
-    if kernel is None or len(sums) != len(layout.small):
+    if kernel is None or len(sums) != len(layout.single):
         return None
     return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
 

@@ -210,9 +210,9 @@ class PlanRun:
         length = step.kernel.header + layout.addresses
         first = self.plan.first + shared.table
         table = self.block.words[first : first + length]
-        small = step.kernel.header + layout.block
-        sums = np.empty((len(pieces), layout.small_size), layout.dtype)
-        left = deque(zip(pieces, map(address_of, sums)) if layout.small_size else ((p, 0) for p in pieces))
+        single = step.kernel.header + layout.block
+        sums = np.empty((len(pieces), len(layout.single)), layout.dtype)
+        left = deque(zip(pieces, map(address_of, sums)) if len(layout.single) else ((p, 0) for p in pieces))
         call = KERNEL(step.kernel.address)
 
         def work(own: np.ndarray) -> None:
@@ -225,11 +225,11 @@ class PlanRun:
                     return
                 for place, bound in bounds.items():
                     own[place] = bound
-                own[small] = address
+                own[single] = address
                 call(address_of(frame))
 
         share(work, [table.copy() for _ in range(threads)])
-        if layout.small_size:
-            assert isinstance(shared.small, Place)
-            start = self.plan.data + shared.small.offset
+        if len(layout.single):
+            assert isinstance(shared.single, Place)
+            start = self.plan.data + shared.single.offset
             np.add.reduce(sums, axis=0, out=self.block.memory[start : start + sums[0].nbytes].view(layout.dtype))

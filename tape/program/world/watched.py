@@ -132,14 +132,12 @@ class Space:
         if not self.whole and not self.attributes:
             for name in list(self.names):
                 value = now.get(name, MISSING)
-                if not alike(value, before.get(name, MISSING)) and (
-                    name in before or not issubclass(type(value), StandIn)
-                ):
+                if not alike(value, before.get(name, MISSING)) and (name in before or not is_given(name, value)):
                     yield name, value
             return
         for name, value in list(now.items()):
             if name not in before:
-                if self.counts(name) and not issubclass(type(value), StandIn):
+                if self.counts(name) and not is_given(name, value):
                     yield name, value
             elif not alike(value, before[name]) and self.counts(name):
                 yield name, value
@@ -172,6 +170,12 @@ class Space:
             self.mapping.pop(name, None)
         else:
             self.mapping[name] = value
+
+
+def is_given(name: str, value: Any) -> bool:
+    """Whether what is new under a name comes from here, or from Python: who asks a class without annotations for
+    them makes it keep an empty dict."""
+    return issubclass(type(value), StandIn) or (name == "__annotations__" and type(value) is dict and not value)
 
 
 class One:

@@ -300,3 +300,23 @@ def test_surroundings_that_are_new_in_every_call_are_given_up():
     around = fast._surroundings
     assert fast(1.0) == 9
     assert fast._surroundings is around  # which are not looked at any more
+
+
+def test_asking_for_annotations_changes_nothing():
+    """Python gives a class without annotations an empty dict when it is asked for them; that is no change."""
+
+    class Plain:
+        pass
+
+    runs = []
+
+    def doubled(x):
+        runs.append(1)
+        return x if Plain.__annotations__ else x * 2
+
+    fast = compile(doubled)
+    for _ in range(3):
+        assert_array_equal(fast(ONE), 2 * ONE)
+    assert len(runs) == 1
+    Plain.__annotations__ = {"a": int}
+    assert_array_equal(fast(ONE), ONE)
