@@ -18,9 +18,10 @@ pytest.importorskip("distributed", reason=MISSING)
 import dask
 import dask.array as da
 from distributed import wait
+from hypothesis import given, strategies as st
 
 import tape.dask
-from tape.dask import source, worker
+from tape.dask import source, tree_sum
 
 pytestmark = pytest.mark.cluster
 
@@ -319,15 +320,29 @@ def test_compiled_functions_and_programs_work_in_dasks_own_collections(client):
 
 
 def test_tasks_have_readable_names(client):
-    evaluate = tape.dask.value_and_grad(logistic, data=persisted(client, X, y))
-    own, _ = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,))
-    assert {dask.utils.key_split(key) for key in own} == {"logistic-value-and-grad", "sum-of-logistic-value-and-grad"}
-    assert len(own) == 11 + 2 + 1
+    """One for each worker where the data lies there; otherwise one for each block, and sums of eight."""
+    here = tuple(da.from_array(x, chunks=(100, *x.shape[1:])) for x in (X, y))
+    for data, blocks, sums in ((persisted(client, X, y), 2, 0), (here, 11, 2)):
+        evaluate = tape.dask.value_and_grad(logistic, data=data)
+        for _ in range(4):
+            evaluate(W)
+        own = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,)).tasks
+        names = [dask.utils.key_split(key) for key in own]
+        assert names.count("logistic-value-and-grad") <= blocks
+        assert names.count("sum-of-logistic-value-and-grad") == sums
+        assert len(names) <= blocks + sums
 
 
-def test_a_block_is_added_up_the_same_in_tasks_of_any_size():
-    parts = [(np.float64(x),) for x in draw.normal(size=50)]
+@given(count=st.integers(1, 40), data=st.data())
+def test_blocks_are_added_up_the_same_whoever_has_which(count, data):
+    """The oracle adds neighbours level by level; the sums are of blocks dealt out at will, in any order."""
+    parts = [(np.float64(x),) for x in draw.normal(size=count)]
+    hands = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    order = data.draw(st.permutations(range(5)))
+    sums = [tree_sum.merged(count, {(0, k): parts[k] for k in range(count) if hands[k] == hand}) for hand in order]
+    found = tree_sum.merged(count, tree_sum.merged(count, *sums[:2]), *sums[2:])
     level = parts
     while len(level) > 1:
-        level = [worker.total(*level[k : k + 8]) for k in range(0, len(level), 8)]
-    assert level[0] == worker.total(*parts)
+        pairs = [tree_sum.added(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(level) - len(level) % 2 :]
+    assert found == {tree_sum.root(count): level[0]}
