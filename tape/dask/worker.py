@@ -70,8 +70,29 @@ def of_block(
     return (*(rows * leaf for leaf in leaves), rows) if mean else tuple(leaves)
 
 
-def mapped(travelled: tuple[Any, ...], number: int, count: int, common: dict[int, Any], *data: Any) -> Leaves:
-    """The leaves of what the function gives for one block; `common` are arguments that are not blocks, by position."""
+def mapped(
+    parcels: Sequence[tuple[Any, ...]], numbers: Sequence[int], count: int, common: dict[int, Any], *data: Any
+) -> Leaves:
+    """The leaves of what the function gives for neighbouring blocks, one after another.
+
+    Args:
+        parcels: of each block.
+        numbers: of the blocks; count: how many there are in all.
+        common: arguments that are not blocks, by position.
+        data: the parts of one block after another.
+    """
+    width = len(data) // len(numbers)
+    found = [
+        rows_of_block(parcel, number, count, common, data[at * width : (at + 1) * width])
+        for at, (parcel, number) in enumerate(zip(parcels, numbers, strict=True))
+    ]
+    return found[0] if len(found) == 1 else tuple([np.concatenate(same) for same in zip(*found, strict=True)])
+
+
+def rows_of_block(
+    travelled: tuple[Any, ...], number: int, count: int, common: dict[int, Any], data: Sequence[Any]
+) -> Leaves:
+    """The leaves of what the function gives for one block, which must have its rows."""
     blocks = iter([block_of(x) for x in data])
     args = [common[k] if k in common else next(blocks) for k in range(len(data) + len(common))]
     leaves = leaves_of(evaluated(travelled, number, count, tuple(args)))
@@ -87,7 +108,7 @@ def mapped(travelled: tuple[Any, ...], number: int, count: int, common: dict[int
 
 
 def mapped_alone(*args: Any) -> Any:
-    """The only leaf of what the function gives for one block."""
+    """The only leaf of what the function gives for neighbouring blocks."""
     (leaf,) = mapped(*args)
     return leaf
 

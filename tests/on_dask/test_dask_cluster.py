@@ -17,7 +17,7 @@ import tape
 pytest.importorskip("distributed", reason=MISSING)
 import dask
 import dask.array as da
-from distributed import wait
+from distributed import Client, wait
 from hypothesis import given, strategies as st
 
 import tape.dask
@@ -296,17 +296,69 @@ def test_large_parameters_go_to_each_worker_once(client, monkeypatch):
     assert bits(*found) == bits(*by_hand(logistic, W, X, y))
 
 
-def test_map_gives_dask_arrays(client):
+@pytest.mark.parametrize("fuse", [False, True])
+def test_map_gives_dask_arrays(client, fuse):
+    """Neighbours of small blocks go through one task where there are more than four for each thread."""
+
     def price(s):
         return np.exp(-s[0] * s[0]) * s[1]
 
     (scenarios,) = persisted(client, X[:, :2])
-    delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios)
-    assert (delta.chunks, value.chunks, delta.dtype) == (((100,) * 10 + (3,), (2,)), ((100,) * 10 + (3,),), X.dtype)
+    delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios, fuse=fuse)
+    rows = (100, 100, 200, 100, 100, 200, 100, 103) if fuse else (100,) * 10 + (3,)
+    assert (delta.chunks, value.chunks, delta.dtype) == ((rows, (2,)), (rows,), X.dtype)
     delta, value = dask.compute(delta, value)
     e = np.exp(-(X[:, 0] ** 2))
     np.testing.assert_allclose(value, e * X[:, 1], rtol=1e-13)
     np.testing.assert_allclose(delta, np.stack([-2 * X[:, 0] * e * X[:, 1], e], axis=1), rtol=1e-13)
+
+
+def test_neighbours_in_one_task_are_blocks_still(client):
+    """Decisions are taken block by block, with the arguments that all share; what is raised names the block."""
+
+    def f(x, scale):
+        if x[-1] > 1e8:
+            raise ZeroDivisionError("too large")
+        return (np.abs(x) if x[0] > 0 else 2.0 * x) * scale
+
+    (data,) = persisted(client, y * np.arange(1003), rows=20)
+    found = tape.dask.map(f, data, np.float64(3.0))
+    assert found.numblocks == (8,)
+    apart = tape.dask.map(f, data, np.float64(3.0), fuse=False)
+    assert apart.numblocks == (51,)
+    expected = np.concatenate([f((y * np.arange(1003))[k : k + 20], 3.0) for k in range(0, 1003, 20)])
+    np.testing.assert_array_equal(found.compute(), expected)
+    np.testing.assert_array_equal(apart.compute(), expected)
+    (large,) = persisted(client, np.repeat([1.0, 1e9, 1.0], [279, 1, 723]), rows=20)
+    with pytest.raises(ZeroDivisionError, match="too large") as caught:
+        tape.dask.map(f, large, np.float64(1.0)).compute()
+    assert "in block 13 of 51" in caught.value.__notes__[0]
+
+
+def test_data_of_a_client_that_is_gone_is_refused(client):
+    """Nothing hangs: what the cluster has forgotten is said to be gone."""
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        data = persisted(other, X, y)
+        with other.as_current():
+            evaluate = tape.dask.value_and_grad(logistic, data=data)
+            value, _ = evaluate(W)
+        assert evaluate(W)[0] == value
+    with pytest.raises(RuntimeError, match=r"22 of 22 pieces of the data are no longer in the memory of the cluster"):
+        evaluate(W)
+
+
+def test_data_moves_between_evaluations(client):
+    """The bits stay, and where the blocks lie is asked again after a task that ran elsewhere."""
+    first, second, *_ = client.scheduler_info()["workers"]
+    data = persisted(client, X, y, workers=[first])
+    evaluate = tape.dask.value_and_grad(logistic, data=data)
+    expected = bits(*evaluate(W))
+    client.replicate(list(data), n=2)
+    evaluate._homes.forget()
+    assert bits(*evaluate(W)) == expected
+    assert set(evaluate._homes._home) == {first, second}
+    client.rebalance(list(data))
+    assert bits(*evaluate(W)) == expected
 
 
 def test_compiled_functions_and_programs_work_in_dasks_own_collections(client):
