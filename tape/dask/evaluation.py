@@ -34,6 +34,8 @@ class Evaluation:
     """
 
     kind: str
+    of_a_block = "mean"
+    """What a block gives where a mean is wanted: the "mean" over its rows, or the "sum"."""
 
     def __init__(
         self, function: Callable[..., Any], data: Any, *, reduction: str = "sum", nan: str = "propagate",
@@ -43,7 +45,7 @@ class Evaluation:
         one_of(who, "reduction", reduction, ("sum", "mean"))
         one_of(who, "nan", nan, ("propagate", "raise"))
         self._source, self._blocks = UserFunction(function, self.kind, tier), Blocks(data, who)
-        self._mean, self._nan = reduction == "mean", nan
+        self._mean, self._nan = self.of_a_block if reduction == "mean" else None, nan
         self._label = f"{self._source.name}-{self.kind}"
         self._digests: dict[str, None] = {}
         self._homes = Homes(self._blocks)
@@ -214,7 +216,8 @@ class gauss_newton(Evaluation):
 
     ``gauss_newton(residual, data)(parameters)`` gives ``(JᵀJ, Jᵀr)``, of shapes (n, n) and (n,) for n parameters, laid
     out one after another where they are nested.  ``residual(parameters, *blocks)`` gives an array; a step of the method
-    is ``-np.linalg.solve(JTJ, JTr)``.  The other arguments are those of `value_and_grad`.
+    is ``-np.linalg.solve(JTJ, JTr)``.  ``reduction="mean"`` divides both by the rows.  The other arguments are
+    those of `value_and_grad`.
 
     >>> import dask.array as da, numpy as np, tape.dask
     >>> X, y = da.ones((6, 1), chunks=(4, 1)), da.full(6, 3.0, chunks=4)
@@ -224,6 +227,7 @@ class gauss_newton(Evaluation):
     """
 
     kind = "gauss-newton"
+    of_a_block = "sum"
 
     def _result_bytes(self, arguments: tuple[Any, ...]) -> int:
         sizes = sum(x.size for x in leaves_of(arguments))

@@ -25,7 +25,7 @@ class SumGraph(NamedTuple):
 
 def sum_graph(
     name: str, blocks: Blocks, batches: Sequence[BlockBatch], parcels: Sequence[Any], arguments: Any,
-    mean: bool, nan: str, few: int,
+    mean: str | None, nan: str, few: int,
 ) -> SumGraph:  # fmt: skip
     """The tasks that evaluate batches of blocks, and sum up, until there are but a `few` sums."""
     graph: dict[Key, Any] = {}

@@ -29,17 +29,19 @@ class Shape:
 
 
 def contribution(
-    travelled: tuple[Any, ...], rules: tuple[int, bool, str], numbers: tuple[int, ...], home: str | None,
+    travelled: tuple[Any, ...], rules: tuple[int, str | None, str], numbers: tuple[int, ...], home: str | None,
     kinds: tuple[int, ...], arguments: tuple[Any, ...], *rest: Any,
 ) -> tuple[Sums, bool]:  # fmt: skip
     """What some blocks add to the sum, and whether that was computed elsewhere than where they lie.
 
-    Of each block these are the leaves of what the function gives, times the rows where a mean is wanted.  A block
-    without rows contributes nothing: None.
+    Of each block these are the leaves of what the function gives; where a mean is wanted, the rows of the block come
+    after, and the leaves are times the rows if they are means themselves.  A block without rows contributes nothing:
+    None.
 
     Args:
         travelled: the first parcel; those of other kinds of blocks are the first of the `rest`.
-        rules: how many blocks there are in all, whether a mean is wanted, what to do about nan.
+        rules: how many blocks there are in all; for a mean, whether a block gives its "mean" or its "sum", otherwise
+            None; what to do about nan.
         numbers, kinds: of the blocks; home: the worker where they should be.
         arguments: what comes before the data.
         rest: after the other parcels, the parts of one block after another.
@@ -56,8 +58,8 @@ def contribution(
 
 
 def of_block(
-    travelled: tuple[Any, ...], number: int, count: int, mean: bool, nan: str, arguments: tuple[Any, ...],
-    data: tuple[Any, ...],
+    travelled: tuple[Any, ...], number: int, count: int, mean: str | None, nan: str,
+    arguments: tuple[Any, ...], data: tuple[Any, ...],
 ) -> Leaves | None:  # fmt: skip
     """What one block adds."""
     blocks = tuple(map(block_of, data))
@@ -67,7 +69,9 @@ def of_block(
     leaves = leaves_of(evaluated(travelled, number, count, (*arguments, *blocks)))
     if nan == "raise":
         refuse_nan(leaves, blocks, f"block {number} of {count} of {travelled[2]}")
-    return (*(rows * leaf for leaf in leaves), rows) if mean else tuple(leaves)
+    if mean is None:
+        return tuple(leaves)
+    return (*(leaves if mean == "sum" else [rows * leaf for leaf in leaves]), rows)
 
 
 def mapped(
