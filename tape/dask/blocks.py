@@ -52,6 +52,23 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.tasks)
 
+    def require_there(self, client: Any) -> None:
+        """Raise RuntimeError if data that was in the memory of a cluster is not within reach of this client."""
+        if not self.futures:
+            return
+        if client is None:
+            raise RuntimeError(
+                "the data is in the memory of a cluster, and there is no client of it now; make one with "
+                "distributed.Client(…)."
+            )
+        gone = [key for key, future in self.futures.items() if future.status in ("cancelled", "lost")]
+        if gone:
+            raise RuntimeError(
+                f"{len(gone)} of {len(self.futures)} pieces of the data are no longer in the memory of the cluster "
+                f"({gone[0]} is {self.futures[gone[0]].status}): the client that had put them there was closed, or "
+                "the cluster was started again.\nPersist the data with the client that there is now."
+            )
+
     def learn(self, get: Get, name: str) -> None:
         """Ask the blocks whose shapes are not known for them, where they are."""
         unknown = [k for k, shapes in enumerate(self.shapes) if shapes is None]

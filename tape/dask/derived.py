@@ -47,7 +47,13 @@ def gauss_newton(residual: Callable[..., Any]) -> Callable[..., Any]:
         structure, leaves = structure_of(parameters), leaves_of(parameters)
 
         def twice(*ws: Any) -> Any:
-            r = np.reshape(residual(build(structure, ws), *blocks), -1)
+            found = residual(build(structure, ws), *blocks)
+            if isinstance(found, (dict, list, tuple)):
+                raise TypeError(
+                    f"tape.dask.gauss_newton() requires residuals in one array; got a {type(found).__name__} of "
+                    f"{len(found)}.\nPut them together: np.concatenate([r.ravel(), s.ravel()])."
+                )
+            r = np.reshape(found, -1)
             return r, r
 
         jacobians, r = jacfwd(twice, tuple(range(len(leaves))), has_aux=True)(*leaves)

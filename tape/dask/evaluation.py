@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
@@ -10,14 +11,16 @@ import numpy as np
 from dask.typing import Key
 
 from ..base.tree import build, leaves_of, structure_of, transform
+from .batches import Homes
 from .blocks import Blocks
 from .parcel import same
 from .paths import PathReport
 from .scheduling import Scheduler
 from .source import UserFunction
+from .sum_graph import FAN_IN, SumGraph, sum_graph
 from .tasks import Task, TaskRef
-from .tree_sum import sum_of
-from .worker import contribution
+from .tree_sum import root
+from .worker import total
 
 EMBEDDED = 1 << 18
 """So many bytes of parameters in all are sent with the tasks; more go to one worker, which hands them on."""
@@ -31,6 +34,8 @@ class Evaluation:
     """
 
     kind: str
+    of_a_block = "mean"
+    """What a block gives where a mean is wanted: the "mean" over its rows, or the "sum"."""
 
     def __init__(
         self, function: Callable[..., Any], data: Any, *, reduction: str = "sum", nan: str = "propagate",
@@ -40,9 +45,11 @@ class Evaluation:
         one_of(who, "reduction", reduction, ("sum", "mean"))
         one_of(who, "nan", nan, ("propagate", "raise"))
         self._source, self._blocks = UserFunction(function, self.kind, tier), Blocks(data, who)
-        self._mean, self._nan = reduction == "mean", nan
+        self._mean, self._nan = self.of_a_block if reduction == "mean" else None, nan
         self._label = f"{self._source.name}-{self.kind}"
         self._digests: dict[str, None] = {}
+        self._homes = Homes(self._blocks)
+        self._seconds: float | None = None
 
     @property
     def blocks(self) -> int:
@@ -59,30 +66,33 @@ class Evaluation:
     def _sum(self, *arguments: Any) -> list[Any]:
         """The leaves of the sum, or mean, of what the function gives for these arguments and each block."""
         engine, graph = Scheduler(), self._blocks.graph
-        if engine.client is None and self._blocks.futures:
-            raise RuntimeError(
-                "the data is in the memory of a cluster, and there is no client of it now; make one with "
-                "distributed.Client(…)."
-            )
+        self._blocks.require_there(engine.client)
         self._blocks.learn(engine.get, self._source.name)
-        own, key = self._graph(engine, arguments)
-        found = engine.get({**graph, **own} if graph else own, key)
-        return self._finished(found)
+        own = self._graph(engine, arguments)
+        start = perf_counter()
+        parts = engine.get({**graph, **own.tasks} if graph else own.tasks, own.keys)
+        self._seconds = perf_counter() - start
+        sums, moved = total(len(self._blocks), *parts)
+        if moved:
+            self._homes.forget()
+        return self._finished(sums[root(len(self._blocks))])
 
-    def _graph(self, engine: Scheduler, arguments: tuple[Any, ...]) -> tuple[dict[Key, Any], Key]:
-        """The tasks of one evaluation, and the key of its result."""
-        token, count = uuid4().hex, len(self._blocks)
-        name, graph = f"{self._label}-{token}", {}
-        parcels = self._parcels(engine, arguments)
+    def _graph(self, engine: Scheduler, arguments: tuple[Any, ...]) -> SumGraph:
+        """The tasks of one evaluation."""
+        name = f"{self._label}-{uuid4().hex}"
+        batches, parcels = self._homes.batches(engine.client, self._seconds), self._parcels(engine, arguments)
         shared: Any = arguments
-        if engine.client is not None and count * nbytes(arguments) > EMBEDDED:
-            key: Key = f"parameters-of-{self._source.name}-{token}"
-            graph[key], shared = Task(key, same, *arguments), TaskRef(key)
-        keys: list[Key] = [(name, k) for k in range(count)]
-        for k, (key, kind, data) in enumerate(zip(keys, self._blocks.kinds, self._blocks.tasks, strict=True)):
-            graph[key] = Task(key, contribution, parcels[kind], k, count, self._mean, self._nan, shared, *data)
-        sums, last = sum_of(keys, f"sum-of-{name}")
-        return {**graph, **sums}, last
+        tasks: dict[Key, Any] = {}
+        if engine.client is not None and len(batches) * nbytes(arguments) > EMBEDDED:
+            key: Key = f"parameters-of-{name}"
+            tasks[key], shared = Task(key, same, *arguments), TaskRef(key)
+        few = 1 if len(self._blocks) * self._result_bytes(arguments) > EMBEDDED else FAN_IN
+        made = sum_graph(name, self._blocks, batches, parcels, shared, self._mean, self._nan, few)
+        return SumGraph({**tasks, **made.tasks}, made.keys)
+
+    def _result_bytes(self, arguments: tuple[Any, ...]) -> int:
+        """The size of what one block adds."""
+        return nbytes(arguments[0])
 
     def _parcels(self, engine: Scheduler, arguments: tuple[Any, ...]) -> list[Any]:
         """What stands in the graph for the program of each kind of block."""
@@ -124,6 +134,7 @@ class value_and_grad(Evaluation):
 
     Raises:
         TypeError, ValueError: if function, data or options are others.
+        RuntimeError: when called, if the data was in the memory of a cluster and is there no more.
         Exception: when called, what the function raises on a block, with a note that says on which.
 
     >>> import dask.array as da, numpy as np, scipy.optimize, tape.dask
@@ -205,7 +216,8 @@ class gauss_newton(Evaluation):
 
     ``gauss_newton(residual, data)(parameters)`` gives ``(JᵀJ, Jᵀr)``, of shapes (n, n) and (n,) for n parameters, laid
     out one after another where they are nested.  ``residual(parameters, *blocks)`` gives an array; a step of the method
-    is ``-np.linalg.solve(JTJ, JTr)``.  The other arguments are those of `value_and_grad`.
+    is ``-np.linalg.solve(JTJ, JTr)``.  ``reduction="mean"`` divides both by the rows.  The other arguments are
+    those of `value_and_grad`.
 
     >>> import dask.array as da, numpy as np, tape.dask
     >>> X, y = da.ones((6, 1), chunks=(4, 1)), da.full(6, 3.0, chunks=4)
@@ -215,6 +227,11 @@ class gauss_newton(Evaluation):
     """
 
     kind = "gauss-newton"
+    of_a_block = "sum"
+
+    def _result_bytes(self, arguments: tuple[Any, ...]) -> int:
+        sizes = sum(x.size for x in leaves_of(arguments))
+        return 16 * sizes * (sizes + 1)
 
     def __call__(self, parameters: Any) -> tuple[Any, Any]:
         """JᵀJ and Jᵀr.

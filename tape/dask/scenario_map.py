@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -20,17 +21,25 @@ from .blocks import as_collection
 from .parcel import Parcel, same
 from .scheduling import Scheduler
 from .source import RecordedParcel, UserFunction
-from .tasks import Task, TaskRef
+from .tasks import List, Task, TaskRef
 from .worker import Shape, mapped, mapped_alone
+
+TASK_BYTES = 4 << 20
+"""So much of the data is worth a task: that many bytes take some milliseconds, and a task half a one."""
+
+FEWEST_TASKS = 4
+"""Tasks for each thread that there are at least, if there are as many blocks."""
 
 EXAMPLE = 2
 """Rows of a block whose number of rows nobody knows, for finding out what the function gives."""
 
 
-def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> Any:
+def map(function: Callable[..., Any], *args: Any, tier: str = "optimised", fuse: bool = True) -> Any:
     """Apply a function of arrays of rows to each block of Dask arrays: Dask arrays in, Dask arrays out.
 
-    Nothing is computed yet, but for the recording.
+    Nothing is computed yet, but for the recording.  On a cluster, where many blocks are so small that a task costs more
+    than they do, neighbours go through one task, and their results are one chunk: the chunks of the results are then
+    larger than those of the arguments (never fewer than four for each thread of the cluster).
 
     Args:
         function: takes arrays and gives arrays with as many rows, in tuples, lists and dicts: what `tape.func.vmap`
@@ -38,6 +47,7 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> An
         args: its arguments.  Dask arrays are handed over block by block, and must have the same rows in each; anything
             else is the same for all blocks.
         tier: how programs are compiled, as for `tape.compile`.
+        fuse: False keeps the chunks as they are, with a task for each.
 
     Raises:
         TypeError, ValueError: if there is no Dask array, or the blocks do not fit.
@@ -57,13 +67,28 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised") -> An
     arrays = {k: as_collection(x, "tape.dask.map()", k) for k, x in enumerate(args) if isinstance(x, da.Array)}
     common = {k: x for k, x in enumerate(args) if k not in arrays}
     rows = rows_of(arrays)
+    runs = neighbours(rows, arrays, Scheduler().threads() if fuse else None)
     recorded = {n: record(source, args, n) for n in dict.fromkeys(rows)}
     structure, leaves = results_of(source, next(iter(recorded.values())), args)
     only = leaves[0] if len(leaves) == 1 else None
-    blocks = block_tasks(source, arrays, common, [recorded[n].parcel for n in rows], only)
+    parcels = [recorded[n].parcel for n in rows]
+    blocks = block_tasks(source, arrays, common, parcels, runs, only)
+    chunks = tuple([sum(rows[k] for k in run) for run in runs])
     if only is not None:
-        return build(structure, [array_of(blocks.graph, blocks.name, rows, only)])
-    return build(structure, [column(blocks, number, rows, leaf) for number, leaf in enumerate(leaves)])
+        return build(structure, [array_of(blocks.graph, blocks.name, chunks, only)])
+    return build(structure, [column(blocks, number, chunks, leaf) for number, leaf in enumerate(leaves)])
+
+
+def neighbours(rows: Sequence[float], arrays: dict[int, Any], threads: int | None) -> list[range]:
+    """Which blocks go through one task, by number: one for each, unless that is not worth it on so many threads."""
+    count = len(rows)
+    size = sum(x.nbytes for x in arrays.values()) / count if count else 0.0
+    if not threads or isnan(size):
+        return [range(k, k + 1) for k in range(count)]
+    worth = max(1, int(TASK_BYTES / max(size, 1.0)))
+    number = min(count, max(-(-count // worth), FEWEST_TASKS * threads))
+    bounds = [count * k // number for k in range(number + 1)]
+    return [range(*pair) for pair in pairwise(bounds)]
 
 
 def rows_of(arrays: dict[int, Any]) -> tuple[float, ...]:
@@ -96,23 +121,28 @@ def with_shapes(args: tuple[Any, ...], n: int) -> list[Any]:
 
 
 def block_tasks(
-    source: UserFunction, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel], only: Any
-) -> Layers:
-    """A task for each block, which gives the leaves of its results; or, if there is `only` one, that."""
-    token = tokenize(parcels, list(arrays.values()), common)
+    source: UserFunction, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel],
+    runs: Sequence[range], only: Any,
+) -> Layers:  # fmt: skip
+    """A task for each run of blocks, which gives the leaves of its results; or, if there is `only` one, that."""
+    token = tokenize(parcels, [list(run) for run in runs], list(arrays.values()), common)
     name, graph = f"{source.name}-{'map' if only is not None else 'blocks'}-{token}", dict[Key, Any]()
+    key: Key
     call, rest = (mapped, ()) if only is None else (mapped_alone, (0,) * (len(only.shape) - 1))
     shared: Any = common
     if common:
-        key: Key = f"arguments-of-{source.name}-{token}"
+        key = f"arguments-of-{source.name}-{token}"
         graph[key], shared = Task(key, itself, common), TaskRef(key)
     columns = [list(flatten(x.__dask_keys__(), container=list)) for x in arrays.values()]
-    for k, parcel in enumerate(parcels):
-        sent: Key = f"program-of-{source.name}-{parcel.digest[:32]}"
-        graph[sent] = Task(sent, same, *parcel)
-        data = [TaskRef(column[k]) for column in columns]
-        block: Key = (name, k, *rest)
-        graph[block] = Task(block, call, TaskRef(sent), k, len(parcels), shared, *data)
+    sent: dict[str, TaskRef] = {}
+    for parcel in parcels:
+        key = f"program-of-{source.name}-{parcel.digest[:32]}"
+        graph[key], sent[parcel.digest] = Task(key, same, *parcel), TaskRef(key)
+    for number, run in enumerate(runs):
+        data = [TaskRef(column[k]) for k in run for column in columns]
+        key = (name, number, *rest)
+        programs = List(*(sent[parcels[k].digest] for k in run))
+        graph[key] = Task(key, call, programs, list(run), len(parcels), shared, *data)
     return Layers(name, f"{source.name}-map", HighLevelGraph.from_collections(name, graph, list(arrays.values())))
 
 

@@ -46,6 +46,10 @@ class Scheduler:
             future = sent[parcel.digest] = self.client.submit(same, *parcel, key=key)
         return future
 
+    def threads(self) -> int | None:
+        """How many threads the cluster has now; None within this process."""
+        return None if self.client is None else sum(self.client.nthreads().values())
+
     def reports(self, digests: Iterable[str]) -> list[PathReport]:
         """What was taken on every worker, and in this process."""
         wanted = list(digests)

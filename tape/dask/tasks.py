@@ -1,7 +1,7 @@
 """Dask's own classes for the tasks of a graph, which it keeps in a private module."""
 
 try:
-    from dask._task_spec import Task, TaskRef
+    from dask._task_spec import List, Task, TaskRef
 except ImportError as error:
     import dask
 
@@ -10,4 +10,4 @@ except ImportError as error:
         "pip install 'wengert[dask]'"
     ) from error
 
-__all__ = ["Task", "TaskRef"]
+__all__ = ["List", "Task", "TaskRef"]

@@ -1,28 +1,45 @@
-"""The tree of sums: which block is added to which depends on their order alone."""
+"""The tree of sums: which block is added to which depends on their order alone, not on who computes what.
+
+A node ``(level, k)`` is the sum of the blocks from ``k * 2**level`` to ``(k + 1) * 2**level``, of as many as there are.
+Sums of any blocks are kept as the largest nodes that they make up, so that whoever adds them up adds the same pairs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from dask.typing import Key
-
-from .tasks import Task, TaskRef
-from .worker import total
-
-FAN_IN = 8
-"""So many sums are done in one task, in a binary tree; a power of two, so that the whole tree is binary too."""
+Node = tuple[int, int]
+Leaves = tuple[Any, ...]
+Sums = dict[Node, Leaves | None]
 
 
-def sum_of(keys: Sequence[Key], name: str) -> tuple[dict[Key, Any], Key]:
-    """The tasks that sum up what is under some keys, and the key of the sum."""
-    graph: dict[Key, Any] = {}
-    level, depth = list(keys), 0
-    while depth == 0 or len(level) > 1:
-        above: list[Key] = []
-        for k in range(0, len(level), FAN_IN):
-            key: Key = (name, depth, k // FAN_IN)
-            graph[key] = Task(key, total, *map(TaskRef, level[k : k + FAN_IN]))
-            above.append(key)
-        level, depth = above, depth + 1
-    return graph, level[0]
+def merged(count: int, *parts: Sums) -> Sums:
+    """The largest nodes that some make up together, of a tree over so many blocks."""
+    found: Sums = {}
+    waiting = {node: leaves for part in parts for node, leaves in part.items()}
+    for level in range(depth(count)):
+        for node in [node for node in waiting if node[0] == level and not node[1] & 1]:
+            _, k = node
+            if (k + 1) << level >= count:  # there is nothing to its right
+                waiting[level + 1, k >> 1] = waiting.pop(node)
+            elif (level, k + 1) in waiting:
+                waiting[level + 1, k >> 1] = added(waiting.pop(node), waiting.pop((level, k + 1)))
+        found.update({node: waiting.pop(node) for node in list(waiting) if node[0] == level})
+    return {**found, **waiting}
+
+
+def root(count: int) -> Node:
+    """The node of all blocks."""
+    return depth(count), 0
+
+
+def depth(count: int) -> int:
+    """How many levels there are above the blocks."""
+    return (count - 1).bit_length()
+
+
+def added(x: Leaves | None, y: Leaves | None) -> Leaves | None:
+    """x + y, leaf by leaf; None is nothing."""
+    if x is None or y is None:
+        return y if x is None else x
+    return tuple([a + b for a, b in zip(x, y, strict=True)])

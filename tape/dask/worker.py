@@ -1,4 +1,4 @@
-"""What runs where the data is: one task for each block.
+"""What runs where the data is.
 
 Tasks are pure: Dask runs them again elsewhere when a worker is lost.
 """
@@ -13,8 +13,7 @@ import numpy as np
 
 from ..base.tree import leaves_of, transform
 from .paths import here, opened
-
-Leaves = tuple[Any, ...]
+from .tree_sum import Leaves, Sums, merged
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,39 @@ class Shape:
 
 
 def contribution(
-    travelled: tuple[Any, ...], number: int, count: int, mean: bool, nan: str, arguments: tuple[Any, ...], *data: Any
-) -> Leaves | None:
-    """What one block adds to the sum: the leaves of what the function gives, times the rows where a mean is wanted.
+    travelled: tuple[Any, ...], rules: tuple[int, str | None, str], numbers: tuple[int, ...], home: str | None,
+    kinds: tuple[int, ...], arguments: tuple[Any, ...], *rest: Any,
+) -> tuple[Sums, bool]:  # fmt: skip
+    """What some blocks add to the sum, and whether that was computed elsewhere than where they lie.
 
-    A block without rows contributes nothing: None.
+    Of each block these are the leaves of what the function gives; where a mean is wanted, the rows of the block come
+    after, and the leaves are times the rows if they are means themselves.  A block without rows contributes nothing:
+    None.
+
+    Args:
+        travelled: the first parcel; those of other kinds of blocks are the first of the `rest`.
+        rules: how many blocks there are in all; for a mean, whether a block gives its "mean" or its "sum", otherwise
+            None; what to do about nan.
+        numbers, kinds: of the blocks; home: the worker where they should be.
+        arguments: what comes before the data.
+        rest: after the other parcels, the parts of one block after another.
     """
+    count, mean, nan = rules
+    others = max(kinds)
+    parcels, parts = (travelled, *rest[:others]), rest[others:]
+    width = len(parts) // len(numbers)
+    sums: Sums = {}
+    for at, number in enumerate(numbers):
+        data, parcel = parts[at * width : (at + 1) * width], parcels[kinds[at]]
+        sums[0, number] = of_block(parcel, number, count, mean, nan, arguments, data)
+    return merged(count, sums), home is not None and here() != home
+
+
+def of_block(
+    travelled: tuple[Any, ...], number: int, count: int, mean: str | None, nan: str,
+    arguments: tuple[Any, ...], data: tuple[Any, ...],
+) -> Leaves | None:  # fmt: skip
+    """What one block adds."""
     blocks = tuple(map(block_of, data))
     rows = rows_in(blocks)
     if not rows:
@@ -43,11 +69,34 @@ def contribution(
     leaves = leaves_of(evaluated(travelled, number, count, (*arguments, *blocks)))
     if nan == "raise":
         refuse_nan(leaves, blocks, f"block {number} of {count} of {travelled[2]}")
-    return (*(rows * leaf for leaf in leaves), rows) if mean else tuple(leaves)
+    if mean is None:
+        return tuple(leaves)
+    return (*(leaves if mean == "sum" else [rows * leaf for leaf in leaves]), rows)
 
 
-def mapped(travelled: tuple[Any, ...], number: int, count: int, common: dict[int, Any], *data: Any) -> Leaves:
-    """The leaves of what the function gives for one block; `common` are arguments that are not blocks, by position."""
+def mapped(
+    parcels: Sequence[tuple[Any, ...]], numbers: Sequence[int], count: int, common: dict[int, Any], *data: Any
+) -> Leaves:
+    """The leaves of what the function gives for neighbouring blocks, one after another.
+
+    Args:
+        parcels: of each block.
+        numbers: of the blocks; count: how many there are in all.
+        common: arguments that are not blocks, by position.
+        data: the parts of one block after another.
+    """
+    width = len(data) // len(numbers)
+    found = [
+        rows_of_block(parcel, number, count, common, data[at * width : (at + 1) * width])
+        for at, (parcel, number) in enumerate(zip(parcels, numbers, strict=True))
+    ]
+    return found[0] if len(found) == 1 else tuple([np.concatenate(same) for same in zip(*found, strict=True)])
+
+
+def rows_of_block(
+    travelled: tuple[Any, ...], number: int, count: int, common: dict[int, Any], data: Sequence[Any]
+) -> Leaves:
+    """The leaves of what the function gives for one block, which must have its rows."""
     blocks = iter([block_of(x) for x in data])
     args = [common[k] if k in common else next(blocks) for k in range(len(data) + len(common))]
     leaves = leaves_of(evaluated(travelled, number, count, tuple(args)))
@@ -63,7 +112,7 @@ def mapped(travelled: tuple[Any, ...], number: int, count: int, common: dict[int
 
 
 def mapped_alone(*args: Any) -> Any:
-    """The only leaf of what the function gives for one block."""
+    """The only leaf of what the function gives for neighbouring blocks."""
     (leaf,) = mapped(*args)
     return leaf
 
@@ -134,17 +183,6 @@ def described(*data: Any) -> Any:
     return transform(lambda x: Shape(x.shape, x.dtype), tuple(map(block_of, data)))
 
 
-def total(*parts: Leaves | None) -> Leaves | None:
-    """The sum of what consecutive blocks gave, in a binary tree by their order, whoever was first."""
-    level: list[Leaves | None] = list(parts)
-    while len(level) > 1:
-        pairs = [added(level[k], level[k + 1]) for k in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(level) - len(level) % 2 :]
-    return level[0]
-
-
-def added(x: Leaves | None, y: Leaves | None) -> Leaves | None:
-    """x + y, leaf by leaf; None is nothing."""
-    if x is None or y is None:
-        return y if x is None else x
-    return tuple([a + b for a, b in zip(x, y, strict=True)])
+def total(count: int, *parts: tuple[Sums, bool]) -> tuple[Sums, bool]:
+    """What some contributions add up to, and whether one was computed elsewhere."""
+    return merged(count, *(sums for sums, _ in parts)), any(moved for _, moved in parts)

@@ -3,30 +3,34 @@
     python -m tests.benchmarks.scaling            measure here, simulate, print the table
     python -m tests.benchmarks.scaling --readme   and put it into the README
 
-Measured are the scheduler's time for a task, the delay of a task that waits for another, and the time of a block's
-row; assumed is the network.  The simulation has one scheduler that hands out one task after another, workers that take
-their blocks in turn, and the tree of sums.
+Measured are the scheduler's time for a task, and for a block that a task takes, the delay of a task that waits for
+another, and the time of a block's row; assumed is the network.  The simulation has one scheduler that hands out one
+task after another, workers with a task each over the blocks that lie there, and the sums of eight.
+
+The scheduler's time is that of the processor: what else the machine does is no part of it.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 import click
 import numpy as np
+
+from tape.dask.sum_graph import FAN_IN
 
 from .clusters import cluster, loss, nothing, rows, shaped_alike
 from .processes import ROOT
 from .report import amount
 
 WORKERS = (10, 100, 1000, 10_000)
+BLOCKS_EACH = 4
 ROWS, COLUMNS = 10**9, 20
-FAN_IN = 8
 START, STOP = "<!-- scaling -->", "<!-- /scaling -->"
 
 
@@ -34,13 +38,14 @@ class Figures(NamedTuple):
     """What the simulation goes by, in seconds; bytes per second of the network.
 
     Attributes:
-        dispatch: the scheduler's time for one task.
+        dispatch: the scheduler's time, and the client's, for one task; block: for a block that a task takes.
         delay: from the end of a task to the start of one that waits for it.
         row: a row's time, for value and gradient.
         bandwidth, latency: of the network.
     """
 
     dispatch: float
+    block: float
     delay: float
     row: float
     bandwidth: float = 1.25e9
@@ -51,72 +56,96 @@ def measured() -> Figures:
     """The figures of this machine."""
     with ExitStack() as stack:
         client = cluster(stack, 2)
-        few, many = (shaped_alike(client, nothing, nothing, rows(client, n, 1, n)) for n in (8, 512))
-        short, long = (middle(lambda f=f: f(np.zeros(1))) for f in (few, many))
-        dispatch = (long - short) / (512 + 73 - 9)
+        data = {n: rows(client, n, 1, n) for n in (8, 256)}
+
+        def cost(blocks: int, tasks: int) -> tuple[float, float]:
+            numbers = [part.tolist() for part in np.array_split(np.arange(blocks), tasks)]
+            empty = shaped_alike(client, nothing, nothing, data[blocks], lambda: numbers)
+            return least(lambda: empty(np.zeros(1)))
+
+        (short, few), (_, many), (_, fewer) = cost(8, 8), cost(256, 256), cost(256, 8)
+        dispatch = (many - fewer) / (256 + 32 + 4 - 8)
+        block = max(fewer - few, 0.0) / (256 - 8)
     X, y, w = np.ones((100_000, COLUMNS)), np.ones(100_000), np.zeros(COLUMNS)
     import tape
 
     program = tape.record(tape.func.value_and_grad(loss), w, X, y, tier="optimised", threads=1)
-    return Figures(dispatch, max(short - 9 * dispatch, 0.0) / 2, middle(lambda: program(w, X, y)) / len(X))
+    row = least(lambda: program(w, X, y))[1] / len(X)
+    return Figures(dispatch, block, max(short - 8 * dispatch, 0.0) / 2, row)
 
 
-def middle(call: object, times: int = 15) -> float:
-    """The median of a call's times, but for the first."""
+def least(call: Callable[[], object], times: int = 8) -> tuple[float, float]:
+    """The least that a call takes, of the clock and of this process's processors, but for the first."""
     found = []
     for _ in range(times):
-        start = perf_counter()
-        call()  # type: ignore[operator]
-        found.append(perf_counter() - start)
-    return median(found[1:])
+        start, spent = perf_counter(), process_time()
+        call()
+        found.append((perf_counter() - start, process_time() - spent))
+    clock, processor = zip(*found[1:], strict=True)
+    return min(clock), min(processor)
 
 
-def seconds(figures: Figures, workers: int, blocks: int, parameters: int = COLUMNS) -> float:
-    """One evaluation, simulated: when the root of the tree of sums is there."""
-    hop = figures.latency + 8 * parameters / figures.bandwidth
-    work = figures.row * ROWS / blocks
+def seconds(figures: Figures, workers: int, tasks: int, blocks: int, parameters: int = COLUMNS) -> float:
+    """One evaluation, simulated: when all sums are there."""
+    size = 8 * (parameters + 1) / figures.bandwidth
+    hop = figures.latency + size
+    work = figures.row * ROWS / tasks
     clock, free = 0.0, [0.0] * workers
     done = []
-    for _ in range(blocks):  # the scheduler hands tasks out in turn, to whoever is free first
-        clock += figures.dispatch
+    for _ in range(tasks):  # the scheduler hands tasks out in turn, to whoever is free first
+        clock += figures.dispatch + figures.block * blocks / tasks
         start = max(clock + hop, heapq.heappop(free))
         heapq.heappush(free, start + work)
         done.append(start + work)
-    depth = 0
-    while depth == 0 or len(done) > 1:
+    parts = max(1, blocks // tasks)  # neighbours may lie far apart, so that their sums are taken late
+    while len(done) > FAN_IN:
         above = []
         for k in range(0, len(done), FAN_IN):
-            parts = done[k : k + FAN_IN]
-            clock = max(clock, *parts) + figures.dispatch
-            above.append(clock + figures.delay + len(parts) * 8 * parameters / figures.bandwidth + figures.latency)
-        done, depth = above, depth + 1
-    return done[0]
+            below = done[k : k + FAN_IN]
+            clock = max(clock, *below) + figures.dispatch
+            above.append(clock + figures.delay + len(below) * parts * size + figures.latency)
+        done, parts = above, min(parts * FAN_IN, blocks)
+    return max(done) + figures.delay + len(done) * parts * size + figures.latency
 
 
-HEADER = "| workers | blocks | depth | compute alone | one evaluation | of the workers' time used |"
+HEADER = "| workers | blocks | tasks | depth | bytes | compute alone | one evaluation | of the workers' time used |"
 
 
 def table(figures: Figures) -> str:
     """The table in Markdown."""
-    lines = [HEADER, "|" + " --- |" * 6]
+    lines = [HEADER, "|" + " --- |" * 8]
     for workers in WORKERS:
-        for blocks in (4 * workers, workers):
-            ideal, found = figures.row * ROWS / workers, seconds(figures, workers, blocks)
-            depth = int(np.ceil(np.log(blocks) / np.log(FAN_IN)))
-            times = f"{amount(ideal, 's')} | {amount(found, 's')} | {ideal / found:.0%}"
-            lines.append(f"| {workers:,} | {blocks:,} | {depth} | {times} |")
+        blocks = BLOCKS_EACH * workers
+        for tasks in (workers, blocks):
+            ideal, found = figures.row * ROWS / workers, seconds(figures, workers, tasks, blocks)
+            sums = sums_above(tasks)
+            moved = amount(float(8 * COLUMNS * (tasks + 2 * blocks)), "B")
+            count = f"{tasks + sum(sums):,} | {len(sums) + 1} | {moved}"
+            times = f"{amount(ideal, 's')} | {amount(found, 's')} | {ideal / found:.2g}"
+            lines.append(f"| {workers:,} | {blocks:,} | {count} | {times} |")
     return "\n".join([*lines, "", *conditions(figures)])
+
+
+def sums_above(tasks: int) -> list[int]:
+    """How many tasks each level of sums has."""
+    found = []
+    while tasks > FAN_IN:
+        tasks = -(-tasks // FAN_IN)
+        found.append(tasks)
+    return found
 
 
 def conditions(figures: Figures) -> list[str]:
     """What the table goes by, and what follows."""
-    least, most = figures.dispatch / figures.row, np.sqrt(figures.row * ROWS / figures.dispatch)
+    fewest = figures.dispatch / figures.row
+    most = np.sqrt(figures.row * ROWS / figures.dispatch)
     return [
-        f"Logistic regression of 10⁹ rows × {COLUMNS}.  Measured: {amount(figures.dispatch, 's')} of the scheduler for",
-        f"a task, {amount(figures.delay, 's')} from task to task, {amount(figures.row, 's')} for a row on one thread;",
-        "assumed: a network of 10 Gbit/s with 0.1 ms.  Tasks are handed out one after another, so a block is too small",
-        f"when it has fewer than about {least:,.0f} rows for each worker; with a block for each, 10⁹ rows are done",
-        f"fastest by about {most:,.0f} workers.",
+        f"Logistic regression of 10⁹ rows × {COLUMNS}, {BLOCKS_EACH} blocks on each worker, in one task for all blocks",
+        f"of a worker or one for each.  Measured: {amount(figures.dispatch, 's')} of the scheduler for a task and",
+        f"{amount(figures.block, 's')} for a block in it, {amount(figures.delay, 's')} from task to task,",
+        f"{amount(figures.row, 's')} for a row on one thread; assumed: a network of 10 Gbit/s with 0.1 ms.  Tasks are",
+        "handed out one after another, so that the blocks of a worker are too small together when they have fewer than",
+        f"about {fewest:,.0f} rows for each worker; 10⁹ rows are done fastest by about {most:,.0f} workers.",
     ]
 
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import clusters, command
+from benchmarks import clusters, command, scaling
 from benchmarks.catalogue import BENCHMARKS, chosen
 from benchmarks.clusters import CLUSTERED
 from benchmarks.goal import at_most, beyond, faster, within
@@ -39,6 +39,17 @@ def test_peers_on_a_cluster_find_the_same_and_give_a_figure(client, monkeypatch)
         peers = [peer for peer in benchmark.peers if peer.startswith(("tape", "numpy", "dask"))]
         with benchmark.samplers(peers, small=True) as samplers:
             assert all(np.isfinite(sample()) for sample in samplers.values()), benchmark.name
+
+
+def test_the_table_on_paper_follows_from_its_figures():
+    """Where handing out costs nothing, workers are used; where it costs much, that is all there is."""
+    figures = scaling.Figures(dispatch=0.0, block=0.0, delay=0.0, row=1e-8, latency=0.0, bandwidth=1e30)
+    for workers in (10, 1000):
+        assert scaling.seconds(figures, workers, workers, 4 * workers) == pytest.approx(10.0 / workers)
+    slow = figures._replace(dispatch=1e-3)
+    assert scaling.seconds(slow, 1000, 1000, 4000) == pytest.approx((1000 + 125 + 16 + 2) * 1e-3 + 0.01, rel=0.1)
+    assert scaling.seconds(slow, 1000, 4000, 4000) > 3 * scaling.seconds(slow, 1000, 1000, 4000)
+    assert scaling.table(figures._replace(dispatch=1e-3)).count("\n| ") == 1 + 2 * len(scaling.WORKERS)
 
 
 @pytest.mark.parametrize("benchmark", FRESH, ids=names(FRESH))

@@ -178,6 +178,10 @@ def test_gauss_and_newton():
     J = (1 - np.tanh(X @ W) ** 2)[:, None] * X
     np.testing.assert_allclose(JTJ, J.T @ J, rtol=1e-12)
     np.testing.assert_allclose(JTr, J.T @ residual(W, X, y), rtol=1e-12)
+    for rows in (20, 50, 203):  # a mean over rows, however they are cut
+        mean = tape.dask.gauss_newton(residual, data=blocked(X, y, rows=rows), reduction="mean")(W)
+        np.testing.assert_allclose(mean[0], J.T @ J / 203, rtol=1e-12)
+        np.testing.assert_allclose(mean[1], J.T @ residual(W, X, y) / 203, rtol=1e-12)
     nested = tape.dask.gauss_newton(lambda p, X, y: residual(p[0], X, y) * p[1], data=data)
     JTJ, JTr = nested((W, 1.0))
     np.testing.assert_allclose(JTJ[:3, :3], J.T @ J, rtol=1e-12)
@@ -239,6 +243,37 @@ def test_too_many_paths_give_the_same_numbers(monkeypatch):
     np.testing.assert_allclose(evaluate(W)[0], expected, rtol=1e-12)
 
 
+def test_complex_parameters():
+    w = W + 1j * W[::-1]
+    value, gradient = tape.dask.value_and_grad(lambda w, X: (np.abs(X @ w) ** 2).sum(), data=blocked(X))(w)
+    np.testing.assert_allclose(value, np.sum(np.abs(X @ w) ** 2), rtol=1e-12)
+    np.testing.assert_allclose(gradient, 2 * X.T @ (X @ w), rtol=1e-12)
+
+
+def test_models_as_others_write_them():
+    """A generalised linear model in the way of Dask's, and a Poisson model with effects of groups in a dict."""
+
+    def loglike(Xbeta, y):
+        return np.sum(np.log1p(np.exp(Xbeta))) - np.dot(y, Xbeta)
+
+    t, groups = (y > 0).astype(float), np.arange(203) % 5
+    _, gradient = tape.dask.value_and_grad(lambda b, X, t: loglike(np.dot(X, b), t), data=blocked(X, t))(W)
+    np.testing.assert_allclose(gradient, X.T @ (1 / (1 + np.exp(-X @ W)) - t), rtol=1e-10)
+
+    def poisson(p, X, groups, counts):
+        eta = X @ p["beta"] + p["alpha"][groups] * np.exp(p["log_sigma"]) + p["mu"]
+        return (np.exp(eta) - counts * eta).sum()
+
+    p = {"beta": W, "alpha": np.linspace(-1, 1, 5), "log_sigma": np.array(-1.0), "mu": 0.2}
+    counts = np.arange(203) % 4.0
+    _, gradient = tape.dask.value_and_grad(poisson, data=blocked(X, groups, counts))(p)
+    slope = np.exp(X @ W + p["alpha"][groups] * np.exp(-1.0) + 0.2) - counts
+    np.testing.assert_allclose(gradient["beta"], X.T @ slope, rtol=1e-10)
+    np.testing.assert_allclose(gradient["alpha"], np.bincount(groups, slope) * np.exp(-1.0), rtol=1e-10)
+    np.testing.assert_allclose(gradient["log_sigma"], p["alpha"][groups] @ slope * np.exp(-1.0), rtol=1e-10)
+    np.testing.assert_allclose(gradient["mu"], slope.sum(), rtol=1e-10)
+
+
 def test_complex_and_whole_numbers_in_the_data():
     z, n = X[:, 0] + 1j * X[:, 1], np.arange(203) % 3
 
@@ -270,6 +305,9 @@ MISTAKES = {
         lambda: tape.dask.value_and_grad(squares, data=blocked(X, y))([1, 2]), TypeError, "floating-point numbers"),
     "a vector": (
         lambda: tape.dask.value_and_grad(lambda w, X: X @ w, data=blocked(X))(W), RuntimeError, "without axes"),
+    "several residuals": (
+        lambda: tape.dask.gauss_newton(lambda w, X, y: (X @ w - y, w), data=blocked(X, y))(W), TypeError,
+        "requires residuals in one array; got a tuple of 2"),
     "text": (
         lambda: tape.dask.value_and_grad(squares, data=[dask.delayed(["a", "b"])])(W), TypeError, "must hold numbers"),
 }  # fmt: skip

@@ -17,10 +17,11 @@ import tape
 pytest.importorskip("distributed", reason=MISSING)
 import dask
 import dask.array as da
-from distributed import wait
+from distributed import Client, wait
+from hypothesis import given, strategies as st
 
 import tape.dask
-from tape.dask import source, worker
+from tape.dask import source, tree_sum
 
 pytestmark = pytest.mark.cluster
 
@@ -295,17 +296,69 @@ def test_large_parameters_go_to_each_worker_once(client, monkeypatch):
     assert bits(*found) == bits(*by_hand(logistic, W, X, y))
 
 
-def test_map_gives_dask_arrays(client):
+@pytest.mark.parametrize("fuse", [False, True])
+def test_map_gives_dask_arrays(client, fuse):
+    """Neighbours of small blocks go through one task where there are more than four for each thread."""
+
     def price(s):
         return np.exp(-s[0] * s[0]) * s[1]
 
     (scenarios,) = persisted(client, X[:, :2])
-    delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios)
-    assert (delta.chunks, value.chunks, delta.dtype) == (((100,) * 10 + (3,), (2,)), ((100,) * 10 + (3,),), X.dtype)
+    delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios, fuse=fuse)
+    rows = (100, 100, 200, 100, 100, 200, 100, 103) if fuse else (100,) * 10 + (3,)
+    assert (delta.chunks, value.chunks, delta.dtype) == ((rows, (2,)), (rows,), X.dtype)
     delta, value = dask.compute(delta, value)
     e = np.exp(-(X[:, 0] ** 2))
     np.testing.assert_allclose(value, e * X[:, 1], rtol=1e-13)
     np.testing.assert_allclose(delta, np.stack([-2 * X[:, 0] * e * X[:, 1], e], axis=1), rtol=1e-13)
+
+
+def test_neighbours_in_one_task_are_blocks_still(client):
+    """Decisions are taken block by block, with the arguments that all share; what is raised names the block."""
+
+    def f(x, scale):
+        if x[-1] > 1e8:
+            raise ZeroDivisionError("too large")
+        return (np.abs(x) if x[0] > 0 else 2.0 * x) * scale
+
+    (data,) = persisted(client, y * np.arange(1003), rows=20)
+    found = tape.dask.map(f, data, np.float64(3.0))
+    assert found.numblocks == (8,)
+    apart = tape.dask.map(f, data, np.float64(3.0), fuse=False)
+    assert apart.numblocks == (51,)
+    expected = np.concatenate([f((y * np.arange(1003))[k : k + 20], 3.0) for k in range(0, 1003, 20)])
+    np.testing.assert_array_equal(found.compute(), expected)
+    np.testing.assert_array_equal(apart.compute(), expected)
+    (large,) = persisted(client, np.repeat([1.0, 1e9, 1.0], [279, 1, 723]), rows=20)
+    with pytest.raises(ZeroDivisionError, match="too large") as caught:
+        tape.dask.map(f, large, np.float64(1.0)).compute()
+    assert "in block 13 of 51" in caught.value.__notes__[0]
+
+
+def test_data_of_a_client_that_is_gone_is_refused(client):
+    """Nothing hangs: what the cluster has forgotten is said to be gone."""
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        data = persisted(other, X, y)
+        with other.as_current():
+            evaluate = tape.dask.value_and_grad(logistic, data=data)
+            value, _ = evaluate(W)
+        assert evaluate(W)[0] == value
+    with pytest.raises(RuntimeError, match=r"22 of 22 pieces of the data are no longer in the memory of the cluster"):
+        evaluate(W)
+
+
+def test_data_moves_between_evaluations(client):
+    """The bits stay, and where the blocks lie is asked again after a task that ran elsewhere."""
+    first, second, *_ = client.scheduler_info()["workers"]
+    data = persisted(client, X, y, workers=[first])
+    evaluate = tape.dask.value_and_grad(logistic, data=data)
+    expected = bits(*evaluate(W))
+    client.replicate(list(data), n=2)
+    evaluate._homes.forget()
+    assert bits(*evaluate(W)) == expected
+    assert set(evaluate._homes._home) == {first, second}
+    client.rebalance(list(data))
+    assert bits(*evaluate(W)) == expected
 
 
 def test_compiled_functions_and_programs_work_in_dasks_own_collections(client):
@@ -319,15 +372,29 @@ def test_compiled_functions_and_programs_work_in_dasks_own_collections(client):
 
 
 def test_tasks_have_readable_names(client):
-    evaluate = tape.dask.value_and_grad(logistic, data=persisted(client, X, y))
-    own, _ = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,))
-    assert {dask.utils.key_split(key) for key in own} == {"logistic-value-and-grad", "sum-of-logistic-value-and-grad"}
-    assert len(own) == 11 + 2 + 1
+    """One for each worker where the data lies there; otherwise one for each block, and sums of eight."""
+    here = tuple(da.from_array(x, chunks=(100, *x.shape[1:])) for x in (X, y))
+    for data, blocks, sums in ((persisted(client, X, y), 2, 0), (here, 11, 2)):
+        evaluate = tape.dask.value_and_grad(logistic, data=data)
+        for _ in range(4):
+            evaluate(W)
+        own = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,)).tasks
+        names = [dask.utils.key_split(key) for key in own]
+        assert names.count("logistic-value-and-grad") <= blocks
+        assert names.count("sum-of-logistic-value-and-grad") == sums
+        assert len(names) <= blocks + sums
 
 
-def test_a_block_is_added_up_the_same_in_tasks_of_any_size():
-    parts = [(np.float64(x),) for x in draw.normal(size=50)]
+@given(count=st.integers(1, 40), data=st.data())
+def test_blocks_are_added_up_the_same_whoever_has_which(count, data):
+    """The oracle adds neighbours level by level; the sums are of blocks dealt out at will, in any order."""
+    parts = [(np.float64(x),) for x in draw.normal(size=count)]
+    hands = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    order = data.draw(st.permutations(range(5)))
+    sums = [tree_sum.merged(count, {(0, k): parts[k] for k in range(count) if hands[k] == hand}) for hand in order]
+    found = tree_sum.merged(count, tree_sum.merged(count, *sums[:2]), *sums[2:])
     level = parts
     while len(level) > 1:
-        level = [worker.total(*level[k : k + 8]) for k in range(0, len(level), 8)]
-    assert level[0] == worker.total(*parts)
+        pairs = [tree_sum.added(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(level) - len(level) % 2 :]
+    assert found == {tree_sum.root(count): level[0]}
