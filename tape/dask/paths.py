@@ -17,7 +17,8 @@ from ..program import GuardMissed, Untraceable
 from ..program.capture.record_call import record_call
 from ..program.capture.signature import CallArguments, take_apart
 from ..program.compiled import MOST_PATHS, Path
-from ..program.recorded_program import Program, from_bytes, shown
+from ..program.recorded.guards import shown
+from ..program.recorded_program import Program, from_bytes
 from ..program.world.looking import surroundings
 from .derived import DERIVED
 from .parcel import Parcel, checked

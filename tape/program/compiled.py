@@ -24,11 +24,12 @@ from .entries.conditions import Entry
 from .entries.entry import Shortcut
 from .files.pickling import named, renamed, restored
 from .plans.replay import OverBudget, Refitted
+from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
 from .recorded.trace import Untraceable, same
 from .recorded.traced import Traced
-from .recorded_program import GuardMissed, Program
+from .recorded_program import Program
 from .show.display import counted
 from .show.statistics import CallStatistics
 from .world.looking import surroundings

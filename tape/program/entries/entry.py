@@ -84,7 +84,7 @@ class _Way:
         if sum(map(work_of, self.replay.steps)) >= BRIEF:
             raise Unsuited
         self.plan = self.replay.sweeper.plan
-        if self.plan.halts:
+        if self.plan.halts or self.replay.guards.others:
             raise Unsuited
         self.block = PlanBlock(self.plan)
         self.given = [np.zeros(spec.shape, spec.dtype) for _, spec in self.plan.given]
@@ -100,7 +100,6 @@ class _Way:
         self._arguments(key, call)
         self._constants()
         self._run()
-        self._guards()
         w.store(w.add(count, 1), w.known(counter))
         w.give(self._results(self.program.results))
         return self.conditions.guarded(w.function(*self.alive, self.program, *around))
@@ -212,16 +211,6 @@ class _Way:
             return self._brought(found.source, self.values[found.source].spec)
         array = self.given[found.array]
         return str(self.write.known(address_of(array) + found.start * array.itemsize))
-
-    def _guards(self) -> None:
-        """Refuse where a guard does not hold bit by bit."""
-        for guard, found in zip(self.program.guards, self.plan.results[self.program.count :]):
-            seen, spec = np.array(guard.seen, order="C"), self._spec(found)
-            if (seen.shape, seen.dtype) != (spec.shape, spec.dtype):
-                raise Unsuited
-            if seen.nbytes:
-                self.alive.append(seen)
-                self.write.require_content(self._address(found), self.write.known(address_of(seen)), seen.nbytes)
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ops.core.registry import OPS
 
-from ...recording.evaluate import forward_of
+from ...recording.recorder import forward_of
 from .later import Later, is_later, later, value_of
 
 MOST = 1 << 28

@@ -202,6 +202,7 @@ class Display:
     guards: list[Guard]
     counter: ctypes.c_int64
     missed: int
+    recording_bytes: int
     key: Hashable
     parameters: Arguments | None
     tier: str | None
