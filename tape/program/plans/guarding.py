@@ -23,7 +23,7 @@ BYTES, DOUBLE, SINGLE = range(3)
 class GuardedRow(NamedTuple):
     """A guard, by its number, and the record whose value it is about."""
 
-    index: int
+    guard: int
     row: int
 
 
