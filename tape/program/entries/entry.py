@@ -39,15 +39,16 @@ REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
 
 
-def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry | None:
-    """The entry to a program, None if there is none for it."""
+def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> tuple[Entry | None, Any]:
+    """The entry to a program and the regions of its block, None if there is none for it."""
     jit = jitted("emission.entry_code")
     if jit is None or not jit.holds() or program.captures:
-        return None
+        return None, None
     try:
-        return _Way(jit.EntryWriter(), program).entry(key, call, around)
+        way = _Way(jit.EntryWriter(), program)
+        return way.entry(key, call, around), way.block.regions
     except Unsuited:
-        return None
+        return None, None
 
 
 def work_of(step: Any) -> int:
@@ -269,10 +270,11 @@ class Shortcut:
         entry: takes a call's arguments, and gives its result or NotImplemented; None if there is none so far.
     """
 
-    __slots__ = ("_until", "entry")
+    __slots__ = ("_regions", "_until", "entry")
 
     def __init__(self) -> None:
         self.entry: Entry | None = None
+        self._regions: Any = None
         self._until = 0, 0
 
     def look(self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = ()) -> None:
@@ -287,4 +289,9 @@ class Shortcut:
         busy = sum([some.busy for some in around])
         if (program.replay.until, busy) != self._until:
             self._until = program.replay.until, busy
-            self.entry = entry_of(program, key, call, around)
+            self.entry, self._regions = entry_of(program, key, call, around)
+
+    def missed(self) -> int:
+        """The number of the guard for which the entry refused a call just now, −1 if that was for something else."""
+        found, self._regions[REFUSED] = self._regions[REFUSED] - 1, 0
+        return int(found)
