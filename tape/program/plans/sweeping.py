@@ -92,12 +92,16 @@ class Sweeper:
         self.pools = [(region, Pool(spec)) for region, spec in plan.given]
         self._blocks: list[PlanBlock] = []
 
+    def block(self) -> PlanBlock:
+        """Memory that nobody else uses."""
+        try:
+            return self._blocks.pop()
+        except IndexError:
+            return PlanBlock(self.plan)
+
     def __call__(self, inputs: Sequence[Any], expecting: bool = False) -> list[Any]:
         """The outputs for these inputs."""
-        try:
-            block = self._blocks.pop()
-        except IndexError:
-            block = PlanBlock(self.plan)
+        block = self.block()
         try:
             return PlanRun(self, block, inputs, expecting).results()
         finally:
