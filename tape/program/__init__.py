@@ -4,8 +4,9 @@ from . import native as native
 from .compiled import CompiledFunction, compile
 from .files.container import ProgramFileError
 from .native import NotNative
+from .recorded.guards import GuardMissed
 from .recorded.trace import Untraceable
-from .recorded_program import GuardMissed, Program, record
+from .recorded_program import Program, record
 from .saving import load, save
 
 __all__ = [

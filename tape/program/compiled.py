@@ -17,18 +17,19 @@ from ..recording.level import Layer
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
-from .capture.signature import CallArguments, Fixed, numbers_of_arrays, objects_in, take_apart, varying
+from .capture.signature import CallArguments, numbers_of_arrays, objects_in, take_apart
 from .capture.variety import Variety, advice
 from .capture.witness import Again
 from .entries.conditions import Entry
-from .entries.entry import Shortcut
+from .entries.paths import WORTH, Path, Paths
 from .files.pickling import named, renamed, restored
 from .plans.replay import OverBudget, Refitted
+from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
-from .recorded.trace import Untraceable, same
+from .recorded.trace import Untraceable
 from .recorded.traced import Traced
-from .recorded_program import GuardMissed, Program
+from .recorded_program import Program
 from .show.display import counted
 from .show.statistics import CallStatistics
 from .world.looking import surroundings
@@ -36,49 +37,6 @@ from .world.surroundings import Surroundings
 
 MOST_PATHS = 32
 MOST_SIGNATURES = 256
-
-
-class Paths:
-    """The programs of one signature, one for each path that was taken through the function.
-
-    A guard that misses leads on to the program that was recorded for the value that it met.  Some are for arguments in
-    row-major order alone (``ordered``).
-    """
-
-    def __init__(self, key: Any, fixed_floats: bool = False) -> None:
-        self.tensors = any(type(part) is tuple for part in varying(key))
-        self.first: Path | None = None
-        self.count = 0
-        self.missed = 0
-        self.fixed_floats = fixed_floats
-        self.eager = self.ordered = False
-        self.key = key
-        self.around: list[Surroundings] = []
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self.first, self.count = None, 0
-
-    def watch(self, around: Surroundings) -> None:
-        """Be for arguments of which the same is read as was found around the function and in objects among them."""
-        self.around.append(around)
-        for part in self.key:
-            if isinstance(part, Fixed):
-                part.around = around if part.around is None else part.around
-
-
-class Path:
-    """A program, and where to go on when one of its guards misses."""
-
-    def __init__(self, program: Program):
-        self.program, self.shortcut = program, Shortcut()
-        self.branches: list[tuple[int, Any, Path]] = []
-
-    def branch(self, missed: GuardMissed) -> Path | None:
-        for index, value, path in self.branches:
-            if index == missed.index and same(missed.value, value):
-                return path
-        return None
 
 
 class CompiledFunction:
@@ -106,6 +64,7 @@ class CompiledFunction:
         self._variety = Variety(most_paths, MOST_SIGNATURES)
         self._reasons: set[str] = set()
         self._entry: Entry | None = None
+        self._latest: Paths | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The function and the options; programs are recorded again elsewhere."""
@@ -127,13 +86,7 @@ class CompiledFunction:
 
     @property
     def programs(self) -> list[Program]:
-        found = []
-        queue = [paths.first for paths in list(self._paths.values()) if paths.first is not None]
-        while queue:
-            path = queue.pop(0)
-            found.append(path.program)
-            queue += [p for _, _, p in path.branches]
-        return found
+        return [path.program for paths in list(self._paths.values()) for path in paths]
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
@@ -161,6 +114,12 @@ class CompiledFunction:
             found = entry(args, kwargs)
             if found is not NotImplemented:
                 return found
+            paths = self._latest
+            if paths is not None and paths.count > 1:
+                found, path = paths.run(args, kwargs)
+                if path is not None:
+                    self._entry = path.shortcut.entry
+                    return found
         return self.general(args, kwargs)
 
     def general(self, args: Any, kwargs: Any) -> Any:
@@ -194,9 +153,11 @@ class CompiledFunction:
             try:
                 results = path.program.run(call.given)
                 self._renewed = 0
-                self._remember(path, paths, call, (args, kwargs))
+                self._look(path, paths, call, (args, kwargs))
+                self._entry, self._latest = path.shortcut.entry or self._entry, paths
                 return results
             except GuardMissed as miss:
+                self._look(path, paths, call, (args, kwargs))
                 last, missed, path = path, miss, path.branch(miss)
             except Refitted:
                 paths.forget()
@@ -223,21 +184,15 @@ class CompiledFunction:
         paths = self._paths[call.key] = Paths(call.key, fixed_floats)
         return paths
 
-    def _remember(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
-        """Let the next such call find this path at once."""
+    def _look(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
+        """Let the next such call come by this path without looking for it."""
         assert self._surroundings is not None
         path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
-        self._entry = path.shortcut.entry or self._entry
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
         if missed is not None:
             paths.missed += 1
-            if paths.count >= self.most_paths:
-                guard = missed.guard
-                self._give_up(
-                    paths,
-                    f"{paths.count} paths were recorded, and {guard.what} at {guard.location} still gives new values",
-                )
+            if paths.count >= self.most_paths and not self._has_room(paths, last, missed):
                 return self._eager(args, kwargs)
         if self._renewed > self.most_paths:
             self._give_up(paths, "what it reads from around it is new in every call")
@@ -260,13 +215,9 @@ class CompiledFunction:
         program = Program(
             recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory
         )
+        program.recording_bytes = recorded.computed
         path = Path(program)
-        path.program.recording_bytes = recorded.computed
-        paths.count += 1
-        if last is None:
-            paths.first = path
-        else:
-            last.branches.append((missed.index, copy.copy(missed.value), path))
+        paths.add(path, last, missed)
         try:
             path.program.expect(call.given)
             return path.program.run(call.given)
@@ -282,6 +233,18 @@ class CompiledFunction:
             what = f"{type(error).__name__}: {error}"
             self._warn(f"its replay raised {what}, where the function itself goes on", "with such arguments")
             return results
+
+    def _has_room(self, paths: Paths, last: Path, missed: GuardMissed) -> bool:
+        """Whether another path is recorded although there are as many as are kept: where the others are in use."""
+        replays, guard = paths.replays_since(), missed.guard
+        what = f"{paths.count} paths were recorded, and {guard.what} at {guard.location} still gives new values"
+        if not replays:
+            self._give_up(paths, what)
+        elif replays < WORTH:
+            self._warn(what, "where it takes another path")
+        else:
+            paths.make_room(last)
+        return replays >= WORTH
 
     def _recorded(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths) -> RecordedCall:
         """Record the function; what it reads around it, and in the objects among its arguments, is watched."""

@@ -18,10 +18,13 @@ from ..base.rooms import opened
 from ..base.spec import Spec
 from ..base.tree import Structure
 from ..jit.emission.tiers import OPTIMISED
+from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
+from .plans.guarding import GuardStep
 from .plans.plan import Plan, Raw, Result, is_memory
 from .plans.replay import Replay
-from .recorded_program import Program, shown
+from .recorded.guards import shown
+from .recorded_program import Program
 
 _pinned: list[Any] = []
 """The plans and machine code whose addresses are part of somebody's jitted code: they must never go away."""
@@ -55,7 +58,10 @@ class NativePlan:
     def __init__(self, program: Program):
         self.program, listing = program, program.listing
         self.arguments = program.input_specs
-        replay = Replay(listing, OPTIMISED, threads=1)
+        replay = Replay(listing, OPTIMISED, threads=1, guards=program.guards)
+        for index, _ in replay.guards.others:
+            guard = program.guards[index]
+            raise NotNative(f"{guard.what} at {guard.location} was told {described(np.asarray(guard.seen))}")
         for _, constant in replay.constants:
             if is_memory(constant):
                 raise NotNative(
@@ -65,6 +71,8 @@ class NativePlan:
                 )
         self.plan = plan = Plan(replay)
         for stop in plan.stops.values():  # a step that may refuse its operands needs Python, too
+            if isinstance(stop.run, GuardStep):
+                continue
             op = getattr(getattr(stop.run, "__self__", None), "op", None)
             k = getattr(getattr(stop.run, "__self__", None), "row", -1)
             title = "a group of records" if op is None else op.title(listing.parameters(k))
@@ -78,7 +86,7 @@ class NativePlan:
         self.words = plan.nbytes // 8 + 1
 
 
-def _source(native: NativePlan, number: int, result: str, space: dict[str, Any]) -> str:
+def _source(native: NativePlan, number: int, result: str) -> str:
     """The function: arguments a0, a1, …; results z0, z1, …; the block; arrays g0, g1, … that are given."""
     plan, lines, kept = native.plan, [], []
     for i, spec in enumerate(native.arguments):
@@ -101,40 +109,14 @@ def _source(native: NativePlan, number: int, result: str, space: dict[str, Any])
         lines += [f"g{j} = np.empty({spec.shape}, np.{_name(spec.dtype)})", f"block[{region}] = g{j}.ctypes.data"]
         kept.append(f"g{j}")
     lines.append(f"run(block.ctypes.data, {native.address})")
-    lines += _guards(native, number, space)
+    if native.program.guards:
+        lines += [f"if block[{REFUSED}]:", f"    raise NativeGuardMissed({number}, block[{REFUSED}] - 1)"]
     for i, result_at in enumerate(plan.results[: native.program.count]):
         again = result_at in plan.results[:i] and isinstance(result_at, Result) and result_at.spec.ndim
         lines.append(f"z{i} = {_taken(plan, result_at)}{'.copy()' if again else ''}")
     lines += [f"keep(({', '.join([*kept, 'block'])},))", f"return {result}"]
     names = ", ".join(f"a{i}" for i in range(len(native.arguments)))
     return f"def program({names}):\n" + "".join(f"    {line}\n" for line in lines)
-
-
-def _guards(native: NativePlan, number: int, space: dict[str, Any]) -> list[str]:
-    """The lines that verify the guards, array by array; what they compare with goes to the space."""
-    plan, program = native.plan, native.program
-    tables: dict[str, list[Any]] = {}
-    for i, (guard, place) in enumerate(zip(program.guards, plan.results[program.count :])):
-        seen, spec = np.asarray(guard.seen), plan.spec(plan.replay.outputs[program.count + i])
-        if (seen.shape, seen.dtype) != (spec.shape, spec.dtype):
-            raise NotNative(f"{guard.what} at {guard.location} was told {described(seen)}, and the record gives {spec}")
-        if isinstance(place, Result):
-            name, start = f"g{place.array}.ravel()", place.start
-        else:
-            name, start = f"np.ravel({_taken(plan, place)})" if spec.ndim else f"np.full(1, {_taken(plan, place)})", 0
-        where = start + np.arange(spec.size)
-        tables.setdefault(name, []).append((where, seen.ravel(), np.full(spec.size, i)))
-    lines = ["missed = -1"]
-    for n, (name, parts) in enumerate(tables.items()):
-        at, seen, which = (np.concatenate(x) for x in zip(*parts))
-        numbers = f".view(np.{seen.real.dtype})" if seen.dtype.kind == "c" else ""
-        if numbers:
-            at, which = np.stack([2 * at, 2 * at + 1], 1).ravel(), np.repeat(which, 2)
-            seen = seen.view(seen.real.dtype)
-        space |= {f"at{n}": at, f"seen{n}": seen, f"which{n}": which}
-        how = "missed_number" if seen.dtype.kind == "f" else "missed_truth"
-        lines.append(f"missed = {how}({name}{numbers}, at{n}, seen{n}, which{n}, missed)")
-    return [*lines, "if missed >= 0:", f"    raise NativeGuardMissed({number}, missed)"] if tables else []
 
 
 def _taken(plan: Plan, place: Any) -> str:
@@ -238,17 +220,13 @@ def _made(program: Program) -> Any:
         result, constants = _results(program)
         types = tuple([_type(i, spec) for i, spec in enumerate(program.input_specs)])
         plan = NativePlan(program)
-        jitted: dict[str, Any] = {
-            "missed_number": numba.njit(_missed_number),
-            "missed_truth": numba.njit(_missed_truth),
-        }
-        source = _source(plan, len(_pinned), result, jitted)
+        source = _source(plan, len(_pinned), result)
     except NotNative as reason:
         raise NotNative(f"the program cannot be called from jitted code: {reason}") from None
     file = f"<program {id(plan)}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     space: dict[str, Any] = {"np": np, "run": opened("tape.jit.sweeps.linked").run, "keep": _keep(numba), **constants}
-    space |= {"NativeGuardMissed": NativeGuardMissed, **jitted}
+    space["NativeGuardMissed"] = NativeGuardMissed
     raw = [x.source for x in plan.plan.results if isinstance(x, Raw) and x.source < 0]
     space |= {f"k{-1 - source}": plan.plan.constant(source) for source in raw}
     exec(compile(source, file, "exec"), space)
@@ -256,24 +234,6 @@ def _made(program: Program) -> Any:
     made = numba.njit(types, nogil=True, error_model="numpy")(space["program"])
     _pinned.append(made)
     return made
-
-
-def _missed_number(x: Any, at: Any, seen: Any, which: Any, missed: int) -> int:
-    """The first guard that does not hold, by its numbers: 0.0 is not −0.0, and nan is nan."""
-    for k in range(len(at)):
-        a, b = x[at[k]], seen[k]
-        same = a == b or (a != a and b != b)
-        if (not same or (a == 0 and np.signbit(a) != np.signbit(b))) and (missed < 0 or which[k] < missed):
-            missed = which[k]
-    return missed
-
-
-def _missed_truth(x: Any, at: Any, seen: Any, which: Any, missed: int) -> int:
-    """The same of truth values and whole numbers."""
-    for k in range(len(at)):
-        if x[at[k]] != seen[k] and (missed < 0 or which[k] < missed):
-            missed = which[k]
-    return missed
 
 
 def described(constant: Any) -> str:

@@ -33,39 +33,14 @@ from .entries.entry import Shortcut
 from .files import file
 from .files.container import unpacked
 from .plans.replay import Refitted, Replay
+from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
 from .recorded.passes import shorten
 from .recorded.reach import unreached
-from .recorded.trace import CONSTANT, INPUT, Guard, near
+from .recorded.trace import CONSTANT, INPUT, Guard
 from .show.display import Display
 
 REPLAY = REGISTRY["replay"]
-
-
-class GuardMissed(RuntimeError):
-    """A replay met another value than the one that the recorded list holds for.
-
-    Attributes:
-        index: which guard.
-        value: what was met.
-    """
-
-    def __init__(self, index: int, guard: Guard, value: Any):
-        super().__init__(index, guard, value)
-        self.index, self.guard, self.value = index, guard, value
-
-    def __str__(self) -> str:
-        guard = self.guard
-        return (
-            f"the recorded list holds only while {guard.what} gives {shown(guard.seen)}, and for these inputs it "
-            f"gives {shown(self.value)}.\n  asked at {guard.location}\n"
-            "Call the function through tape.compile, which records every path taken, or choose with tape.where()."
-        )
-
-
-def shown(value: Any) -> str:
-    """A value in a message."""
-    return repr(np.asarray(value).item() if np.size(value) == 1 else value)
 
 
 class Program(Display):
@@ -102,7 +77,7 @@ class Program(Display):
         self.parameters, self.most_memory = parameters, most_memory
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
         self.key, self.tensors = key, gives_tensors(key)
-        self.guards = recorded.guards
+        self.guards = list(recorded.guards)
         self.count = len(recorded.outputs) - len(self.guards)
         self.counter = ctypes.c_int64(0)
         self.missed = self.recording_bytes = 0
@@ -127,7 +102,7 @@ class Program(Display):
     def replay(self) -> Replay:
         """The list made ready to run."""
         with paused():
-            return Replay(self.listing, self.tier, self.threads, self.most_memory)
+            return Replay(self.listing, self.tier, self.threads, self.most_memory, self.guards)
 
     @property
     def input_specs(self) -> list[Spec]:
@@ -208,24 +183,16 @@ class Program(Display):
     def verified(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays, after the guards have been verified."""
         self.counter.value += 1
-        values = self.replay(xs, self.counter.value)
-        if not self.guards:
-            return values
-        for i, (guard, value) in enumerate(zip(self.guards, values[self.count :])):
-            if not guard.holds(value):
-                self.missed += 1
-                raise GuardMissed(i, guard, value if np.ndim(value) else np.asarray(value)[()])
-        return values[: self.count]
+        try:
+            return self.replay(xs, self.counter.value)
+        except GuardMissed:
+            self.missed += 1
+            raise
 
     def expect(self, given: Sequence[Any]) -> None:
         """Let the guards expect what the kernels give for the inputs that were recorded, where they round otherwise."""
-        if not any(guard_of_floats(guard) for guard in self.guards):
-            return
-        values = self.replay([x._data if isinstance(x, Tensor) else x for x in given])[self.count :]
-        self.guards = [
-            guard._replace(seen=np.array(value)[()]) if near(value, guard.seen) else guard
-            for guard, value in zip(self.guards, values)
-        ]
+        if any(guard_of_floats(guard) for guard in self.guards):
+            self.replay([x._data if isinstance(x, Tensor) else x for x in given], expecting=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file, from which `tape.load` reads it.
@@ -255,7 +222,7 @@ class Program(Display):
         program = Program(
             self.recorded, self.results, self.key, self.tier, self.threads, self.parameters, self.most_memory
         )
-        program.guards = self.guards
+        program.guards = list(self.guards)
         return program
 
     # The adjoint and the tangent of a program are programs, and have adjoints and tangents.

@@ -3,8 +3,9 @@
 An entry looks at its arguments, calls kernels and makes the result, all in machine code.  Where anything is not
 as expected it gives ``NotImplemented``, and nothing has happened.
 
-It holds the GIL from beginning to end, and from when it writes to the kernels' memory until it has read the
-results it calls nothing that could run Python code; so one memory is enough for all threads.
+From when it writes to the kernels' memory until it has read the results it calls nothing that could run Python code,
+and it holds the GIL; so one memory is enough for all threads.  A long one gives the GIL back while the kernels run, and
+a word says meanwhile that the memory is in use: another thread then takes the general way.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..machine.regions import (
 
 @entry
 def run(block, plan):  # type: ignore[no-untyped-def]
-    """Run a plan in a block."""
+    """Run a plan in a block, up to a step that refuses."""
     first, words = get(plan, FIRST), get(plan, WORDS_AT)
     count = get(plan, WORDS)
     put(block, BLOCK, block)
@@ -31,6 +31,8 @@ def run(block, plan):  # type: ignore[no-untyped-def]
     steps = get(plan, STEPS_AT)
     for k in range(0, 2 * get(plan, STEPS), 2):
         call(get(steps, k), block + get(steps, k + 1))
+        if get(block, REFUSED) != 0:
+            return
 
 
 def link(step):  # type: ignore[no-untyped-def]

@@ -26,28 +26,32 @@ from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed
 from ..plans.plan import Raw
 from ..plans.replay import KernelStep
-from ..plans.sweeping import PlanBlock
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 
 BRIEF = 30_000
-"""A kernel that evaluates fewer records, counted with their elements, is called without letting other threads run.
+"""A program that evaluates fewer records, counted with their elements, is run without letting other threads run.
 
 It takes about as long (9 µs) as the general way, which runs in Python, would keep them waiting by itself.
 """
+LONG = 100 * BRIEF
+"""Programs of more are left to the general way, beside which they take a hundred times as long."""
+MOST_COPIED = 1 << 16
+"""So many bytes of results of long programs are copied into arrays of the caller's; more are made there."""
 REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
 
 
-def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry | None:
-    """The entry to a program, None if there is none for it."""
+def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> tuple[Entry | None, Any]:
+    """The entry to a program and the regions of its block, None if there is none for it."""
     jit = jitted("emission.entry_code")
     if jit is None or not jit.holds() or program.captures:
-        return None
+        return None, None
     try:
-        return _Way(jit.EntryWriter(), program).entry(key, call, around)
+        way = _Way(jit.EntryWriter(), program)
+        return way.entry(key, call, around), way.block.regions
     except Unsuited:
-        return None
+        return None, None
 
 
 def work_of(step: Any) -> int:
@@ -74,6 +78,7 @@ class _Way:
     Attributes:
         values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
         block, given: the memory that the kernels run in, and that they write results to.
+        busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
     """
 
     def __init__(self, writer: Any, program: Any):
@@ -81,12 +86,15 @@ class _Way:
         self.values: dict[int, EntryValue] = {}
         self.conditions = Conditions(writer)
         self.alive: list[Any] = []
-        if sum(map(work_of, self.replay.steps)) >= BRIEF:
-            raise Unsuited
+        work = sum(map(work_of, self.replay.steps))
         self.plan = self.replay.sweeper.plan
-        if self.plan.halts:
+        if self.plan.halts or self.replay.guards.others or work >= LONG:
             raise Unsuited
-        self.block = PlanBlock(self.plan)
+        if work >= BRIEF and sum(spec.nbytes for _, spec in self.plan.given) > MOST_COPIED:
+            raise Unsuited
+        self.busy = ctypes.c_int64(0) if work >= BRIEF else None
+        self.held: list[str] = []
+        self.block = self.replay.sweeper.block()
         self.given = [np.zeros(spec.shape, spec.dtype) for _, spec in self.plan.given]
         for (region, _), array in zip(self.plan.given, self.given):
             self.block.regions[region] = address_of(array)
@@ -100,9 +108,11 @@ class _Way:
         self._arguments(key, call)
         self._constants()
         self._run()
-        self._guards()
-        w.store(w.add(count, 1), w.known(counter))
-        w.give(self._results(self.program.results))
+        w.store(w.add(w.load(w.known(counter)), 1), w.known(counter))
+        made = self._results(self.program.results)
+        if self.busy is not None:
+            w.store("0", w.known(ctypes.addressof(self.busy)))
+        w.give(made)
         return self.conditions.guarded(w.function(*self.alive, self.program, *around))
 
     def _arguments(self, key: Any, call: tuple[Any, Any]) -> None:
@@ -154,6 +164,7 @@ class _Way:
         """A number or array of NumPy's."""
         if not spec.dtype.isnative:
             raise Unsuited
+        self.held.append(thing)
         number = spec.shape == () and spec.dtype in REAL
         address = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
         return EntryValue(address, spec)
@@ -186,6 +197,8 @@ class _Way:
     def _run(self) -> None:
         """Put numbers, and addresses of arrays, where the steps find them, and sweep over these."""
         w, plan, block = self.write, self.plan, self.block
+        if self.busy is not None:
+            w.require_equal(w.load(w.known(ctypes.addressof(self.busy))), 0)
         for source, region, wanted in plan.brought:
             w.store(self._brought(source, wanted), w.known(block.address), WORD * region)
         for source, place, wanted in plan.numbers:
@@ -196,8 +209,29 @@ class _Way:
         self.alive += [block, plan, *self.given]
         _, address = opened("tape.jit.sweeps.sweep_steps").sweep()
         steps = w.known(address_of(plan.steps))
+        saved = None if self.busy is None else self._let_others_run()
         done = w.call(address, w.known(block.address), steps, "0", str(plan.count))
+        if saved is not None:
+            self._go_on_alone(saved, w.test("eq", done, plan.count))
         w.require_equal(done, plan.count)
+
+    def _let_others_run(self) -> str:
+        """Give back the GIL, while the memory is in use and no array that the steps read goes away."""
+        w = self.write
+        assert self.busy is not None
+        self.alive.append(self.busy)
+        w.store("1", w.known(ctypes.addressof(self.busy)))
+        for thing in self.held:
+            w.again(thing)
+        return str(w.python("PyEval_SaveThread"))
+
+    def _go_on_alone(self, saved: str, finished: str) -> None:
+        """Take the GIL again; the memory is in use until the results have been read, if there are any."""
+        w = self.write
+        w.perform("PyEval_RestoreThread", saved)
+        w.store(w.say(f"zext i1 {finished} to i64"), w.known(ctypes.addressof(self.busy)))
+        for thing in self.held:
+            w.perform("Py_DecRef", thing)
 
     def _brought(self, source: int, spec: Spec) -> str:
         """Where the numbers of an input or constant are, which must be of this spec as it is."""
@@ -212,16 +246,6 @@ class _Way:
             return self._brought(found.source, self.values[found.source].spec)
         array = self.given[found.array]
         return str(self.write.known(address_of(array) + found.start * array.itemsize))
-
-    def _guards(self) -> None:
-        """Refuse where a guard does not hold bit by bit."""
-        for guard, found in zip(self.program.guards, self.plan.results[self.program.count :]):
-            seen, spec = np.array(guard.seen, order="C"), self._spec(found)
-            if (seen.shape, seen.dtype) != (spec.shape, spec.dtype):
-                raise Unsuited
-            if seen.nbytes:
-                self.alive.append(seen)
-                self.write.require_content(self._address(found), self.write.known(address_of(seen)), seen.nbytes)
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""
@@ -280,10 +304,11 @@ class Shortcut:
         entry: takes a call's arguments, and gives its result or NotImplemented; None if there is none so far.
     """
 
-    __slots__ = ("_until", "entry")
+    __slots__ = ("_regions", "_until", "entry")
 
     def __init__(self) -> None:
         self.entry: Entry | None = None
+        self._regions: Any = None
         self._until = 0, 0
 
     def look(self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = ()) -> None:
@@ -298,4 +323,9 @@ class Shortcut:
         busy = sum([some.busy for some in around])
         if (program.replay.until, busy) != self._until:
             self._until = program.replay.until, busy
-            self.entry = entry_of(program, key, call, around)
+            self.entry, self._regions = entry_of(program, key, call, around)
+
+    def missed(self) -> int:
+        """The number of the guard for which the entry refused a call just now, −1 if that was for something else."""
+        found, self._regions[REFUSED] = self._regions[REFUSED] - 1, 0
+        return int(found)

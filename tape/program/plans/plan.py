@@ -18,6 +18,7 @@ from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
 from . import linear_steps, moving, partial_writes, reducing
+from .guarding import Guarding, GuardStep
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
@@ -91,15 +92,17 @@ class Plan(PlanWords):
         self._flat: dict[int, PlanValue] = {}
         self._inputs = dict(replay.inputs)
         self._constants = dict(replay.constants)
-        self._begin()
         self.made_of = tuple(replay.steps)
         layouts = [s.layout for s in self.made_of if isinstance(s, KernelStep) and s.kernel is not None]
         self.unmade = Unmade(x.row for layout in layouts for x in layout.arrays if x.way)
+        self.guarding = Guarding(self, replay.guards)
+        self._begin()
         for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
             else:
                 self._group(step)
+            self.guarding.after(step.makes)
             for k in step.drops:
                 self._drop(k)
         self.results = self._finish()
@@ -125,7 +128,8 @@ class Plan(PlanWords):
 
     def _begin(self) -> None:
         """Regions for arrays among the inputs and captured constants, and for what the caller gets."""
-        used = {k for step in self.replay.steps for k in step.needs} | set(self.replay.outputs)
+        used = {k for step in self.replay.steps for k in step.needs}
+        used.update(self.replay.outputs, self.replay.guards.of_row)
         for k, number in self._inputs.items():
             spec = self.spec(k)
             if k not in used:
@@ -144,6 +148,7 @@ class Plan(PlanWords):
         for k in dict.fromkeys(self.replay.outputs):
             if k in kernels and self.spec(k).nbytes > SMALL:
                 self._give(k)
+        self.guarding.begin(kernels)
 
     def _bring(self, k: int, source: int) -> None:
         spec, region = self.spec(k), self.region()
@@ -275,6 +280,10 @@ class Plan(PlanWords):
         """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
         operands = {k: self._operand(k) for k in record.needs}
         self.stops[at] = PythonStep(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
+
+    def guard_stop(self, at: int, found: GuardStep) -> None:
+        """Where a step finds a guard that does not hold, Python says which."""
+        self.stops[at] = PythonStep(found, {}, [], [], at + 1)
 
     def _group(self, step: KernelStep) -> None:
         if step.kernel is None:

@@ -19,8 +19,9 @@ from ...base.untraced import paused
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.recorder import forward_of
 from ..recorded.listing import Listing
-from ..recorded.trace import CONSTANT, INPUT
+from ..recorded.trace import CONSTANT, INPUT, Guard
 from .groups import Group, GroupInput, GroupOutput, steps_of
+from .guarding import GuardTable
 from .operand_layout import Layout, key_of
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
@@ -42,13 +43,22 @@ class Replay:
         saved: seconds that a plan saves in each replay, or more.
         until: the number of the replay before which something is compiled again.
         most: the most bytes that a replay may take for its own arrays, None for as many as there are.
+        guards: what is verified on the way.
+        outputs: the records whose values are given: results, and those of guards that Python compares.
     """
 
-    def __init__(self, listing: Listing, tier: str | None = None, threads: int | None = None, most: int | None = None):
+    def __init__(
+        self, listing: Listing, tier: str | None = None, threads: int | None = None, most: int | None = None,
+        guards: list[Guard] | None = None,
+    ):  # fmt: skip
         self.listing, self.most = listing, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
-        self.outputs = listing.outputs.tolist()
+        outputs = listing.outputs.tolist()
+        self.count = len(outputs) - len(listing.guards)
+        known = list(listing.guards) if guards is None else guards
+        self.guards = GuardTable(known, outputs[self.count :], listing.spec_of)
+        self.outputs = [*outputs[: self.count], *(row for _, row in self.guards.others)]
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
         self.shifts = shifts = Shifts(listing)
         alike: dict[Any, KernelStep] = {}
@@ -105,29 +115,43 @@ class Replay:
             raise OverBudget(found.plan.taken, self.most)
         return found
 
-    def __call__(self, inputs: Sequence[Any], replays: int = 0) -> list[Any]:
-        """The values of the outputs, arrays or NumPy scalars, for arrays in the place of the inputs.
+    def __call__(self, inputs: Sequence[Any], replays: int = 0, expecting: bool = False) -> list[Any]:
+        """The values of the results, arrays or NumPy scalars, for arrays in the place of the inputs.
 
-        `replays` says how often they were asked for, now included.
+        `replays` says how often they were asked for, now included.  With `expecting`, what guards were told is
+        replaced by what differs from it by rounding.
+
+        Raises:
+            GuardMissed: if one does not hold.
         """
         if replays >= self.until:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
         if self._sweeper is None and self.most is None and plans_wait(self.saved):
-            return self.in_python(inputs)
-        results = list(self.sweeper(inputs))
-        if not PLANS.settled:
-            PLANS.settle()
-        return results
+            results = self.in_python(inputs, expecting)
+        else:
+            results = list(self.sweeper(inputs, expecting))
+            if not PLANS.settled:
+                PLANS.settle()
+        for (i, _), value in zip(self.guards.others, results[self.count :]):
+            self.guards.verify(i, value, expecting)
+        return results[: self.count]
 
-    def in_python(self, inputs: Sequence[Any]) -> list[Any]:
+    def in_python(self, inputs: Sequence[Any], expecting: bool = False) -> list[Any]:
         """The same, by NumPy alone."""
         values: dict[int, Any] = {k: inputs[number] for k, number in self.inputs}
         values |= {k: c._data if isinstance(c, Tensor) else c for k, c in self.constants}
+        guarded = self.guards.of_row
+        for k in values.keys() & guarded.keys():
+            for i in guarded[k]:
+                self.guards.verify(i, values[k], expecting)
         with np.errstate(all="ignore"):
             for step in self.steps:
                 values |= zip(step.makes, step.evaluate(values))
+                for k in guarded and [k for k in step.makes if k in guarded]:
+                    for i in guarded[k]:
+                        self.guards.verify(i, values[k], expecting)
                 for k in step.drops:
                     values.pop(k, None)
         results = [values[k] for k in self.outputs]

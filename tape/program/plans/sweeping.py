@@ -18,6 +18,7 @@ from ...base.tensor import Tensor
 from ...jit.emission.task import WORKSPACE
 from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
+from .guarding import GuardStep
 from .ownership import separate, suspects
 from .plan import Plan, PythonStep, Raw, Result, SharedKernel
 from .plan_places import CANARY, Place, PlanValue, array_at
@@ -91,22 +92,28 @@ class Sweeper:
         self.pools = [(region, Pool(spec)) for region, spec in plan.given]
         self._blocks: list[PlanBlock] = []
 
-    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs for these inputs."""
+    def block(self) -> PlanBlock:
+        """Memory that nobody else uses."""
         try:
-            block = self._blocks.pop()
+            return self._blocks.pop()
         except IndexError:
-            block = PlanBlock(self.plan)
-        results = PlanRun(self, block, inputs).results()
-        if len(self._blocks) < MOST_BLOCKS:
-            self._blocks.append(block)
-        return results
+            return PlanBlock(self.plan)
+
+    def __call__(self, inputs: Sequence[Any], expecting: bool = False) -> list[Any]:
+        """The outputs for these inputs."""
+        block = self.block()
+        try:
+            return PlanRun(self, block, inputs, expecting).results()
+        finally:
+            if len(self._blocks) < MOST_BLOCKS:
+                self._blocks.append(block)
 
 
 class PlanRun:
     """One call of a plan."""
 
-    def __init__(self, sweeper: Sweeper, block: PlanBlock, inputs: Sequence[Any]):
+    def __init__(self, sweeper: Sweeper, block: PlanBlock, inputs: Sequence[Any], expecting: bool = False):
+        self.expecting = expecting
         self.sweeper, self.plan, self.block, self.inputs = sweeper, sweeper.plan, block, inputs
         self.arrays: dict[int, np.ndarray] = {}
         self.things: dict[int, Any] = {}
@@ -163,6 +170,10 @@ class PlanRun:
         """Do what has no kernel, and say where the results are."""
         if isinstance(stop.run, SharedKernel):
             self.shared(stop.run)
+            return
+        if isinstance(stop.run, GuardStep):
+            for index, value in stop.run.values:
+                self.plan.replay.guards.verify(index, self.view(value), self.expecting)
             return
         found = stop.run({k: self.operand(k, x) for k, x in stop.operands.items()})
         if stop.into is not None:  # a step refused what NumPy takes

@@ -1,0 +1,139 @@
+"""Guards are verified on the way, paths form a tree that machine code descends, and those in use are kept."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tape
+from tape.program.entries.entry import PAYS
+from tape.program.plans.replay import NumPyStep
+
+
+def grown(x):
+    while x < 100.0:
+        x = x * 1.5
+    return x
+
+
+def read_as(kind):
+    """A function that is told a number of that kind."""
+
+    def f(x):
+        told = np.asarray(x).astype(kind)[0].item()
+        return x * (2.0 if told == told else 3.0) + np.copysign(1.0, told.real)
+
+    return f
+
+
+NUMBERS = 1.5, 0.0, -0.0, np.nan, -np.nan, 1.5, np.inf, -0.0, np.nan
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128, np.complex64])
+def test_numbers_that_were_told_are_compared_exactly(kind):
+    f = read_as(kind)
+    fast = tape.compile(f)
+    for _ in range(2):
+        for number in NUMBERS:
+            x = np.array([number, 2.0])
+            np.testing.assert_array_equal(fast(x), f(x))
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.int64, np.uint16])
+def test_whole_arrays_that_were_told_are_compared(kind):
+    def f(x):
+        told = tuple((x > 0).astype(kind).tolist())
+        return x * sum(k * int(v) for k, v in enumerate(told))
+
+    fast = tape.compile(f)
+    draw = np.random.default_rng(0)
+    for _ in range(2):
+        for _ in range(10):
+            x = draw.normal(size=11)
+            np.testing.assert_array_equal(fast(x), f(x))
+
+
+def test_a_guard_on_an_argument_as_it_is_ends_a_replay_before_anything_runs():
+    program = tape.record(lambda x, n: x * float(n), np.ones(3), np.float64(2.0))
+    np.testing.assert_array_equal(program(np.full(3, 2.0), np.float64(2.0)), [4.0] * 3)
+    with pytest.raises(tape.program.GuardMissed, match=r"gives 2\.0, and for these inputs it gives 3\.0") as missed:
+        program(np.ones(3), np.float64(3.0))
+    assert (missed.value.index, missed.value.value) == (0, 3.0)
+
+
+def test_a_replay_ends_at_the_first_guard_that_misses(monkeypatch):
+    ran = []
+    evaluate = NumPyStep.evaluate
+    monkeypatch.setattr(NumPyStep, "evaluate", lambda step, values: ran.append(step.op.name) or evaluate(step, values))
+
+    def f(x):
+        if x[0] > 0.0:
+            return np.linalg.eig(np.outer(x, x) + np.diag(x))[0].real.sum()
+        return x.sum()
+
+    program = tape.record(f, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(program(np.array([2.0, 3.0])), f(np.array([2.0, 3.0])))
+    assert "eig" in ran
+    ran.clear()
+    with pytest.raises(tape.program.GuardMissed):
+        program(np.array([-1.0, 2.0]))
+    assert "eig" not in ran
+    assert program.missed == 1
+
+
+def test_calls_that_take_other_paths_in_turn_stay_in_machine_code(monkeypatch):
+    fast = tape.compile(grown)
+    starts = np.random.default_rng(0).permutation(np.geomspace(0.5, 90.0, 12)).tolist()
+    for _ in range(2 * PAYS):
+        for x in starts:
+            assert fast(x) == grown(x)
+    depths = {len(program.guards) for program in fast.programs}
+    assert len(depths) == len(fast.programs) > 8
+    monkeypatch.setattr(tape.program.compiled.CompiledFunction, "general", None)
+    for x in [*starts, *reversed(starts)]:
+        assert fast(x) == grown(x)
+
+
+def chosen(x, k):
+    return x * float(k) + x[0]
+
+
+def test_the_paths_in_use_stay_where_there_are_too_many():
+    fast = tape.compile(chosen, most_paths=4)
+    x = np.array([1.0, 2.0])
+    hot = [np.float64(k) for k in (1, 2, 3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k in hot:
+            fast(x, k)
+        for rare in range(10, 20):
+            for k in hot * 4:
+                np.testing.assert_array_equal(fast(x, k), chosen(x, k))
+            np.testing.assert_array_equal(fast(x, np.float64(rare)), chosen(x, rare))
+            assert len(fast.programs) <= 4
+    seen = {float(program.guards[0].seen) for program in fast.programs}
+    assert seen >= {1.0, 2.0, 3.0}
+
+
+def test_paths_that_are_never_taken_again_are_given_up():
+    fast = tape.compile(chosen, most_paths=3)
+    x = np.array([1.0, 2.0])
+    for k in range(3):
+        fast(x, np.float64(k))
+    with pytest.warns(RuntimeWarning, match="3 paths were recorded, and .* still gives new values"):
+        fast(x, np.float64(7))
+    assert fast.statistics().eager == 1
+
+
+def test_a_few_replays_do_not_pay_for_recording_more():
+    fast = tape.compile(chosen, most_paths=3)
+    x = np.array([1.0, 2.0])
+    for k in range(3):
+        fast(x, np.float64(k))
+        fast(x, np.float64(k))
+    with pytest.warns(RuntimeWarning, match="without compiling where it takes another path"):
+        np.testing.assert_array_equal(fast(x, np.float64(7)), chosen(x, 7))
+    assert {float(program.guards[0].seen) for program in fast.programs} == {0.0, 1.0, 2.0}
+    np.testing.assert_array_equal(fast(x, np.float64(1)), chosen(x, 1))
