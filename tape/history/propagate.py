@@ -188,7 +188,7 @@ def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> t
         handle = -heapq.heappop(queue)
         if handle in rows:
             continue
-        row = rows[handle] = wengert.row(wengert.locate(handle))
+        row = rows[handle] = wengert.record(handle)
         op, spec = OPS[row[OP]], row[SPEC]
         if (op.lane or op.hints.motion) and spec is not None:
             work += PER_RECORD + PER_ELEMENT * spec.size
@@ -274,7 +274,7 @@ def sweep(
                     adjoints[k] = adjoints[k] + bar if k in adjoints else bar
                     if k < 0:
                         leaves[k] = ref
-        for leaf in in_order(readers.get(handle, []), row):
+        for leaf in in_order(readers[handle], row) if handle in readers else ():
             k = key(leaf)
             if early and k in adjoints:
                 recorder.where = None

@@ -46,7 +46,7 @@ def history(tensors: Iterable[Any], beyond: Collection[int] = ()) -> Iterator[in
         if k > 0 and k not in beyond:
             wengert = list_of(k)
             with wengert.still():
-                row = wengert.row(wengert.locate(k))
+                row = wengert.record(k)
             queue += operands(row[X], row[Y])
 
 
