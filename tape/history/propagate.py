@@ -28,7 +28,7 @@ from ops.core.registry import OPS, in_dtype
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate, user_frame
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, name_of, op_of, operands
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, key, name_of, op_of, operands
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
@@ -161,11 +161,6 @@ def _rebuild(ref: Any, value: Any) -> Any:
     if value is None or ref is None or isinstance(value, Tensor):
         return value
     return ref if isinstance(ref, Tensor) else wrap(value, ref)
-
-
-def key(ref: Any) -> int:
-    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
-    return -id(ref) if isinstance(ref, Tensor) else ref
 
 
 PER_RECORD, PER_ELEMENT = 15e-6, 1.5e-9

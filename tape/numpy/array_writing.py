@@ -16,8 +16,7 @@ import ops
 
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
-from ..history.reachability import components
-from ..recording.level import Layer, active, live
+from ..recording.level import Layer, active, components, live
 from ..recording.version import renew
 from .array_reading import plain_index
 from .arrays.casting import cast, source_of
