@@ -23,7 +23,7 @@ from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
 from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
-from .arrays.lanes import hold
+from .arrays.gaining_lanes import hold
 from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
 from .arrays.lent import is_lent
 from .arrays.unwrapping import bare, holds_face, tensor_of
