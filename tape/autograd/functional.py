@@ -14,9 +14,9 @@ import ops
 from ..base.tensor import Tensor
 from ..func.functional_call import FunctionalCall, Tensors, detached, ones, tuple_of
 from ..func.seeds import blocks_along, no_block, rows_of
-from ..history.reachability import requires_grad
 from ..levels.direction import Direction, parts
 from ..numpy.inside import inputs_inside
+from ..recording.level import requires_grad
 from ..recording.recording_modes import set_grad_enabled
 from ..recording.wengert import current
 

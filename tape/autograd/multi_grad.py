@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary
 
 from ..backprop.engine import BackwardTask, node_of
 from ..base.locks import new_lock
-from ..base.row import X, Y, operands
+from ..base.row import X, Y, key, operands
 from ..base.tensor import Tensor
 from ..history.chain import RemovableHandle
-from ..history.propagate import key, visit
+from ..history.propagate import visit
 from ..recording.wengert import current, list_of
 
 __all__ = ["register_multi_grad_hook"]

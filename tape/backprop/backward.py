@@ -15,13 +15,13 @@ from ops import REGISTRY
 
 from ..base.errors import unused_error
 from ..base.locks import new_lock
+from ..base.row import key
 from ..base.size import Size
 from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply
 from ..history.changes import check_unchanged
 from ..history.node import EdgeTensor, GradientEdge, tensor_at
-from ..history.propagate import key
 from ..recording.recorder import wrap
 from ..recording.views import materialise
 from ..recording.wengert import current

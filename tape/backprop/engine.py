@@ -17,10 +17,10 @@ from functools import partial
 from typing import Any
 
 from ..base.jit_door import SWEEPS, jitted
+from ..base.row import key
 from ..base.tensor import Tensor
 from ..history import propagate
 from ..history.hooks import LEAVES
-from ..history.propagate import key
 from ..levels.batch import Batch
 from ..recording.level import Layer
 from ..recording.packing import drop_later

@@ -14,6 +14,8 @@ from typing import Any
 from ops import Op
 from ops.core.registry import OPS
 
+from .tensor import Tensor
+
 HANDLE, OP, X, Y, XV, YV, ZV, PARAMS, SPEC, CODE, LASTI = range(11)
 WIDTH = 11
 
@@ -52,3 +54,8 @@ def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...],
 def operand_count(row: list[Any]) -> int:
     """Number of operands of a record."""
     return len(arguments(row, op_of(row))[0])
+
+
+def key(ref: Any) -> int:
+    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
+    return -id(ref) if isinstance(ref, Tensor) else ref

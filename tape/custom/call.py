@@ -125,7 +125,7 @@ def _lies_in(memory: np.ndarray, value: Any) -> bool:
 
 def output_of(wengert: WengertList, handle: int, i: int, value: Any) -> Tensor:
     """Result `i` of the record that was appended last but for such results."""
-    row = wengert.row(wengert.locate(handle))
+    row = wengert.record(handle)
     return output(wengert, handle, i, value, row[CODE], row[LASTI])
 
 

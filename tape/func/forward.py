@@ -9,9 +9,9 @@ from ..backprop.backward import grad
 from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
-from ..history.reachability import requires_grad
 from ..levels.direction import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
+from ..recording.level import requires_grad
 from ..recording.wengert import current
 from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
 from .reverse import check_chunk_size, jacrev, recording

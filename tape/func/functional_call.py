@@ -9,11 +9,10 @@ import numpy as np
 
 import ops
 
+from ..base.row import key
 from ..base.tensor import Tensor
-from ..history.propagate import key
-from ..history.reachability import history, requires_grad
 from ..levels.direction import Direction, Dual, make, zeros
-from ..recording.level import live
+from ..recording.level import history, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.recording_modes import enable_grad
 from .inner import Inner

@@ -14,13 +14,12 @@ from typing import Any
 import ops
 
 from ..backprop.backward import gradients
+from ..base.row import key
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
-from ..history.propagate import key
-from ..history.reachability import components, history, requires_grad
 from ..levels.direction import zeros
 from ..recording.leaf import leaf, recorded
-from ..recording.level import Layer, active, live
+from ..recording.level import Layer, active, components, history, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 

@@ -12,10 +12,9 @@ from ops.core.batching import LanesDiffer
 
 from ..base.row import SPEC, XV, YV, ZV, op_of
 from ..base.tensor import Tensor
-from ..history.reachability import history
 from ..levels.batch import Batch
 from ..levels.direction import Direction, make, parts, zeros
-from ..recording.level import Layer, live
+from ..recording.level import Layer, history, live
 from ..recording.recorder import wrap
 from ..recording.wengert import row_of
 from .inner import Inner

@@ -18,9 +18,9 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import Location, locate
-from ..base.row import CODE, HANDLE, LASTI, name_of, op_of
+from ..base.row import CODE, HANDLE, LASTI, key, name_of, op_of
 from ..base.tensor import Tensor
-from ..history.propagate import contributions, foreign, key, visit
+from ..history.propagate import contributions, foreign, visit
 from ..recording.wengert import WengertList, list_of
 from .derivatives.subject import Array, components
 

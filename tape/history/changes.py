@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y, name_of, operands
+from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y, key, name_of, operands
 from ..base.tensor import Tensor
 from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
 from ..recording.wengert import THREAD_SHIFT, WengertList, list_of
 from .anomaly import told
-from .propagate import foreign, key, visit
+from .propagate import foreign, visit
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""

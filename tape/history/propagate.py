@@ -28,7 +28,7 @@ from ops.core.registry import OPS, in_dtype
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate, user_frame
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, name_of, op_of, operands
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, key, name_of, op_of, operands
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
@@ -163,11 +163,6 @@ def _rebuild(ref: Any, value: Any) -> Any:
     return ref if isinstance(ref, Tensor) else wrap(value, ref)
 
 
-def key(ref: Any) -> int:
-    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
-    return -id(ref) if isinstance(ref, Tensor) else ref
-
-
 PER_RECORD, PER_ELEMENT = 15e-6, 1.5e-9
 """Seconds that a record, and each element of it, takes longer here than in the jitted sweep, if that has a kernel."""
 
@@ -188,7 +183,7 @@ def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> t
         handle = -heapq.heappop(queue)
         if handle in rows:
             continue
-        row = rows[handle] = wengert.row(wengert.locate(handle))
+        row = rows[handle] = wengert.record(handle)
         op, spec = OPS[row[OP]], row[SPEC]
         if (op.lane or op.hints.motion) and spec is not None:
             work += PER_RECORD + PER_ELEMENT * spec.size
@@ -274,7 +269,7 @@ def sweep(
                     adjoints[k] = adjoints[k] + bar if k in adjoints else bar
                     if k < 0:
                         leaves[k] = ref
-        for leaf in in_order(readers.get(handle, []), row):
+        for leaf in in_order(readers[handle], row) if handle in readers else ():
             k = key(leaf)
             if early and k in adjoints:
                 recorder.where = None

@@ -22,8 +22,7 @@ from ops.core.op import shape_of
 
 from ..base.errors import unused_error
 from ..base.tensor import Tensor
-from ..history.reachability import components, history, keys, requires_grad
-from ..recording.level import Layer, Level, active, depths, live
+from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
 from ..recording.recorder import CUSTOM, wrap
 from .batched import Batched, batched, form_of, gained
 

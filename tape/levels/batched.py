@@ -18,8 +18,7 @@ from ops.shapes.index import is_plain
 from ..base.kind import Placement
 from ..base.spec import Spec, spec
 from ..base.tensor import STATE, Tensor
-from ..history.reachability import requires_grad
-from ..recording.level import Layer, innermost, live, read
+from ..recording.level import Layer, innermost, live, read, requires_grad
 from ..recording.recorder import wrap
 
 if TYPE_CHECKING:

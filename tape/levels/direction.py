@@ -23,9 +23,8 @@ from ops.core.op import in_dtype
 from ..base.kind import Placement
 from ..base.location import user_frame
 from ..base.tensor import Tensor
-from ..history.reachability import requires_grad
 from ..memory.adopting import worn
-from ..recording.level import Level, live
+from ..recording.level import Level, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .dual_writing import Moving, parts, still, zeros

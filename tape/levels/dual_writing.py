@@ -12,10 +12,9 @@ from ops.core.batching import LanesDiffer
 from ops.shapes.index import is_plain
 
 from ..base.tensor import Tensor
-from ..history.reachability import components
 from ..memory.adopting import adopt as begin_to_move
 from ..recording.functionalising import last_of, stay_on_the_line
-from ..recording.level import Layer, Level, innermost, levels_of, live
+from ..recording.level import Layer, Level, components, innermost, levels_of, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 

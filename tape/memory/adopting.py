@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from ops.shapes.overwriting import look
 
 from ..base.tensor import Tensor
-from ..history.reachability import components
-from ..recording.level import Layer, live
+from ..recording.level import Layer, components, live
 from ..recording.recorder import wrap
 from ..recording.views import ViewStep, base_of, children, is_related, look_of, replace
 

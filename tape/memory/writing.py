@@ -50,7 +50,7 @@ def spare(base: Tensor) -> None:
         return
     wengert = list_of(node)
     with wengert.still():
-        rows, row = wengert.rows, wengert.row(wengert.locate(node))
+        rows, row = wengert.rows, wengert.record(node)
         if row[OP] == OUTPUT.code and wengert.owns(row[X]):
             place = wengert.locate(row[X]) * WIDTH + ZV
             if type(rows[place]) is tuple:

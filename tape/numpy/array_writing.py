@@ -16,15 +16,14 @@ import ops
 
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
-from ..history.reachability import components
-from ..recording.level import Layer, active, live
+from ..recording.level import Layer, active, components, live
 from ..recording.version import renew
 from .array_reading import plain_index
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
 from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
-from .arrays.lanes import hold
+from .arrays.gaining_lanes import hold
 from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
 from .arrays.lent import is_lent
 from .arrays.unwrapping import bare, holds_face, tensor_of

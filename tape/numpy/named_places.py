@@ -160,10 +160,11 @@ _loaded: list[Any] = [0, None, []]
 
 def _is_users(module: Any) -> bool:
     """Whether a module is the user's own: no library's, also not one that was installed."""
-    if type(module) is not ModuleType or _is_library(module):
+    if type(module) is not ModuleType:
         return False
     file = vars(module).get("__file__") or ""
-    return module.__name__ == "__main__" or (bool(file) and not any(part in file for part in INSTALLED))
+    is_installed = not file or any(part in file for part in INSTALLED)
+    return (module.__name__ == "__main__" or not is_installed) and not _is_library(module)
 
 
 INSTALLED = "site-packages", "dist-packages", "<frozen"

@@ -15,7 +15,8 @@ from .wengert import INFERRING
 
 def leaf(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A leaf around an array or NumPy scalar, which is not copied."""
-    check_device(device)
+    if device is not None:
+        check_device(device)
     made = wrap(value)
     if requires_grad:
         require(made)

@@ -102,6 +102,11 @@ class WengertList:
         """The fields of one record."""
         return self.rows[position * WIDTH : (position + 1) * WIDTH]
 
+    def record(self, handle: int) -> list[Any]:
+        """The fields of the record with a handle."""
+        start = self.locate(handle) * WIDTH
+        return self.rows[start : start + WIDTH]
+
     def location(self, position: int) -> Location:
         """The user's line that made a record."""
         row = self.row(position)
@@ -257,9 +262,9 @@ def row_of(handle: int) -> list[Any]:
     """The fields of a record, on whichever list it is."""
     wengert = list_of(handle)
     if LISTS.get(get_ident()) is wengert:  # only its own thread moves a living thread's rows
-        return wengert.row(wengert.locate(handle))
+        return wengert.record(handle)
     with wengert.still():
-        return wengert.row(wengert.locate(handle))
+        return wengert.record(handle)
 
 
 def _start() -> WengertList:

@@ -12,8 +12,7 @@ from typing import Any
 from ops.shapes.overwriting import look
 
 from ...base.tensor import Tensor
-from ...history.reachability import components
-from ...recording.level import Layer, gained, levels_of, live
+from ...recording.level import Layer, components, gained, levels_of, live
 from .face import Array
 from .leaving import asked
 from .lent import is_lent

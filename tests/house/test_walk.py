@@ -1,0 +1,40 @@
+"""How many files one has to open to follow a call: as many as when this was written, or fewer."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from walk import Walk, named
+
+from tape.base import row
+from tape.base.row import operands
+from tape.recording.wengert import result_count
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {"a warm backward": 21, "the first call of compile(grad(f))": 116, "gradcheck of three numbers": 33}
+
+
+def test_the_ways_stay_short():
+    """Walked in a process of their own, in which nothing has been warmed up, and nothing waits for Numba."""
+    command, env = [sys.executable, "-m", "tests.house.walk"], {**os.environ, "TAPE_JIT": "0"}
+    told = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    walked = {name: int(files) for name, files in re.findall(r"^(.+): (\d+) files, ", told, re.MULTILINE)}
+    assert walked.keys() == FILES.keys()
+    assert {name: files for name, files in walked.items() if files > FILES[name]} == {}
+    assert re.search(r"^ops and tape: [\d,]+ lines$", told, re.MULTILINE)
+
+
+def test_a_walk_counts_what_is_called():
+    """The test is no file of the houses, so a call from here is no move; one from one of their files to another is."""
+    record = [0, 0, *[None] * 9]
+    with Walk() as walk:
+        operands(1, 2)
+        result_count(record)
+    assert walk.functions[operands.__code__] == 1
+    assert set(walk.files) >= {"tape/base/row.py", "tape/recording/wengert.py"}
+    assert walk.ways["tape/recording/wengert.py", "tape/base/row.py"] >= 1
+    assert named(row.operands.__code__) == "tape/base/row.py"
