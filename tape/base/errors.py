@@ -48,9 +48,19 @@ def misfit(op: Op, values: Sequence[Any], error: ValueError) -> ValueError:
     """The error for operands that an op cannot take, told with their shapes; other errors as they are."""
     if type(error) is not ValueError or not all(hasattr(v, "shape") or np.isscalar(v) for v in values):
         return error
+    if op.kind == "elementwise" and _broadcast(values):  # what a user's function raised itself
+        return error
     shapes = " and ".join(str(np.shape(v)) for v in values)
     advice = ADVICE.get(op.name) or ADVICE.get(op.kind, "")
     return ShapeError(f"{op.name} cannot take shapes {shapes}: {error}.\n{advice}".rstrip())
+
+
+def _broadcast(values: Sequence[Any]) -> bool:
+    try:
+        np.broadcast_shapes(*map(np.shape, values))
+    except ValueError:
+        return False
+    return True
 
 
 def used_up_error(operation: str, location: Location) -> RuntimeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,6 +12,7 @@ import ops
 import tape
 from ops import REGISTRY
 from tape.autograd import grad, gradcheck, gradgradcheck
+from tape.base.tree import leaves_of
 
 pytestmark = pytest.mark.usefixtures("library")
 
@@ -187,6 +189,59 @@ def test_the_librarys_own_ops_pass_the_checks():
             rules = [rule and rule.call for rule in op.rules]
             if op.operands == ("xs",) or len(rules) == len(op.operands):
                 declarations.check_rules(op.name, "general", (op.operands, tuple(op.params)), rules, op.jvp_rule)
+
+
+@numba.njit
+def safe_root(x):
+    if x < 0.0:
+        raise ValueError("the root of a negative number")
+    return np.sqrt(x)
+
+
+def rooted(x):
+    return np.sqrt(x.copy())  # no formula
+
+
+OF_EVERY_KIND = [
+    ("softcap", lambda: ops.elementwise("softcap", softcap), lambda x: ops.softcap(x, 2.0)),
+    ("bump", lambda: ops.elementwise("bump", bump, bump_dx), lambda x: ops.bump(x)),
+    ("safe_root", lambda: ops.elementwise("safe_root", safe_root, lambda z: 0.5 / z), lambda x: ops.safe_root(x)),
+    ("rooted", lambda: ops.elementwise("rooted", rooted, lambda z: 0.5 / z), lambda x: ops.rooted(x)),
+    ("scaled", lambda: ops.elementwise("scaled", lambda x, *, by: by * x.copy(), lambda by: by), None),
+    ("doubled", lambda: ops.linear("doubled", lambda x: x + x, lambda g: ops.doubled(g)), lambda x: ops.doubled(x)),
+    (
+        "total",
+        lambda: ops.general("total", lambda x: np.cumsum(x), lambda g: ops.flip(ops.cumsum(ops.flip(g)))),
+        lambda x: ops.total(x),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "declare", "apply"), OF_EVERY_KIND, ids=[kind[0] for kind in OF_EVERY_KIND])
+def test_what_uses_an_op_compiles_and_so_does_everything_beside_it(name, declare, apply, recwarn):
+    declare()
+    apply = apply or (lambda x: ops.scaled(x, by=3.0))
+    x = np.array([0.1, 0.4, 0.7])
+    for f in (lambda x: (apply(x) * x).sum(), lambda x: (np.sin(x) * x).sum()):
+        for transformed in (f, tape.func.grad(f), tape.func.grad_and_value(f)):
+            compiled = tape.compile(transformed)
+            for _ in range(3):
+                for a, b in zip(leaves_of(compiled(x)), leaves_of(transformed(x)), strict=True):
+                    assert_allclose(a, b, rtol=1e-13)
+            told = compiled.statistics()
+            assert (told.programs[0].replays, len(told.programs)) == (3, 1), name
+    assert not recwarn.list
+
+
+def test_what_a_function_raises_stays_what_it_is():
+    ops.elementwise("safe_root", safe_root, lambda z: 0.5 / z)
+    compiled = tape.compile(lambda x: ops.safe_root(x).sum())
+    compiled(np.array([1.0, 2.0]))
+    for f in (ops.safe_root, compiled):
+        with pytest.raises(ValueError, match="^the root of a negative number$"):
+            f(np.array([1.0, -2.0]))
+    with pytest.raises(ValueError, match="operands could not be broadcast|cannot take shapes"):
+        tape.add(tape.ones(2), tape.ones(3))
 
 
 @pytest.mark.usefixtures("library")

@@ -10,10 +10,11 @@ from functools import cache
 from llvmlite import ir
 
 from ops import Op, Symbol
-from ops.core.lane import Compare, Mask, Same, Select, Via
+from ops.core.lane import Compare, Mask, Opaque, Same, Scalar, Select, Via
 from ops.core.registry import is_declared
 
 from .emit import Emitter, NoLane
+from .scalars import scalar_name
 
 F, B = 0, 1
 """Kinds of value: a floating-point number, a truth value."""
@@ -66,7 +67,7 @@ def has_lane(op: Op) -> bool:
 def _has_lane(op: Op) -> bool:
     if isinstance(op.lane, Same):
         return True
-    if op.lane is None or op.params or op.variadic:
+    if op.lane is None or isinstance(op.lane, Opaque) or op.params or op.variadic:
         return False
     if isinstance(op.lane, Via):
         found = op.lane.formula(*map(Symbol, "xyw"[: op.arity]))
@@ -74,6 +75,15 @@ def _has_lane(op: Op) -> bool:
             return False
         return all(s.op is None or has_lane(s.op) for s in found.walk())
     return True
+
+
+def fits(op: Op) -> bool:
+    """Whether an op with a lane can run in kernels as it is: scalar code that may raise cannot.
+
+    Scalar code is compiled to find that out, so this is asked only of ops that are used.
+    """
+    code = op.lane.code if isinstance(op.lane, Scalar) else None
+    return code is None or all(scalar_name(code, bits, op.arity) for bits in (64, 32))
 
 
 _NAME = re.compile(r'%"([^"]*)"')

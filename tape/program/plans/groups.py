@@ -103,6 +103,17 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
     return lane, gives, takes, part
 
 
+def _fitting(code: np.ndarray) -> tuple[np.ndarray, ...]:
+    """`_ops`, without a lane for those in the column `code` whose scalar code cannot run in a kernel."""
+    lane, *rest = _ops(len(OPS))
+    used = [OPS[c] for c in np.unique(code).tolist() if c >= 0 and lane[c]]
+    unfit = [op.code for op in used if not opened("tape.jit.emission.lines").fits(op)]
+    if unfit:
+        lane = lane.copy()
+        lane[unfit] = 0
+    return lane, *rest
+
+
 def lanes(count: int) -> np.ndarray:
     """By opcode, whether a kernel can evaluate an op."""
     return _ops(count)[0]
@@ -120,7 +131,7 @@ def steps_of(listing: Listing) -> list[Step]:
         plain[k] = type(listing.constant(k)) in NUMBERS and type(listing.constant(k)) is not complex
     role, family, stage = (np.empty(n, dtype=np.int64) for _ in range(3))
     code, first, args = listing.code, listing.first, listing.args
-    g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_ops(len(OPS)), role, family)
+    g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_fitting(code), role, family)
     g.stages(code, first, args, role, family, stage)
     several = (listing.spec >= 0) & ~single[listing.spec]
     g.postpone(first, args, listing.outputs, role, family, several, stage)

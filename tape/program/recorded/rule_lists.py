@@ -77,7 +77,11 @@ def _written(op: Op, i: int, constants: dict[float, int], reverse: Any) -> tuple
         return [], None
     if not set(rule.names) <= {"g", "z", *op.operands}:
         return None
-    bar, lines = opened("tape.jit.emission.lanes").vjp_formula(op, i), opened("tape.jit.emission.lines")
+    lines = opened("tape.jit.emission.lines")
+    try:
+        bar = opened("tape.jit.emission.lanes").vjp_formula(op, i)
+    except Exception:  # a user's rule, or one that ends in scalar code: it is run for each record, and raises there
+        return None
     refs = {"g": reverse.G, "x": reverse.X, "y": reverse.Y, "w": reverse.W, "z": reverse.Z}
 
     def ref(x: Any) -> int:
