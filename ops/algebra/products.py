@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ def _column(g: Any) -> Any:
     return reshape(g, shape=(*g.shape, 1))
 
 
+def _rows(x: Any) -> Any:
+    """A stack of matrices as the one matrix of all their rows: a matrix that each is multiplied by meets them at once,
+    and its adjoint needs no stack of products to add up."""
+    return reshape(x, shape=(math.prod(x.shape[:-1]), x.shape[-1]))
+
+
 def _matmul_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
     if len(x_shape) == 1 and y.ndim == 1:
         return g * y
@@ -30,6 +37,8 @@ def _matmul_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
         return sum_to(_column(g) * y, shape=x_shape)
     if len(x_shape) == 1:
         return reshape(sum_to(matmul(_row(g), mT(y)), shape=(1, *x_shape)), shape=x_shape)
+    if y.ndim == 2 and len(x_shape) > 2:
+        return reshape(matmul(_rows(g), mT(y)), shape=x_shape)
     return _fit(matmul(g, mT(y)), x_shape)
 
 
@@ -40,6 +49,8 @@ def _matmul_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
         return sum_to(_column(x) * _row(g), shape=y_shape)
     if len(y_shape) == 1:
         return reshape(sum_to(matmul(mT(x), _column(g)), shape=(*y_shape, 1)), shape=y_shape)
+    if len(y_shape) == 2 and x.ndim > 2:
+        return matmul(mT(_rows(x)), _rows(g))
     return _fit(matmul(mT(x), g), y_shape)
 
 

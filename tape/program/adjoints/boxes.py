@@ -80,6 +80,19 @@ def box(region: Region) -> Region:
     return tuple([r if type(r) is int else range(*bounds(r if r.step > 0 else r[::-1])) for r in region])
 
 
+def hull(regions: Iterable[Region]) -> Region:
+    """The smallest box around some parts; an integer that they all have stays one."""
+    found: list[Any] = []
+    for along_axis in zip(*regions):
+        kinds = set(along_axis)
+        if len(kinds) == 1 and type(along_axis[0]) is int:
+            found.append(along_axis[0])
+        else:
+            ends = [bounds(r if type(r) is int or r.step > 0 else r[::-1]) for r in kinds]
+            found.append(range(min(start for start, _ in ends), max(stop for _, stop in ends)))
+    return tuple(found)
+
+
 def overlap(region: Region, other: Region) -> bool:
     """Whether a region has an element in a box."""
     for r, o in zip(region, other):

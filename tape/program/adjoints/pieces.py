@@ -13,10 +13,14 @@ import numpy as np
 
 import ops
 
-from .boxes import BoxGrid, Region, along, box, everything, index_of, shape_of, size_of, split
+from .boxes import BoxGrid, Region, along, box, everything, hull, index_of, shape_of, size_of, split
 
 ROOM = 8
 """So many times the size of an array its pieces may take before they are joined."""
+MANY = 4
+"""More pieces than these are summed into one before what lies in a region of them all is taken out of each."""
+SPREAD = 4
+"""The box around pieces that are summed into one may have so many times the elements of all but the largest."""
 LARGE_PART = 4
 """Of at least the fourth part of an array all of it is asked for: that costs no more than the part does."""
 
@@ -93,6 +97,8 @@ class Pieces:
         if self.elsewhere:
             self._join()
         around = box(region)
+        if wanted:
+            self._condense(self._near(around))
         if around == region:
             found = self._read(region) if wanted else None
             if emptied:
@@ -163,6 +169,32 @@ class Pieces:
                 self._grid.add(part)
         return self._grid.near(region)
 
+    def _condense(self, parts: list[Region]) -> None:
+        """Sum many pieces that lie close to each other into one.
+
+        A loop over columns that takes from what a loop over rows has added would cut each row once for each column.
+        What that costs was paid when the pieces came: a large one is not summed again for the sake of a few small ones.
+        """
+        parts = sorted(parts, key=size_of)
+        while len(parts) > MANY:
+            around = hull(parts)
+            if size_of(around) <= SPREAD * sum(map(size_of, parts[:-1])):
+                self._sum(parts, around)
+                return
+            parts.pop()
+
+    def _sum(self, parts: list[Region], around: Region) -> None:
+        """Make one piece of some that lie in a box."""
+        places = [... if part == around else _place(part, around) for part in parts]
+        values = [_value(part, self._remove(part)) for part in parts]
+        self._insert(around, Piece(_collected(shape_of(around), None, places, values)))
+
+    def _remove(self, part: Region) -> Piece:
+        self._volume -= size_of(part)
+        if self._grid is not None:
+            self._grid.remove(part)
+        return self.parts.pop(part)
+
     def _read(self, region: Region) -> Any:
         """The sum of what lies in a box."""
         places, values = [], []
@@ -178,10 +210,7 @@ class Pieces:
     def _clear(self, region: Region) -> None:
         """Leave nothing in a box."""
         for part in self._near(region):
-            piece = self.parts.pop(part)
-            self._volume -= size_of(part)
-            if self._grid is not None:
-                self._grid.remove(part)
+            piece = self._remove(part)
             for rest in split(part, region)[0]:
                 self._insert(rest, Piece(piece.source, _inner(piece, part, rest)))
 

@@ -19,6 +19,8 @@ from ...base.spec import spec
 from .indexmaps import outline, seen
 from .plan_places import Place, PlanValue, array_at
 
+FEW = 8
+"""Fewer values that look at an array are compared one by one with what is overwritten."""
 TRIES = 1000
 """How long a cell that two values share is looked for; after that, they are taken to share one."""
 
@@ -96,7 +98,9 @@ def _make_way(plan: Any, record: Any, part: PlanValue) -> bool:
     """Move values that look at a part of an array and are read from now on; False if copying the array is cheaper."""
     assert part.chunk is not None
     going = {k for k in record.drops if not plan.unmade.holds(k)} - {record.needs[1]}
-    lasting = part.chunk.rows - going
+    lasting = part.chunk.rows.keys() - going
+    if len(lasting) > FEW and not part.chunk.is_seen(part, going):
+        return True
     hidden = [k for k in lasting if share_cells(plan.values[k], part)]
     if sum(plan.values[k].spec.nbytes for k in hidden) >= record.result.nbytes:
         return False

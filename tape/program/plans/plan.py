@@ -214,14 +214,14 @@ class Plan(PlanWords):
         """Note where a record's value is."""
         self.values[k] = value
         if value.chunk is not None:
-            value.chunk.rows.add(k)
+            value.chunk.look(k, value)
 
     def move_out(self, k: int) -> None:
         """Copy a record's value to memory of its own: what is there now is about to be overwritten."""
         value = self.values[k]
         self._lies(k, self._copied(value, value.spec))
         assert value.chunk is not None
-        value.chunk.rows.discard(k)
+        value.chunk.leave(k)
         self.memory.give(value.chunk)
 
     def _let_go(self, record: Any) -> None:
@@ -239,7 +239,7 @@ class Plan(PlanWords):
         for values in (self.values, self._flat):
             found = values.get(k)
             if found is not None and found.chunk is not None:
-                found.chunk.rows.discard(k)
+                found.chunk.leave(k)
                 self.memory.give(found.chunk)
                 del values[k]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +24,88 @@ class Place(NamedTuple):
 
 
 class Chunk:
-    """A piece of the data region; `users` counts the values in it, `rows` are the records whose values those are."""
+    """A piece of the data region.
 
-    __slots__ = ("nbytes", "offset", "rows", "users")
+    Attributes:
+        users: how many values are in it.
+        rows: by record, the values that look at it.
+        looks: how many of these look at each cell, once somebody has asked.
+    """
+
+    __slots__ = ("looks", "nbytes", "offset", "rows", "users")
 
     def __init__(self, offset: int, nbytes: int):
         self.offset, self.nbytes, self.users = offset, nbytes, 0
-        self.rows: set[int] = set()
+        self.rows: dict[int, PlanValue] = {}
+        self.looks: Looks | None = None
+
+    def look(self, k: int, value: PlanValue) -> None:
+        """A record's value looks at this memory."""
+        self.leave(k)
+        self.rows[k] = value
+        if self.looks is not None:
+            self.looks.add(value, 1)
+
+    def leave(self, k: int) -> None:
+        """A record's value does not look at it any more, if it did."""
+        value = self.rows.pop(k, None)
+        if value is not None and self.looks is not None:
+            self.looks.add(value, -1)
+
+    def is_seen(self, part: PlanValue, going: Iterable[int]) -> bool:
+        """Whether a record's value, other than those that are `going`, may look at a part of this memory."""
+        if self.looks is None:
+            self.looks = Looks(self, part.spec.dtype.itemsize)
+        leaving = [self.rows[k] for k in going if k in self.rows]
+        for value in leaving:
+            self.looks.add(value, -1)
+        found = self.looks.any(part)
+        for value in leaving:
+            self.looks.add(value, 1)
+        return found
+
+
+class Looks:
+    """How many values look at each cell of a piece of memory.
+
+    So a write need not be compared with each of the thousands of views that a loop over rows and columns leaves.
+    """
+
+    def __init__(self, chunk: Chunk, item: int):
+        self._offset, self._item, self._size = chunk.offset, item, chunk.nbytes // item
+        self._counts, self._whole, self._unknown = np.zeros(self._size, np.int64), 0, 0
+        for value in chunk.rows.values():
+            self.add(value, 1)
+
+    def add(self, value: PlanValue, n: int) -> None:
+        """Count a value's look `n` times more."""
+        cells = self._cells(value)
+        if cells is None:
+            self._unknown += n
+        elif value.contiguous and 2 * value.spec.size > self._size:  # mostly the array itself
+            self._whole += n
+        else:
+            cells += n
+
+    def any(self, part: PlanValue) -> bool:
+        """Whether some value may look at a part."""
+        cells = self._cells(part)
+        return self._whole > 0 or self._unknown > 0 or cells is None or bool(cells.any())
+
+    def _cells(self, value: PlanValue) -> np.ndarray | None:
+        """The counts of the cells that a value looks at, each once; None if they are not told by its strides."""
+        if not value.spec.size:
+            return self._counts[:0]
+        axes = sorted((abs(s), s, n) for s, n in zip(value.strides, value.spec.shape) if n > 1 and s)
+        start, span = value.place.offset - self._offset, self._item  # type: ignore[union-attr]
+        if value.spec.dtype.itemsize != self._item or start % self._item:
+            return None
+        for size, _, n in axes:
+            if size < span or size % self._item:
+                return None
+            span += size * (n - 1)
+        shape, strides = tuple([n for _, _, n in axes]), tuple([8 * (s // self._item) for _, s, _ in axes])
+        return np.ndarray(shape, np.int64, self._counts, 8 * (start // self._item), strides)
 
 
 class PlanValue(NamedTuple):

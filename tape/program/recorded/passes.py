@@ -81,15 +81,21 @@ def _hold_repeated(listing: Listing, given: np.ndarray, fixed: np.ndarray) -> No
     loose = given.copy()
     kept = np.where(little[listing.spec] | fixed, listing.code, INPUT)
     _jitted().mark_constant(kept, listing.first, listing.args, loose)
-    codes, repeating = listing.code.tolist(), set(_repeating(len(OPS)))
-    lane = opened("tape.jit.emission.lines").has_lane
-    made = [k >= 0 and lane(OPS[k]) for k in codes]
+    codes, repeating = listing.code, _repeating(len(OPS))
+    made = (codes >= 0) & _lanes(len(OPS))[np.maximum(codes, 0)]
     readers = _readers(listing)
-    among = loose[listing.args] & ~fixed[listing.args] & ~loose[readers]
-    wanted = {j for j, k in zip(listing.args[among].tolist(), readers[among].tolist()) if not made[k]}
+    among = loose[listing.args] & ~fixed[listing.args] & ~loose[readers] & ~made[readers]
+    wanted = set(listing.args[among].tolist())
     for k in np.flatnonzero(loose & ~fixed).tolist():
         plain = not made[k] or (codes[k] not in repeating and all(fixed[j] for j in listing.operands(k)))
         fixed[k] = plain or k in wanted
+
+
+@cache
+def _lanes(count: int) -> np.ndarray:
+    """By opcode, whether a kernel can compute an op."""
+    has_lane = opened("tape.jit.emission.lines").has_lane
+    return np.array([has_lane(op) for op in OPS[:count]], dtype=np.bool_)
 
 
 def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:

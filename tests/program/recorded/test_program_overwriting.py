@@ -8,9 +8,12 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
+from tape.base.spec import spec
+from tape.jit.machine.regions import DATA
 from tape.jit.sweeps.strided import AXES, ROWS as ROWS_AT
 from tape.program import record
 from tape.program.plans.plan import Plan
+from tape.program.plans.plan_places import DataRegion, Place, PlanValue
 
 ROWS, COLUMNS = 5, 6
 PARTS = [
@@ -130,3 +133,30 @@ def test_a_loop_of_writes_copies_the_array_once():
         assert 0 < placed(large) - placed(small) < 5 * 2_000
         assert large.memory.nbytes < small.memory.nbytes + 8 * 5 * 2_000
         assert not large.halts
+
+
+@given(st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(PARTS)), min_size=1, max_size=6), st.data())
+@settings(max_examples=60, deadline=None)
+def test_who_looks_at_a_cell(views, data):
+    """Counted by cell: never fewer than the views that share memory with a part, and no other ones of this dtype."""
+    chunk, memory = DataRegion().take(8 * ROWS * COLUMNS), np.zeros((ROWS, COLUMNS))
+
+    def look(index):
+        array = memory[(*index, ...)] if index == (2, 3) else memory[index]
+        offset = chunk.offset + array.ctypes.data - memory.ctypes.data
+        return array, PlanValue(Place(DATA, offset), array.strides, spec(array.shape, array.dtype), chunk)
+
+    kept = {}
+    for k, (first, part) in enumerate(views):
+        (array, value), (wanted, target) = look(first), look(part)
+        chunk.look(k, value)
+        kept[k] = array
+        going = data.draw(st.sets(st.sampled_from(sorted(kept))))
+        shared = any(np.shares_memory(a, wanted) for i, a in kept.items() if i not in going)
+        large = any(2 * a.size > memory.size for i, a in kept.items() if i not in going)
+        assert chunk.is_seen(target, going) in ({True} if shared else {False, large})
+        for i in data.draw(st.sets(st.sampled_from(sorted(kept)))):
+            chunk.leave(i)
+            del kept[i]
+        if not kept:
+            break

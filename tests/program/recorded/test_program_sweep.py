@@ -41,7 +41,11 @@ UNARY = [
     lambda x: np.tanh(x),
     lambda x: x @ np.linspace(-1.0, 1.0, x.shape[-1] * 3).reshape(-1, 3) if x.ndim > 1 else x * (x @ x),
     lambda x: np.outer(x.reshape(-1)[:3], x.reshape(-1)[:2]),
-    lambda x: np.linalg.solve(np.outer(x.reshape(-1)[:2], x.reshape(-1)[:2]) + 4.0 * np.eye(2), x.reshape(-1)[:2]),
+    lambda x: (
+        np.linalg.solve(np.outer(x.reshape(-1)[:2], x.reshape(-1)[:2]) + 4.0 * np.eye(2), x.reshape(-1)[:2])
+        if x.size > 1
+        else x
+    ),
     lambda x: np.sort(x, axis=0),
 ]  # fmt: skip
 """Records of arrays; the last has no step."""
