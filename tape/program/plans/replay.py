@@ -297,7 +297,9 @@ class KernelStep:
 
     def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
         """What NumPy gives for it."""
-        return OneByOne(self.layout)(values)
+        if self._one_by_one is None:
+            self._one_by_one = OneByOne(self.layout)
+        return self._one_by_one(values)
 
     def moved(self, group: Group) -> KernelStep:
         """The step of a group that differs in its records alone: it has the same kernel."""
@@ -308,6 +310,7 @@ class KernelStep:
 
     def _name(self) -> None:
         """Say which records it needs and makes."""
+        self._one_by_one: OneByOne | None = None
         self.needs = list(dict.fromkeys([*self.layout.numbers, *(x.row for x in self.layout.arrays)]))
         self.makes = [t.row for t in self.group.targets]
 
@@ -355,8 +358,13 @@ class RoundsStep:
     def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
         """What NumPy gives for it: one round after another."""
         found: dict[int, Any] = {}
+        constants = dict(self.body.constants)
         for given, made in zip(self.given.tolist(), self.made.tolist()):
-            found.update(zip(made, self.body.in_python([found[k] if k in found else values[k] for k in given])))
+            read = ((k, given[number]) for k, number in self.body.inputs)
+            mine = constants | {k: values[j] if j in values else found[j] for k, j in read}
+            for step in self.body.steps:
+                mine |= zip(step.makes, step.evaluate(mine))
+            found.update(zip(made, [mine[k] for k in self.body.outputs]))
         return [found[k] for k in self.makes]
 
 
