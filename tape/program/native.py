@@ -21,7 +21,7 @@ from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
 from .plans.guarding import GuardStep
-from .plans.plan import Plan, Raw, Result, is_memory
+from .plans.plan import Plan, Raw, Result, is_memory, plan_of
 from .plans.replay import Replay
 from .recorded.guards import shown
 from .recorded_program import Program
@@ -69,8 +69,8 @@ class NativePlan:
                     "argument"
                     + (", or a copy whose flags.writeable is False" if isinstance(constant, np.ndarray) else "")
                 )
-        self.plan = plan = Plan(replay)
-        for stop in plan.stops.values():  # a step that may refuse its operands needs Python, too
+        self.plan = plan = plan_of(replay)
+        for stop in plan.stops.all():  # a step that may refuse its operands needs Python, too
             if isinstance(stop.run, GuardStep):
                 continue
             op = getattr(getattr(stop.run, "__self__", None), "op", None)

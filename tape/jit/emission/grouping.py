@@ -54,6 +54,8 @@ def classify(code, first, args, spec, shape, kind, single, plain, lane, gives, t
                 for j in range(start, end):
                     if family[args[j]] >= 0 and role[args[j]] == LANE:
                         bits = family[args[j]] & 1
+            if bits < 0:
+                bits = FLOAT64  # truth values out of others that something else gives
             if fits and bits >= 0 and (made == TRUTH or made == bits):
                 role[k] = LANE
                 family[k] = 2 * shape[spec[k]] + bits

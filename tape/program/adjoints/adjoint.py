@@ -20,6 +20,7 @@ from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
 from ..recorded.trace import Trace, Untraceable
 from ..recorded.traced import Traced, output, traced
+from .adjoint_rounds import loops_of
 from .boxes import Region, region_of, shape_of
 from .pieces import Pieces
 from .runs import Runs
@@ -132,6 +133,7 @@ class _Sweep:
         adjoints: by record, what has arrived so far: an array, or `Pieces` of one.
         found: the adjoints of the targets.
         layered: whether an adjoint belongs to a level within the trace.
+        loops: the loops that it has not come to, and the one that it is in.
     """
 
     def __init__(self, runs: Runs, adjoints: dict[int, Any]):
@@ -139,12 +141,14 @@ class _Sweep:
         self.found: dict[int, Any] = {}
         self.leads = runs.leading
         self.layered = any(isinstance(g, Layer) for g in adjoints.values())
+        self.loops = loops_of(self)
 
     def run(self, last: int, first: int) -> dict[int, Any]:
         runs = {stop: start for start, stop in self.runs}
         stops = sorted(runs, reverse=True)
         row = last
         while row >= first:
+            row = self.through(row)
             while stops and stops[0] > row + 1 and runs[stops[0]] > row:
                 stops.pop(0)
             if stops and runs[stops[0]] <= row < stops[0] and not self.layered:
@@ -156,9 +160,19 @@ class _Sweep:
             row -= 1
         return self.found
 
+    def through(self, row: int) -> int:
+        """The row that it has come to, past the rounds of a loop that were like others."""
+        while self.loops and row < self.loops[-1].start - 1:
+            self.loops.pop()
+        if self.loops and self.loops[-1].begins(row):
+            return self.loops[-1].passed(row)
+        return row
+
     def at_once(self, start: int, stop: int) -> None:
         """Go through the records in [start, stop), of which all that lead to a target are simple or read a block."""
         trace, runs = self.trace, self.runs
+        for loop in self.loops:
+            loop.states.clear()
         bars = {}
         for k in [k for k in self.adjoints if runs.first <= k < stop and trace.spec(k) is runs.spec]:
             if k >= start or not isinstance(self.adjoints[k], Pieces):
@@ -243,8 +257,20 @@ class _Sweep:
             return False
         region = region_of(indices, spec.shape)
         if len(operands) == 1:
-            return self.read(row, operands[0], indices, region)
+            return self.widened(row, indices, spec.shape) or self.read(row, operands[0], indices, region)
         return region is not None and self.written(row, operands, region)
+
+    def widened(self, row: int, indices: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+        """Whether a record only adds axes of length 1 to an array, so that its adjoint has the same elements."""
+        index = indices[0] if len(indices) == 1 and isinstance(indices[0], tuple) else ()
+        kept = [part for part in index if part is not None]
+        if len(kept) == len(index) or any(type(part) is not slice or part != slice(None) for part in kept):
+            return False
+        (operand,), _ = self.trace.arguments(row)
+        g = self.whole(row)
+        if operand in self.leads:
+            self.add(operand, ops.reshape(g, shape=shape))
+        return True
 
     def read(self, row: int, operand: int, indices: tuple[Any, ...], region: Region | None) -> bool:
         """Add the adjoint of a part to that of the array that it was read from."""

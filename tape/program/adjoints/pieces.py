@@ -50,6 +50,17 @@ class Pieces:
         self._volume = 0
         self._grid: BoxGrid | None = None
 
+    @property
+    def volume(self) -> int:
+        """How many numbers there are in all pieces."""
+        return self._volume
+
+    def with_parts(self, parts: dict[Region, Piece]) -> Pieces:
+        """The same with other values in its regions."""
+        made = Pieces(self.shape, self.dtype)
+        made.parts, made._volume = parts, self._volume
+        return made
+
     def __len__(self) -> int:
         return len(self.parts) + len(self.elsewhere)
 

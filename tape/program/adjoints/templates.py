@@ -15,7 +15,9 @@ from ops import Op
 from ops.core.own import is_own
 from ops.core.registry import OPS
 
+from ...base.spec import Spec
 from ..recorded.aliases import link
+from ..recorded.later import Later
 from ..recorded.parameters_key import key_of
 from ..recorded.trace import CONSTANT, NUMBERS, Guard, Trace, same
 from ..recorded.traced import Traced, traced
@@ -28,11 +30,12 @@ Contributions = list[tuple[int, Any]]
 
 
 class Appended(NamedTuple):
-    """A record that rules append: op, operands, parameters, and what Python is told of it, how and which value."""
+    """A record that rules append, its spec, and what Python is told of it, how and which value."""
 
     op: Op
     operands: list[int]
     params: dict[str, Any]
+    spec: Spec
     told: list[tuple[str, Any]]
 
 
@@ -49,8 +52,9 @@ class RecordTemplate(NamedTuple):
     def append(self, trace: Trace, given: Sequence[int], g: Traced) -> Contributions | None:
         """Append the records for other numbers in place of the given ones; None if the rules would append others."""
         rows = list(given)
-        for op, operands, params, told in self.steps:
-            rows.append(trace.apply(op, tuple([rows[k] if k >= 0 else -1 - k for k in operands]), params))
+        for op, operands, params, spec, told in self.steps:
+            numbers = tuple([rows[k] if k >= 0 else -1 - k for k in operands])
+            rows.append(trace.append_op(op, numbers, params, Later(spec)))
             for what, seen in told:
                 if not same(trace.guard(rows[-1], what), seen):
                     return None
@@ -117,15 +121,15 @@ def _template(
             return None
         if trace.code(k) == CONSTANT:
             continue
-        op = OPS[trace.code(k)] if trace.code(k) >= 0 else None
+        op, spec = OPS[trace.code(k)] if trace.code(k) >= 0 else None, trace.spec(k)
         operands, params = trace.arguments(k)
-        if op is None or op.outputs != 1 or op.name in ("output", "custom"):
+        if op is None or spec is None or op.outputs != 1 or op.name in ("output", "custom"):
             return None
         if any(j not in places and trace.code(j) != CONSTANT for j in operands):
             return None
         places[k] = len(given) + len(steps)
         told = [(guard.what, guard.seen) for guard in guards if guard.row == k]
-        steps.append(Appended(op, [places.get(j, -1 - j) for j in operands], params, told))
+        steps.append(Appended(op, [places.get(j, -1 - j) for j in operands], params, spec, told))
     if sum(len(step.told) for step in steps) < len(guards):
         return None
     if any(type(bar) is not Traced or bar._trace is not trace or bar._row not in places for _, bar in found):

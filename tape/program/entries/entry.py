@@ -25,7 +25,7 @@ from ...recording.recorder import wrap
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed
 from ..plans.plan import Raw
-from ..plans.replay import KernelStep
+from ..plans.replay import KernelStep, RoundsStep
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 
@@ -58,6 +58,8 @@ def work_of(step: Any) -> int:
     """About how many records a step evaluates, counted with their elements."""
     if isinstance(step, KernelStep):
         return step.group.size * len(step.group.rows)
+    if isinstance(step, RoundsStep):
+        return step.rounds.times * sum(map(work_of, step.body.steps))
     sizes = [spec.size for k in (*step.needs, *step.makes) if (spec := step.listing.spec_of(k)) is not None]
     if step.op.hints.motion == "matrix":
         return int(np.prod(sizes, dtype=float) ** 0.5) // 4

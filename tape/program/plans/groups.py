@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -121,6 +121,27 @@ def lanes(count: int) -> np.ndarray:
 
 def steps_of(listing: Listing) -> list[Step]:
     """The steps of a listing in the order in which they run."""
+    g, (role, family, stage, keys) = _grouping(), _together(listing)
+    together = keys >= 0
+    group = np.arange(len(listing), dtype=np.int64)
+    found, inverse = np.unique(keys[together], return_inverse=True)
+    group[together] = len(listing) + inverse
+    escapes = np.zeros(len(listing), dtype=np.bool_)
+    g.escaping(listing.first, listing.args, listing.outputs, group, role, escapes)
+    members = np.flatnonzero(together)
+    members = members[np.argsort(inverse, kind="stable")]
+    ends = np.cumsum(np.bincount(inverse, minlength=len(found)))
+    timed: list[tuple[int, int, Step]] = []
+    for rows, made in _groups(listing, members, ends, role, group, family, escapes) if len(found) else ():
+        timed.append((int(stage[rows[0]]), int(rows[0]), made))
+    alone = np.flatnonzero((role == g.ALONE) | ((role == g.ELEMENT) & escapes))
+    timed += [(int(stage[k]), k, Alone(k)) for k in alone.tolist()]
+    timed.sort(key=itemgetter(0, 1))
+    return [step for _, _, step in timed]
+
+
+def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """By record its role, family and stage, and a number that those of one kernel share; −1 for the others."""
     g, n = _grouping(), len(listing)
     shapes: dict[Any, int] = {}
     shape = np.array([shapes.setdefault(s.shape, len(shapes)) for s in listing.specs], dtype=np.int64)
@@ -135,23 +156,27 @@ def steps_of(listing: Listing) -> list[Step]:
     g.stages(code, first, args, role, family, stage)
     several = (listing.spec >= 0) & ~single[listing.spec]
     g.postpone(first, args, listing.outputs, role, family, several, stage)
-    group = np.arange(n, dtype=np.int64)
     together = (role == g.LANE) | (role == g.TOTAL) | (role == g.PACK)
-    keys = stage * (2 * len(shapes) + 2) + family
-    found, inverse = np.unique(keys[together], return_inverse=True)
-    group[together] = n + inverse
-    escapes = np.zeros(n, dtype=np.bool_)
-    g.escaping(first, args, listing.outputs, group, role, escapes)
-    members = np.flatnonzero(together)
-    members = members[np.argsort(inverse, kind="stable")]
-    ends = np.cumsum(np.bincount(inverse, minlength=len(found)))
-    timed: list[tuple[int, int, Step]] = []
-    for rows, made in _groups(listing, members, ends, role, group, family, escapes) if len(found) else ():
-        timed.append((int(stage[rows[0]]), int(rows[0]), made))
-    alone = np.flatnonzero((role == g.ALONE) | ((role == g.ELEMENT) & escapes))
-    timed += [(int(stage[k]), k, Alone(k)) for k in alone.tolist()]
-    timed.sort(key=itemgetter(0, 1))
-    return [step for _, _, step in timed]
+    return role, family, stage, np.where(together, stage * (2 * len(shapes) + 2) + family, -1)
+
+
+def step_numbers(listing: Listing) -> np.ndarray:
+    """By record a number that those of one step share; −1 for what is given, and for views, which need no step."""
+    g, (role, _, _, keys) = _grouping(), _together(listing)
+    found = np.where(keys >= 0, len(listing) + keys, np.where(role == g.ALONE, np.arange(len(listing)), -1))
+    for k in np.flatnonzero((keys < 0) & (role == g.ALONE)).tolist():
+        if listing.op(k).is_view(listing.parameters(k)):  # type: ignore[union-attr]
+            found[k] = -1
+    return found
+
+
+def renumbered(step: Step, rows: np.ndarray) -> Step:
+    """A step of an excerpt of a listing as one of the listing itself: `rows` are its records by number there."""
+    if isinstance(step, Alone):
+        return Alone(int(rows[step.row]))
+    sources = [s._replace(row=int(rows[s.row])) if isinstance(s, GroupInput) else s for s in step.sources]
+    targets = [t._replace(row=int(rows[t.row])) for t in step.targets]
+    return replace(step, rows=rows[step.rows], outside=rows[step.outside], sources=sources, targets=targets)
 
 
 def _groups(

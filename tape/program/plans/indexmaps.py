@@ -156,7 +156,21 @@ def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source:
             made[-1] = CopyAxis(last.n * axis.n, last.z, last.x)
         else:
             made.append(axis)
-    return made or [CopyAxis(1, 0, 0)]
+    return _longest_first(made) or [CopyAxis(1, 0, 0)]
+
+
+SHORT = 8
+"""A row of fewer numbers takes longer to begin than to go through."""
+
+
+def _longest_first(axes: list[CopyAxis]) -> list[CopyAxis]:
+    """The axes, the longest innermost where rows would be short."""
+    if len(axes) < 2 or axes[0].n >= SHORT:
+        return axes
+    longest = max(range(len(axes)), key=lambda a: axes[a].n)
+    if axes[longest].n < 2 * axes[0].n:
+        return axes
+    return [axes[longest], *axes[:longest], *axes[longest + 1 :]]
 
 
 def axes_of_pairs(to: np.ndarray, source: np.ndarray, item: int) -> list[CopyAxis] | None:

@@ -8,6 +8,7 @@ goes on.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +22,10 @@ from . import linear_steps, moving, partial_writes, reducing
 from .guarding import Guarding, GuardStep
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
-from .replay import KernelStep, NumPyStep, OneByOne, Replay
+from .replay import KernelStep, NumPyStep, OneByOne, Replay, RoundsStep
 from .shifted import ROWS
 from .unmade import Unmade, rows_of, runs_of
-from .wording import PlanWords
+from .wording import NotByRounds, PlanWords
 
 SMALL = 1 << 10
 """Results of at most so many bytes are put together in one array."""
@@ -66,6 +67,30 @@ class PythonStep(NamedTuple):
     into: PlanValue | None = None
 
 
+class Stops(dict[int, PythonStep]):
+    """What Python does, by step; those within a loop by rounds are made when they are asked for.
+
+    Attributes:
+        stamps: the loops.
+    """
+
+    def __init__(self) -> None:
+        self.stamps: list[Any] = []
+
+    def __missing__(self, k: int) -> PythonStep:
+        for stamp in self.stamps:
+            found: PythonStep | None = stamp.stops(k) if stamp.first <= k < stamp.end else None
+            if found is not None:
+                return found
+        raise KeyError(k)
+
+    def all(self) -> Iterator[PythonStep]:
+        """What Python may have to do: that of a loop once."""
+        yield from self.values()
+        for stamp in self.stamps:
+            yield from stamp.body.stops.all()
+
+
 class Plan(PlanWords):
     """The plan of a replay, and what must live as long as it.
 
@@ -83,7 +108,7 @@ class Plan(PlanWords):
         super().__init__(checked)
         self.values: dict[int, PlanValue] = {}
         self.initial: list[tuple[int, np.ndarray]] = []
-        self.stops: dict[int, PythonStep] = {}
+        self.stops = Stops()
         self.stopped: set[int] = set()
         self.found: dict[Any, Any] = {}
         self.brought: list[tuple[int, int, Spec]] = []
@@ -100,6 +125,8 @@ class Plan(PlanWords):
         for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
+            elif isinstance(step, RoundsStep):
+                self.stops.stamps.append(_stamping().Stamp(self, step))
             else:
                 self._group(step)
             self.guarding.after(step.makes)
@@ -396,6 +423,19 @@ class SharedKernel(NamedTuple):
     step: KernelStep
     table: int
     single: Place | int
+
+
+def _stamping() -> Any:
+    return opened("tape.program.plans.stamping")
+
+
+def plan_of(replay: Replay) -> Plan:
+    """The plan of a replay, without loops by rounds if one of them cannot be planned so."""
+    try:
+        return Plan(replay)
+    except NotByRounds:
+        replay.straighten()
+        return Plan(replay)
 
 
 def whole(place: Place | int, spec: Spec) -> PlanValue:

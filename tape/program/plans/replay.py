@@ -20,11 +20,12 @@ from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, ne
 from ...recording.recorder import forward_of
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT, Guard
-from .groups import Group, GroupInput, GroupOutput, steps_of
+from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .operand_layout import Layout, key_of
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
+from .rounds import Rounds, alone, pieces, rounds_of
 from .shifted import Shifts
 from .threads import Shares, shares
 
@@ -49,9 +50,9 @@ class Replay:
 
     def __init__(
         self, listing: Listing, tier: str | None = None, threads: int | None = None, most: int | None = None,
-        guards: list[Guard] | None = None,
+        guards: list[Guard] | None = None, by_rounds: bool = True,
     ):  # fmt: skip
-        self.listing, self.most = listing, most
+        self.listing, self.tier, self.threads, self.most = listing, tier, threads, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         outputs = listing.outputs.tolist()
@@ -60,23 +61,37 @@ class Replay:
         self.guards = GuardTable(known, outputs[self.count :], listing.spec_of)
         self.outputs = [*outputs[: self.count], *(row for _, row in self.guards.others)]
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
+        self._lock = threading.Lock()
+        self._sweeper: Any = None
+        self._make_steps(by_rounds)
+
+    def _make_steps(self, by_rounds: bool) -> None:
+        """Make the steps: loops by rounds, if that is wanted, and what is between them."""
+        listing = self.listing
         self.shifts = shifts = Shifts(listing)
         alike: dict[Any, KernelStep] = {}
         words = ColumnLists(
             *(a.tolist() for a in (listing.code, listing.first, listing.args, listing.param, listing.spec))
         )
-        self.steps: list[KernelStep | NumPyStep] = [
-            kernel_step(listing, s, tier, threads, 0 if tier is None else None, shifts, alike)
-            if isinstance(s, Group)
-            else NumPyStep(listing, s.row, words)
-            for s in steps_of(listing)
-        ]
-        elements = sum(len(s.group.rows) * s.group.size for s in self.steps if isinstance(s, KernelStep))
-        self.saved = PER_RECORD * len(listing) + ELEMENT * elements
+        first = 0 if self.tier is None else None
+        self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
+        for piece in pieces(listing, rounds_of(listing) if by_rounds else []):
+            if isinstance(piece, Rounds):
+                self.steps.append(RoundsStep(listing, piece, self.tier))
+                continue
+            for s in _steps_among(listing, piece):
+                self.steps.append(
+                    kernel_step(listing, s, self.tier, self.threads, first, shifts, alike)
+                    if isinstance(s, Group)
+                    else NumPyStep(listing, s.row, words)
+                )
+        self.saved = PER_RECORD * len(listing) + ELEMENT * elements_of(self.steps)
         self._lives()
-        self._lock = threading.Lock()
-        self._sweeper: Any = None
         self._look()
+
+    def straighten(self) -> None:
+        """Make the steps again, without loops by rounds: one of them is not for these."""
+        self._make_steps(by_rounds=False)
 
     def _lives(self) -> None:
         """Let each step forget the values that no later one needs."""
@@ -88,7 +103,7 @@ class Replay:
 
     def _look(self) -> None:
         """Find out when to look for a better tier."""
-        self.until = min((s.upgrade_at for s in self.steps if isinstance(s, KernelStep)), default=NEVER)
+        self.until = min((s.upgrade_at for s in self.steps), default=NEVER)
 
     def _upgrade(self, replays: int) -> None:
         """Compile what has run often enough."""
@@ -97,7 +112,7 @@ class Replay:
         try:
             alike: dict[Any, KernelStep] = {}
             for k, step in enumerate(self.steps):
-                if isinstance(step, KernelStep) and step.upgrade_at <= replays:
+                if step.upgrade_at <= replays:
                     self.steps[k] = step.upgraded(replays, alike)
             self._sweeper = None
             self._look()
@@ -185,6 +200,21 @@ class Refitted(RuntimeError):
     """Something that a list captured has another shape or dtype now; the list has to be recorded again."""
 
 
+def elements_of(steps: Sequence[Any]) -> int:
+    """How many numbers the kernels among some steps give."""
+    return sum([int(step.elements) for step in steps])
+
+
+def _steps_among(listing: Listing, rows: np.ndarray) -> list[Any]:
+    """The steps of some rows of a listing."""
+    if len(rows) == len(listing):
+        return steps_of(listing)
+    if not len(rows):
+        return []
+    part, numbers = alone(listing, rows)
+    return [renumbered(step, numbers) for step in steps_of(part)]
+
+
 class ColumnLists(NamedTuple):
     """Columns of a listing as lists, whose words Python reads faster."""
 
@@ -204,6 +234,8 @@ class NumPyStep:
     """
 
     drops: list[int]
+    elements = 0
+    upgrade_at = NEVER
 
     def __init__(self, listing: Listing, k: int, words: ColumnLists):
         self.op, self.row, self.makes, self.listing = OPS[words.code[k]], k, [k], listing
@@ -212,6 +244,10 @@ class NumPyStep:
         self.params = listing.params[param] if param >= 0 else {}
         self.result = listing.specs[spec] if spec >= 0 else None
         self.unknown = any(words.spec[x] < 0 for x in self.needs)
+
+    def upgraded(self, replays: int, alike: Any) -> NumPyStep:
+        """The same: there are no tiers."""
+        return self
 
     @property
     def forward(self) -> Any:
@@ -254,9 +290,16 @@ class KernelStep:
         self.upgrade_at = NEVER if following is None or replays is None else replays + following[1]
         self._name()
 
+    @property
+    def elements(self) -> int:
+        """How many numbers its records give."""
+        return len(self.group.rows) * self.group.size
+
     def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
         """What NumPy gives for it."""
-        return OneByOne(self.layout)(values)
+        if self._one_by_one is None:
+            self._one_by_one = OneByOne(self.layout)
+        return self._one_by_one(values)
 
     def moved(self, group: Group) -> KernelStep:
         """The step of a group that differs in its records alone: it has the same kernel."""
@@ -267,6 +310,7 @@ class KernelStep:
 
     def _name(self) -> None:
         """Say which records it needs and makes."""
+        self._one_by_one: OneByOne | None = None
         self.needs = list(dict.fromkeys([*self.layout.numbers, *(x.row for x in self.layout.arrays)]))
         self.makes = [t.row for t in self.group.targets]
 
@@ -277,6 +321,51 @@ class KernelStep:
         made = kernel_step(self.listing, self.group, following[0], self.threads, replays, self.shifts, alike)
         made.drops = self.drops
         return made
+
+
+class RoundsStep:
+    """A loop whose rounds are done by the same steps.
+
+    Attributes:
+        body: one round, which is a replay of its own.
+        given: by round and by input of the body, the record that it reads.
+        made: by round and by output of the body, which record that is.
+        upgrade_at: the number of the replay before which one of its kernels has a next tier.
+    """
+
+    drops: list[int]
+
+    def __init__(self, listing: Listing, rounds: Rounds, tier: str | None):
+        self.listing, self.rounds, self.given = listing, rounds, rounds.given
+        self.made = rounds.rows(rounds.made).reshape(rounds.times, -1)
+        self.body = Replay(rounds.body, tier, threads=1, by_rounds=False)
+        self.needs = np.setdiff1d(rounds.given, self.made).tolist()
+        lasting = [self.made[:, i] if kept == 0 else self.made[-1:, i] for i, kept in enumerate(rounds.kept.tolist())]
+        self.makes = np.concatenate(lasting).tolist() if lasting else []
+        self.elements = rounds.times * elements_of(self.body.steps)
+        self._look()
+
+    def _look(self) -> None:
+        """A kernel of the body runs once in each round."""
+        self.upgrade_at = self.body.until if self.body.until >= NEVER else -(-self.body.until // self.rounds.times)
+
+    def upgraded(self, replays: int, alike: Any) -> RoundsStep:
+        """The loop with better kernels."""
+        self.body._upgrade(replays * self.rounds.times)
+        self._look()
+        return self
+
+    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
+        """What NumPy gives for it: one round after another."""
+        found: dict[int, Any] = {}
+        constants = dict(self.body.constants)
+        for given, made in zip(self.given.tolist(), self.made.tolist()):
+            read = ((k, given[number]) for k, number in self.body.inputs)
+            mine = constants | {k: values[j] if j in values else found[j] for k, j in read}
+            for step in self.body.steps:
+                mine |= zip(step.makes, step.evaluate(mine))
+            found.update(zip(made, [mine[k] for k in self.body.outputs]))
+        return [found[k] for k in self.makes]
 
 
 def kernel_step(

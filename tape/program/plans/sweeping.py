@@ -20,7 +20,7 @@ from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
 from .guarding import GuardStep
 from .ownership import separate, suspects
-from .plan import Plan, PythonStep, Raw, Result, SharedKernel
+from .plan import Plan, PythonStep, Raw, Result, SharedKernel, plan_of
 from .plan_places import CANARY, Place, PlanValue, array_at
 from .prepared import aligned
 from .replay import Replay
@@ -79,7 +79,7 @@ class Sweeper:
     """Runs the plan of a replay, for several threads at once if need be."""
 
     def __init__(self, replay: Replay):
-        self.plan = plan = Plan(replay)
+        self.plan = plan = plan_of(replay)
         _, address = opened("tape.jit.sweeps.sweep_steps").sweep()
         self.sweep = SWEEP(address)
         self.steps = address_of(plan.steps)

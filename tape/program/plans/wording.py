@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,10 @@ from ...jit.machine.frames import WORD
 from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
 from .indexmaps import axes_of
 from .plan_places import Chunk, DataRegion, Place, PlanValue, place_in
+
+
+class NotByRounds(Exception):
+    """The rounds of a loop are not for one plan that is stamped: they need Python."""
 
 
 class PlanWords:
@@ -41,8 +46,9 @@ class PlanWords:
         self._pins: dict[int, int] = {}
         self._kernels: list[int] = []
         self._offsets: list[int] = []
-        self._template: list[int] = []
+        self._template = array("q")
         self._references: list[tuple[int, int, int]] = []
+        self._stamped: list[np.ndarray] = []
         self._links: list[tuple[int, int]] = []
         self._regions = BROUGHT
 
@@ -58,22 +64,22 @@ class PlanWords:
         found.users = 1
         return found
 
-    def pin(self, array: np.ndarray) -> int:
+    def pin(self, fixed: np.ndarray) -> int:
         """The address of an array that nobody changes, which lives as long as the plan."""
-        found = self._pins.get(id(array))
+        found = self._pins.get(id(fixed))
         if found is None:
-            flat = np.ascontiguousarray(array)
-            self.pinned += [array, flat]
-            found = self._pins[id(array)] = flat.ctypes.data
+            flat = np.ascontiguousarray(fixed)
+            self.pinned += [fixed, flat]
+            found = self._pins[id(fixed)] = flat.ctypes.data
         return found
 
     def pinned_at(self, address: int) -> tuple[np.ndarray, int]:
         """The bytes of the pinned array in which an address is, and how far it is from their beginning."""
-        for array in self.pinned:
-            if type(array) is np.ndarray and array.flags.c_contiguous:
-                begin = array.ctypes.data
-                if begin <= address < begin + max(array.nbytes, 1):
-                    return array.reshape(-1).view(np.uint8), address - begin
+        for fixed in self.pinned:
+            if type(fixed) is np.ndarray and fixed.flags.c_contiguous:
+                begin = fixed.ctypes.data
+                if begin <= address < begin + max(fixed.nbytes, 1):
+                    return fixed.reshape(-1).view(np.uint8), address - begin
         raise LookupError("no pinned array is there")
 
     def say(self, words: Iterable[int | Place]) -> int:
@@ -87,6 +93,11 @@ class PlanWords:
             else:
                 template.append(word)  # type: ignore[arg-type]
         return begin
+
+    def stamp(self, words: np.ndarray, references: Sequence[np.ndarray]) -> None:
+        """Many more words of the block, and which of them are addresses: three columns, as of single ones."""
+        self._template.frombytes(words.tobytes())
+        self._stamped += references
 
     @staticmethod
     def jit(module: str, function: str) -> tuple[Any, int]:
@@ -139,28 +150,38 @@ class PlanWords:
 
     def close(self) -> None:
         """Fix what is known now: where the words begin, and which of them refer to each region."""
-        first, by_region = self._regions, dict[int, list[int]]()
-        flag = BLOCK, WORD * (REFUSED - first)
-        self._references = [(at, *(flag if r == REFUSED else (r, offset))) for at, r, offset in self._references]
-        for at, region, offset in self._references:
-            if region >= BROUGHT:
-                by_region.setdefault(region, []).extend((first + at, offset))
-        link = self.jit("sweeps.linked", "link")[1]
-        for step, region in self._links:
-            self._kernels[step] = link
-            pairs = by_region.get(region, [])
-            self._offsets[step] = self.say([len(pairs) // 2, Place(BLOCK, -WORD * first), region, *pairs])
+        first, found = self._regions, self._taken_references()
+        self._link(first, found)
+        found = np.concatenate([found, self._taken_references()])
+        refused = found[:, 1] == REFUSED
+        found[refused, 1], found[refused, 2] = BLOCK, WORD * (REFUSED - first)
         if (first + len(self._template)) % 2:
             self.say([0])  # the data begins at a multiple of 16 bytes
         self.first, self.words = first, np.array(self._template, dtype=np.int64)
-        own = [(at, region, offset) for at, region, offset in self._references if region < BROUGHT]
-        self.own = np.array(own, dtype=np.int64).reshape(-1, 3)
+        self.own = found[found[:, 1] < BROUGHT]
         self.own[self.own[:, 1] == BLOCK, 2] += WORD * first
         steps = np.array([self._kernels, self._offsets], dtype=np.int64)
         steps[1] = WORD * (first + steps[1])
         self.steps = np.ascontiguousarray(steps.T)
         self.count = len(self._kernels)
-        self.halts = {k for k, kernel in enumerate(self._kernels) if not kernel}
+        self.halts = set(np.flatnonzero(steps[0] == 0).tolist())
         self.data = WORD * (first + len(self.words))
         self.nbytes = self.data + self.memory.nbytes + ALIGN + self.workspace
-        del self._references, self._template, self._kernels, self._offsets
+        del self._references, self._stamped, self._template, self._kernels, self._offsets
+
+    def _taken_references(self) -> np.ndarray:
+        """The references so far, as three columns; none are left."""
+        found = np.concatenate([np.array(self._references, dtype=np.int64).reshape(-1, 3), *self._stamped])
+        self._references, self._stamped = [], []
+        return found
+
+    def _link(self, first: int, references: np.ndarray) -> None:
+        """Have the steps that link regions tell the words that refer to these."""
+        link = self.jit("sweeps.linked", "link")[1]
+        late = references[references[:, 1] >= BROUGHT]
+        late = late[np.argsort(late[:, 1], kind="stable")]
+        for step, region in self._links:
+            self._kernels[step] = link
+            begin, end = np.searchsorted(late[:, 1], [region, region + 1])
+            pairs = (late[begin:end, [0, 2]] + [first, 0]).ravel().tolist()
+            self._offsets[step] = self.say([len(pairs) // 2, Place(BLOCK, -WORD * first), region, *pairs])

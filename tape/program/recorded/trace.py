@@ -251,6 +251,10 @@ class Trace:
     def apply(self, op: Op, numbers: tuple[int, ...], params: dict[str, Any], depth: int = 1) -> int:
         """Evaluate an op on records, and append its record."""
         z = self.evaluate(op, [self.values[k] for k in numbers], numbers, params)
+        return self.append_op(op, numbers, params, z, depth + 1)
+
+    def append_op(self, op: Op, numbers: tuple[int, ...], params: dict[str, Any], z: Any, depth: int = 1) -> int:
+        """Append the record of an op on records, which gives z."""
         if params or len(numbers) > 2 or op.variadic:
             number = self.append(op.code, -1, -1, (numbers, {**op.params, **params}), z, depth + 1)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from ops import Op, Symbol
 from ops.core.lane import Via
 
-from ..plans.replay import KernelStep, NumPyStep, Replay
+from ..plans.replay import KernelStep, NumPyStep, Replay, RoundsStep
 from ..recorded.listing import Listing
 from ..recorded.passes import PASSES
 from .text import aligned
@@ -32,16 +32,19 @@ class Kernel:
 
     Attributes:
         loops: what was found to repeat: how often it comes, and of how many records it is.
+        rounds: in how many rounds of a loop it runs.
     """
 
     records: int
     elements: int
     tier: str
     loops: tuple[tuple[int, int], ...] = ()
+    rounds: int = 1
 
     def __str__(self) -> str:
         loops = "".join(f"; {times:,} times the same {records:,}" for times, records in self.loops)
-        return f"{self.records:,} records × {self.elements:,} elements, {self.tier}{loops}"
+        rounds = f", in each of {self.rounds:,} rounds" if self.rounds > 1 else ""
+        return f"{self.records:,} records × {self.elements:,} elements, {self.tier}{loops}{rounds}"
 
 
 @dataclass(frozen=True)
@@ -129,19 +132,20 @@ def statistics_of(
 ) -> Statistics:
     """The numbers of a program."""
     passes, listing = _passes(recorded)
-    steps, plan = replay.steps, replay.sweeper.plan
-    numpy = sum(isinstance(s, NumPyStep) and not plan.stopped.isdisjoint(s.makes) for s in steps)
+    plan = replay.sweeper.plan  # first: it may say that a loop has to be straightened
+    each = list(_each(replay))
+    numpy = sum(isinstance(s, NumPyStep) and not plan.stopped.isdisjoint(s.makes) for s in replay.steps)
     count = len(listing.outputs) - len(listing.guards)
     return Statistics(
         recorded=len(recorded),
         passes=passes,
         flops=sum(flops(listing, k) for k in range(len(listing))),
-        bytes_moved=sum(_moved(listing, s) for s in steps),
-        live_peak=_live_peak(listing, steps),
+        bytes_moved=sum(times * _moved(s.listing, s) for s, times in each),
+        live_peak=_live_peak(listing, replay.steps),
         memory=plan.taken,
         recording_memory=recording_memory,
-        kernels=tuple(_kernel(s) for s in steps if isinstance(s, KernelStep)),
-        steps=sum(isinstance(s, NumPyStep) for s in steps) - numpy,
+        kernels=tuple(_kernel(s, times) for s, times in each if isinstance(s, KernelStep)),
+        steps=sum(times for s, times in each if isinstance(s, NumPyStep)) - numpy,
         numpy=numpy,
         stops=len(plan.halts),
         guards=len(listing.guards),
@@ -163,10 +167,19 @@ def _passes(listing: Listing) -> tuple[tuple[PassFigures, ...], Listing]:
     return tuple(found), listing
 
 
-def _kernel(step: KernelStep) -> Kernel:
+def _each(replay: Replay, times: int = 1) -> Iterator[tuple[KernelStep | NumPyStep, int]]:
+    """The steps, those in loops too, and how often each runs in a replay."""
+    for step in replay.steps:
+        if isinstance(step, RoundsStep):
+            yield from _each(step.body, times * step.rounds.times)
+        else:
+            yield step, times
+
+
+def _kernel(step: KernelStep, rounds: int) -> Kernel:
     group = step.group
     records = len({*group.rows.tolist(), *(t.row for t in group.targets)})
-    return Kernel(records, group.size, step.tier, tuple((x.iterations, x.period) for x in group.loops))
+    return Kernel(records, group.size, step.tier, tuple((x.iterations, x.period) for x in group.loops), rounds)
 
 
 def flops(listing: Listing, k: int) -> int:
