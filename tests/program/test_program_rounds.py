@@ -188,6 +188,24 @@ def test_a_singular_matrix_in_a_late_round_is_refused() -> None:
     assert_allclose(compiled(good * 2), solved(good * 2))
 
 
+def test_a_guard_that_fails_comes_before_what_numpy_raises() -> None:
+    def solved(x: Any) -> Any:
+        y, m = np.ones(2), np.eye(2) * x[0] + np.array([[0.0, 0.1], [0.1, 0.0]])
+        for _ in range(40):
+            m = m - np.eye(2) * x[1]
+            if m[0, 0] < 0.5:
+                return y.sum() * 2.0
+            y = np.linalg.solve(m, y * 0.5 + np.concatenate([y[1:], y[:1]])) @ m
+        return y.sum()
+
+    compiled = tape.compile(solved)
+    assert_allclose(compiled(np.array([4.0, 0.01])), solved(np.array([4.0, 0.01])))
+    assert loops(compiled.programs[0].replay.steps)
+    early = np.array([3.1, 0.125])  # in the loop as it was recorded the matrix becomes singular, after it was left
+    assert_allclose(compiled(early), solved(early))
+    assert_allclose(compiled(early * [1.1, 1.0]), solved(early * [1.1, 1.0]))
+
+
 def test_memory_does_not_grow_with_the_rounds() -> None:
     def advanced(x: Any, n: int) -> Any:
         for _ in range(n):

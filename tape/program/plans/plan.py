@@ -8,7 +8,7 @@ goes on.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,8 @@ class PythonStep(NamedTuple):
         wanted: the specs of what it gives, and the regions of that; None and −1 for what is no array.
         following: the step that comes after it.
         into: for a step that refuses its operands, where its one result belongs.
+        told: guards that are verified later than this, and where their values are: one that does not hold comes before
+            whatever NumPy raises.
     """
 
     run: Any
@@ -65,6 +67,7 @@ class PythonStep(NamedTuple):
     wanted: list[tuple[Spec | None, int]]
     following: int
     into: PlanValue | None = None
+    told: Sequence[tuple[int, PlanValue]] = ()
 
 
 class Stops(dict[int, PythonStep]):

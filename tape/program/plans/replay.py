@@ -77,7 +77,7 @@ class Replay:
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
         for piece in pieces(listing, rounds_of(listing) if by_rounds else []):
             if isinstance(piece, Rounds):
-                self.steps.append(RoundsStep(listing, piece, self.tier))
+                self.steps.append(RoundsStep(listing, piece, self.tier, self.guards))
                 continue
             for s in _steps_among(listing, piece):
                 self.steps.append(
@@ -335,8 +335,8 @@ class RoundsStep:
 
     drops: list[int]
 
-    def __init__(self, listing: Listing, rounds: Rounds, tier: str | None):
-        self.listing, self.rounds, self.given = listing, rounds, rounds.given
+    def __init__(self, listing: Listing, rounds: Rounds, tier: str | None, guards: GuardTable):
+        self.listing, self.rounds, self.given, self.guards = listing, rounds, rounds.given, guards
         self.made = rounds.rows(rounds.made).reshape(rounds.times, -1)
         self.body = Replay(rounds.body, tier, threads=1, by_rounds=False)
         self.needs = np.setdiff1d(rounds.given, self.made).tolist()
@@ -358,6 +358,16 @@ class RoundsStep:
     def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
         """What NumPy gives for it: one round after another."""
         found: dict[int, Any] = {}
+        try:
+            self._go_round(values, found)
+        except Exception:
+            for k in found.keys() & self.guards.of_row.keys():  # one that does not hold comes before what NumPy raises
+                for i in self.guards.of_row[k]:
+                    self.guards.verify(i, found[k], expecting=True)
+            raise
+        return [found[k] for k in self.makes]
+
+    def _go_round(self, values: Mapping[int, Any], found: dict[int, Any]) -> None:
         constants = dict(self.body.constants)
         for given, made in zip(self.given.tolist(), self.made.tolist()):
             read = ((k, given[number]) for k, number in self.body.inputs)
@@ -365,7 +375,6 @@ class RoundsStep:
             for step in self.body.steps:
                 mine |= zip(step.makes, step.evaluate(mine))
             found.update(zip(made, [mine[k] for k in self.body.outputs]))
-        return [found[k] for k in self.makes]
 
 
 def kernel_step(

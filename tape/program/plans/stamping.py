@@ -168,7 +168,18 @@ class Stamp:
             return None
         operands: dict[int, Any] = {j: self._value(number, x) for j, x in stop.operands.items()}  # type: ignore[arg-type]
         following = self.first + number * self.length + stop.following
-        return stop._replace(operands=operands, following=following, into=self._value(number, stop.into))
+        into, told = self._value(number, stop.into), self._told(number)
+        return stop._replace(operands=operands, following=following, into=into, told=told)
+
+    def _told(self, number: int) -> list[tuple[int, PlanValue]]:
+        """The guards on what was made up to the end of a round.
+
+        What the round makes after the step is what it was in the replay before; if that is taken for a guard that does
+        not hold, the function is recorded once more.
+        """
+        table, values = self.plan.replay.guards.of_row, self.plan.values
+        rows = [k for k in self.step.made[: number + 1].ravel().tolist() if k in table]
+        return [(i, values[k]) for k in rows for i in table[k]]
 
     def _value(self, number: int, value: PlanValue | None) -> PlanValue | None:
         """Where a value of the body is in a round."""

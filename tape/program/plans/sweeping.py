@@ -175,7 +175,12 @@ class PlanRun:
             for index, value in stop.run.values:
                 self.plan.replay.guards.verify(index, self.view(value), self.expecting)
             return
-        found = stop.run({k: self.operand(k, x) for k, x in stop.operands.items()})
+        try:
+            found = stop.run({k: self.operand(k, x) for k, x in stop.operands.items()})
+        except Exception:
+            for index, value in stop.told:
+                self.plan.replay.guards.verify(index, self.view(value), self.expecting)
+            raise
         if stop.into is not None:  # a step refused what NumPy takes
             self.view(stop.into)[...] = found[0]
         for k, (spec, region), z in zip(stop.makes, stop.wanted, found):
