@@ -274,6 +274,7 @@ class KernelStep:
     """
 
     drops: list[int]
+    _one_by_one: Any = None
 
     def __init__(
         self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None, shifts: Shifts
@@ -304,13 +305,12 @@ class KernelStep:
     def moved(self, group: Group) -> KernelStep:
         """The step of a group that differs in its records alone: it has the same kernel."""
         made = copy(self)
-        made.group, made.layout = group, self.layout.moved(group)
+        made.group, made.layout, made._one_by_one = group, self.layout.moved(group), None
         made._name()
         return made
 
     def _name(self) -> None:
         """Say which records it needs and makes."""
-        self._one_by_one: OneByOne | None = None
         self.needs = list(dict.fromkeys([*self.layout.numbers, *(x.row for x in self.layout.arrays)]))
         self.makes = [t.row for t in self.group.targets]
 
