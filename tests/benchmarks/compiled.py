@@ -76,8 +76,18 @@ def recurrence(name: str, text: str, work: Callable[..., Any], size: tuple[int, 
     return Timed(name, text, work, size, small, ("tape.compile", "jax.jit"), goal=within("jax.jit", 1))
 
 
-RECURRENCES = (
+RECURRENCES: tuple[Timed | Fresh, ...] = (
     recurrence("Kalman", "likelihood by a Kalman filter, 4 states, 500 steps", kalman, (500,), (3,)),
+    first(
+        "Kalman",
+        "the same, first call",
+        "kalman",
+        20,
+        500,
+        3,
+        peers=("tape.compile", "jax.jit"),
+        goal=within("jax.jit", 1),
+    ),
     recurrence("GRU", "gated recurrent unit, width 32, batch 1, 100 steps", gru, (100,), (3, 2, 2)),
     recurrence(
         "ring", "differential equation by slices and concatenation, 1000 points, 100 steps", ring, (1000, 100), (5, 2)

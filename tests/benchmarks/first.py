@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from . import problems
+from . import problems, recurrences
 from .peers import Run, start
 from .work import Work, rng
 
@@ -58,6 +58,6 @@ def seconds(peer: str, make: Callable[..., Work], size: int) -> float:
 
 if __name__ == "__main__":
     peer, name, warm, *sizes = sys.argv[1:]
-    make = getattr(problems, name)
+    make = getattr(problems, name, None) or getattr(recurrences, name)
     warm_up(peer, make, int(warm))
     print(sum(seconds(peer, make, int(size)) for size in sizes))
