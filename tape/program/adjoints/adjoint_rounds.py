@@ -16,9 +16,9 @@ import numpy as np
 from ops.core.own import is_own
 from ops.core.registry import OPS
 
-from ..plans.rounds import LEAST, RECORDS, stretches
 from ..recorded.later import Later
 from ..recorded.parameters_key import key_of
+from ..recorded.stretches import LEAST, RECORDS, stretches
 from ..recorded.trace import CONSTANT, WIDTH, Guard, Trace, same
 from ..recorded.traced import Traced, traced
 from .pieces import Piece, Pieces
@@ -42,7 +42,7 @@ class State(NamedTuple):
     adjoints: dict[int, Any]
 
 
-class Mapping(NamedTuple):
+class OperandMapping(NamedTuple):
     """From a round to the next that the sweep goes through: by operand of its records, what happens to the number.
 
     Attributes:
@@ -56,7 +56,7 @@ class Mapping(NamedTuple):
     steps: np.ndarray
 
 
-class Loop:
+class AdjointLoop:
     """A loop of the trace, while the sweep goes through it.
 
     Attributes:
@@ -192,7 +192,7 @@ class Loop:
             found.append((code, operands, params, spec, trace.line(k), x if code < 0 else -1))
         return found
 
-    def _mapping(self, one: Any, other: Any, number: int, least: int, first: int, m: int) -> Mapping | None:
+    def _mapping(self, one: Any, other: Any, number: int, least: int, first: int, m: int) -> OperandMapping | None:
         """Where the operands of a round's records are in the others; None if that cannot be told."""
         before = np.array([k for row in one for k in row[1]], dtype=np.int64)
         now = np.array([k for row in other for k in row[1]], dtype=np.int64)
@@ -217,7 +217,7 @@ class Loop:
                 columns[i] = among[0]
             elif k != past:
                 return None
-        return Mapping(now, columns, steps)
+        return OperandMapping(now, columns, steps)
 
     def _args_after(self, number: int) -> list[int]:
         """The operands of the records of the round after one."""
@@ -240,7 +240,7 @@ class Loop:
 
     # Rounds that are appended.
 
-    def _append(self, rows: Any, mapping: Mapping, number: int, rounds: int, end: int, told: list[Guard]) -> int:
+    def _append(self, rows: Any, mapping: OperandMapping, number: int, rounds: int, end: int, told: list[Guard]) -> int:
         """Append the records of so many rounds, or of those before one in which Python is told something else."""
         trace, m = self.trace, len(rows)
         k = np.arange(1, rounds + 1)[:, None]
@@ -280,12 +280,13 @@ class Loop:
         self.states.clear()
 
 
-def loops_of(sweep: Any) -> list[Loop]:
+def loops_of(sweep: Any) -> list[AdjointLoop]:
     """The loops of what a sweep goes through."""
     runs = sweep.runs
     listing, window = runs.list, runs.window
     first = len(listing) - window.count
-    if window.count < RECORDS or not sweep.trace.wengert.recording:
+    slow = np.count_nonzero(runs.leads & ~runs.simple & (listing.code >= 0))
+    if window.count < RECORDS or slow < RECORDS // 4 or not sweep.trace.wengert.recording:
         return []
     counts = np.diff(listing.first)[first:]
     facts = ((listing.code[first:] + 2) * (len(listing.specs) + 1) + listing.spec[first:] + 1) * (counts.max() + 1)
@@ -294,7 +295,7 @@ def loops_of(sweep: Any) -> list[Loop]:
     for start, period, count in stretches(like):
         rounds = like[start : start + count * period].reshape(count, period)
         if count >= LEAST and (rounds == rounds[0]).all():
-            found.append(Loop(sweep, start + window.first, period, count))
+            found.append(AdjointLoop(sweep, start + window.first, period, count))
     return found
 
 

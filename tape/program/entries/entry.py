@@ -25,7 +25,8 @@ from ...recording.recorder import wrap
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed
 from ..plans.plan import Raw
-from ..plans.replay import KernelStep, RoundsStep
+from ..plans.replay import KernelStep
+from ..plans.round_step import RoundsStep
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 

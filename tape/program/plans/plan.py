@@ -22,7 +22,8 @@ from . import linear_steps, moving, partial_writes, reducing
 from .guarding import Guarding, GuardStep
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
-from .replay import KernelStep, NumPyStep, OneByOne, Replay, RoundsStep
+from .replay import KernelStep, NumPyStep, OneByOne, Replay
+from .round_step import RoundsStep
 from .shifted import ROWS
 from .unmade import Unmade, rows_of, runs_of
 from .wording import NotByRounds, PlanWords

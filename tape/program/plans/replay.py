@@ -25,11 +25,11 @@ from .guarding import GuardTable
 from .operand_layout import Layout, key_of
 from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
+from .round_step import NEVER, RoundsStep
 from .rounds import Rounds, alone, pieces, rounds_of
 from .shifted import Shifts
 from .threads import Shares, shares
 
-NEVER = 1 << 62
 PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""
 
@@ -77,7 +77,8 @@ class Replay:
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
         for piece in pieces(listing, rounds_of(listing) if by_rounds else []):
             if isinstance(piece, Rounds):
-                self.steps.append(RoundsStep(listing, piece, self.tier, self.guards))
+                body = Replay(piece.body, self.tier, threads=1, by_rounds=False)
+                self.steps.append(RoundsStep(listing, piece, body, self.guards))
                 continue
             for s in _steps_among(listing, piece):
                 self.steps.append(
@@ -85,7 +86,7 @@ class Replay:
                     if isinstance(s, Group)
                     else NumPyStep(listing, s.row, words)
                 )
-        self.saved = PER_RECORD * len(listing) + ELEMENT * elements_of(self.steps)
+        self.saved = PER_RECORD * len(listing) + ELEMENT * sum([int(step.elements) for step in self.steps])
         self._lives()
         self._look()
 
@@ -198,11 +199,6 @@ class OverBudget(MemoryError):
 
 class Refitted(RuntimeError):
     """Something that a list captured has another shape or dtype now; the list has to be recorded again."""
-
-
-def elements_of(steps: Sequence[Any]) -> int:
-    """How many numbers the kernels among some steps give."""
-    return sum([int(step.elements) for step in steps])
 
 
 def _steps_among(listing: Listing, rows: np.ndarray) -> list[Any]:
@@ -321,60 +317,6 @@ class KernelStep:
         made = kernel_step(self.listing, self.group, following[0], self.threads, replays, self.shifts, alike)
         made.drops = self.drops
         return made
-
-
-class RoundsStep:
-    """A loop whose rounds are done by the same steps.
-
-    Attributes:
-        body: one round, which is a replay of its own.
-        given: by round and by input of the body, the record that it reads.
-        made: by round and by output of the body, which record that is.
-        upgrade_at: the number of the replay before which one of its kernels has a next tier.
-    """
-
-    drops: list[int]
-
-    def __init__(self, listing: Listing, rounds: Rounds, tier: str | None, guards: GuardTable):
-        self.listing, self.rounds, self.given, self.guards = listing, rounds, rounds.given, guards
-        self.made = rounds.rows(rounds.made).reshape(rounds.times, -1)
-        self.body = Replay(rounds.body, tier, threads=1, by_rounds=False)
-        self.needs = np.setdiff1d(rounds.given, self.made).tolist()
-        lasting = [self.made[:, i] if kept == 0 else self.made[-1:, i] for i, kept in enumerate(rounds.kept.tolist())]
-        self.makes = np.concatenate(lasting).tolist() if lasting else []
-        self.elements = rounds.times * elements_of(self.body.steps)
-        self._look()
-
-    def _look(self) -> None:
-        """A kernel of the body runs once in each round."""
-        self.upgrade_at = self.body.until if self.body.until >= NEVER else -(-self.body.until // self.rounds.times)
-
-    def upgraded(self, replays: int, alike: Any) -> RoundsStep:
-        """The loop with better kernels."""
-        self.body._upgrade(replays * self.rounds.times)
-        self._look()
-        return self
-
-    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
-        """What NumPy gives for it: one round after another."""
-        found: dict[int, Any] = {}
-        try:
-            self._go_round(values, found)
-        except Exception:
-            for k in found.keys() & self.guards.of_row.keys():  # one that does not hold comes before what NumPy raises
-                for i in self.guards.of_row[k]:
-                    self.guards.verify(i, found[k], expecting=True)
-            raise
-        return [found[k] for k in self.makes]
-
-    def _go_round(self, values: Mapping[int, Any], found: dict[int, Any]) -> None:
-        constants = dict(self.body.constants)
-        for given, made in zip(self.given.tolist(), self.made.tolist()):
-            read = ((k, given[number]) for k, number in self.body.inputs)
-            mine = constants | {k: values[j] if j in values else found[j] for k, j in read}
-            for step in self.body.steps:
-                mine |= zip(step.makes, step.evaluate(mine))
-            found.update(zip(made, [mine[k] for k in self.body.outputs]))
 
 
 def kernel_step(

@@ -15,7 +15,7 @@ from ...jit.machine.frames import WORD
 from ...jit.machine.regions import BLOCK, BROUGHT, DATA
 from .plan import Plan, PythonStep, whole
 from .plan_places import Chunk, Place, PlanValue
-from .replay import RoundsStep
+from .round_step import RoundsStep
 from .wording import NotByRounds
 
 NOWHERE = -1

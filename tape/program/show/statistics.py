@@ -11,7 +11,8 @@ from typing import Any
 from ops import Op, Symbol
 from ops.core.lane import Via
 
-from ..plans.replay import KernelStep, NumPyStep, Replay, RoundsStep
+from ..plans.replay import KernelStep, NumPyStep, Replay
+from ..plans.round_step import RoundsStep
 from ..recorded.listing import Listing
 from ..recorded.passes import PASSES
 from .text import aligned

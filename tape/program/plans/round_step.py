@@ -1,0 +1,69 @@
+"""A loop as a step of a replay: its rounds are done by the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..recorded.listing import Listing
+from .guarding import GuardTable
+from .rounds import Rounds
+
+NEVER = 1 << 62
+"""The number of the replay before which nothing is compiled again."""
+
+
+class RoundsStep:
+    """A loop whose rounds are done by the same steps.
+
+    Attributes:
+        body: one round, which is a replay of its own.
+        given: by round and by input of the body, the record that it reads.
+        made: by round and by output of the body, which record that is.
+        upgrade_at: the number of the replay before which one of its kernels has a next tier.
+    """
+
+    drops: list[int]
+
+    def __init__(self, listing: Listing, rounds: Rounds, body: Any, guards: GuardTable):
+        self.listing, self.rounds, self.given, self.guards = listing, rounds, rounds.given, guards
+        self.made = rounds.rows(rounds.made).reshape(rounds.times, -1)
+        self.body = body
+        self.needs = np.setdiff1d(rounds.given, self.made).tolist()
+        lasting = [self.made[:, i] if kept == 0 else self.made[-1:, i] for i, kept in enumerate(rounds.kept.tolist())]
+        self.makes = np.concatenate(lasting).tolist() if lasting else []
+        self.elements = rounds.times * sum([int(step.elements) for step in body.steps])
+        self._look()
+
+    def _look(self) -> None:
+        """A kernel of the body runs once in each round."""
+        self.upgrade_at = self.body.until if self.body.until >= NEVER else -(-self.body.until // self.rounds.times)
+
+    def upgraded(self, replays: int, alike: Any) -> RoundsStep:
+        """The loop with better kernels."""
+        self.body._upgrade(replays * self.rounds.times)
+        self._look()
+        return self
+
+    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
+        """What NumPy gives for it: one round after another."""
+        found: dict[int, Any] = {}
+        try:
+            self._go_round(values, found)
+        except Exception:
+            for k in found.keys() & self.guards.of_row.keys():  # one that does not hold comes before what NumPy raises
+                for i in self.guards.of_row[k]:
+                    self.guards.verify(i, found[k], expecting=True)
+            raise
+        return [found[k] for k in self.makes]
+
+    def _go_round(self, values: Mapping[int, Any], found: dict[int, Any]) -> None:
+        constants = dict(self.body.constants)
+        for given, made in zip(self.given.tolist(), self.made.tolist()):
+            read = ((k, given[number]) for k, number in self.body.inputs)
+            mine = constants | {k: values[j] if j in values else found[j] for k, j in read}
+            for step in self.body.steps:
+                mine |= zip(step.makes, step.evaluate(mine))
+            found.update(zip(made, [mine[k] for k in self.body.outputs]))
