@@ -1,8 +1,4 @@
-"""Linear algebra as steps: products of matrices by a loop where they are small, by BLAS where they are not, the rest
-by LAPACK.
-
-Each goes on where NumPy would raise an error: a step then refuses, and NumPy does.
-"""
+"""Products of matrices as steps: by a loop where they are small, by BLAS where they are not."""
 
 from __future__ import annotations
 
@@ -15,22 +11,18 @@ import numpy as np
 from ops import REGISTRY
 
 from ...base.rooms import opened
-from ...base.spec import spec
-from ...jit.machine.regions import REFUSED
 from ...jit.machine.state import STORE
-from .plan_places import Place, PlanValue, moved
+from .plan_places import Place, moved
 
 FEW = 1 << 8
 """A product of fewer multiplications is a loop of our own: a call of BLAS costs more."""
-MOST_ROWS = 64
-"""Larger matrices are left to NumPy."""
 MOST = 64
 """Of a longer stack of matrices NumPy makes the products."""
 
 
 def step(plan: Any, record: Any) -> bool:
     """Let a record be steps of linear algebra; whether it can be."""
-    way = _product if record.op.hints.motion == "matrix" else WAYS.get(record.op)
+    way = _product if record.op.hints.motion == "matrix" else _anywhere if record.op is ANYWHERE else None
     return way is not None and not record.params and way(plan, record)
 
 
@@ -129,104 +121,6 @@ def _call(plan: Any, name: str, words: list[Any]) -> None:
     plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
 
 
-def _square(plan: Any, record: Any) -> int | None:
-    """How large a float64 matrix is that LAPACK takes, None if it is left to NumPy."""
-    x = plan.value(record.needs[0]).spec
-    if any(plan.value(k).spec.dtype != np.float64 for k in record.needs) or x.ndim != 2:
-        return None
-    n = int(x.shape[0])
-    return n if n == x.shape[1] and 0 < n <= MOST_ROWS and record.result.dtype == np.float64 else None
-
-
-def _solved(plan: Any, record: Any) -> bool:
-    """z = x⁻¹ y, by `gesv` on copies that lie by columns."""
-    n = _square(plan, record)
-    y = plan.value(record.needs[1]) if n is not None else None
-    if n is None or y is None or y.spec.ndim not in (1, 2) or not y.spec.size:
-        return False
-    columns = 1 if y.spec.ndim == 1 else y.spec.shape[1]
-    right = plan.scratch(8 * n * columns)
-    at = right._replace(spec=y.spec, strides=(8,) if y.spec.ndim == 1 else (8, 8 * n))
-    plan.place(at, y)
-    at_refusal = _gesv(plan, record, n, columns, right)
-    plan.place(plan.make(record.row), at)
-    plan.refusal(at_refusal, record)
-    plan.memory.give(right.chunk)
-    return True
-
-
-def _inverted(plan: Any, record: Any) -> bool:
-    """z = x⁻¹: what solves for the columns of the unit matrix."""
-    n = _square(plan, record)
-    if n is None:
-        return False
-    right = plan.scratch(8 * n * n)
-    unit = plan.found.setdefault(("unit", n), np.eye(n))
-    plan.copy(right.place, plan.pin(unit), 8 * n * n)
-    at_refusal = _gesv(plan, record, n, n, right)
-    plan.place(plan.make(record.row), right._replace(spec=record.result, strides=(8, 8 * n)))
-    plan.refusal(at_refusal, record)
-    plan.memory.give(right.chunk)
-    return True
-
-
-def _gesv(plan: Any, record: Any, n: int, columns: int, right: PlanValue) -> int:
-    """Solve in place; a singular matrix is refused by a step, whose number this gives."""
-    left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
-    sizes = pointers(plan, [n, columns, n, n, 0])
-    info = sizes[4]
-    _call(plan, "dgesv", [sizes[0], sizes[1], left.place, sizes[2], pivots.place, right.place, sizes[3], info])
-    at: int = plan.call(plan.jit("sweeps.strided", "refuse"), [Place(REFUSED, 0), info])
-    plan.memory.give(left.chunk)
-    plan.memory.give(pivots.chunk)
-    return at
-
-
-def _by_columns(plan: Any, record: Any, n: int) -> PlanValue:
-    """A copy of the matrix that LAPACK may overwrite."""
-    x = plan.value(record.needs[0])
-    left: PlanValue = plan.scratch(8 * n * n)
-    plan.place(left._replace(spec=x.spec, strides=(8, 8 * n)), x)
-    return left
-
-
-def _determinant(plan: Any, record: Any) -> bool:
-    n = _square(plan, record)
-    if n is None:
-        return False
-    left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
-    sizes = pointers(plan, [n, n, n, 0])
-    _call(plan, "dgetrf", [sizes[0], sizes[1], left.place, sizes[2], pivots.place, sizes[3]])
-    z = plan.make(record.row)
-    plan.call(plan.jit("sweeps.strided", "determinant_f64"), [n, z.place, left.place, pivots.place, sizes[3]])
-    plan.memory.give(left.chunk)
-    plan.memory.give(pivots.chunk)
-    return True
-
-
-def _factored(plan: Any, record: Any) -> bool:
-    """The lower triangle that `potrf` leaves; a matrix that is not positive definite is refused."""
-    n = _square(plan, record)
-    if n is None:
-        return False
-    x = plan.value(record.needs[0])
-    left = plan.scratch(8 * n * n, x.spec)
-    plan.fill(left)
-    for k in range(n):  # column by column, without the upper triangle
-        column = left._replace(
-            spec=spec((n - k,), x.spec.dtype), place=moved(left.place, 8 * (n + 1) * k), strides=(8,)
-        )
-        source = x._replace(spec=column.spec, place=x.moved(k * sum(x.strides)), strides=x.strides[:1])
-        plan.place(column, source)
-    sizes = pointers(plan, [ord("L"), n, n, 0])
-    _call(plan, "dpotrf", [sizes[0], sizes[1], left.place, sizes[2], sizes[3]])
-    at = plan.call(plan.jit("sweeps.strided", "refuse"), [Place(REFUSED, 0), sizes[3]])
-    plan.place(plan.make(record.row), left._replace(strides=(8, 8 * n)))
-    plan.refusal(at, record)
-    plan.memory.give(left.chunk)
-    return True
-
-
 def _anywhere(plan: Any, record: Any) -> bool:
     x = plan.flat(record.needs[0])
     if x.spec.dtype != np.bool_ or record.result.dtype != np.bool_:
@@ -236,10 +130,4 @@ def _anywhere(plan: Any, record: Any) -> bool:
     return True
 
 
-WAYS = {
-    REGISTRY[name]: way
-    for name, way in (
-        ("solve", _solved), ("inv", _inverted), ("det", _determinant), ("cholesky", _factored), ("anywhere", _anywhere),
-    )
-}  # fmt: skip
-"""By op, how it becomes steps."""
+ANYWHERE = REGISTRY["anywhere"]
