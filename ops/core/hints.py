@@ -23,9 +23,8 @@ class Hints:
         part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
             operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
             it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
-        loops: how the forward function calls loops that NumPy has compiled, so that programs call them without Python:
-            a function of ``s``, which is told of calls (``s.linalg("inv", x)``), the operands, and the parameters it
-            names.
+        steps: how a program does without Python what the forward function does: a function of ``s``, which makes steps
+            (``s.linalg("inv", x)``; see `tape.program.plans.record_steps`), the operands, and the parameters it names.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
             For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
@@ -34,14 +33,14 @@ class Hints:
         involution: whether applying the op twice gives the operand back.
     """
 
-    __slots__ = ("accumulates", "decides", "involution", "lanes_first", "loops", "motion", "neutral", "part", "reduces")
+    __slots__ = ("accumulates", "decides", "involution", "lanes_first", "motion", "neutral", "part", "reduces", "steps")
 
     def __init__(
         self, *,
         lanes_first: bool = False,
         motion: str | None = None,
         part: Callable[..., Any] | None = None,
-        loops: Callable[..., Any] | None = None,
+        steps: Callable[..., Any] | None = None,
         reduces: Any = None,
         accumulates: Any = None,
         neutral: dict[int, float] | None = None,
@@ -49,7 +48,7 @@ class Hints:
         involution: bool = False,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
-        self.loops, self.reduces, self.accumulates = loops, reduces, accumulates
+        self.steps, self.reduces, self.accumulates = steps, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
 
 

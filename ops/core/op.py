@@ -161,11 +161,12 @@ class Op(Derivatives):
         """The indices of the part that an application reads or writes (see `Hints.part`), None if there is none."""
         return None if self.hints.part is None else self._ask(self.hints.part, params)
 
-    def loops(self, s: Any, params: dict[str, Any], operands: Sequence[Any]) -> Any:
-        """What the compiled loops that an application calls give (see `Hints.loops`)."""
-        assert self.hints.loops is not None
-        wanted = argument_names(self.hints.loops)[1 + len(operands) :]
-        return self.hints.loops(s, *operands, **{n: params[n] if n in params else self.params[n] for n in wanted})
+    def steps(self, s: Any, params: dict[str, Any], operands: Sequence[Any]) -> Any:
+        """What the steps of an application give (see `Hints.steps`)."""
+        assert self.hints.steps is not None
+        taken = arguments_of(self.hints.steps)
+        wanted = taken.keywords if taken.starred else taken.names[1 + len(operands) :]
+        return self.hints.steps(s, *operands, **{n: params[n] if n in params else self.params[n] for n in wanted})
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""

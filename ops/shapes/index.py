@@ -198,6 +198,11 @@ def _gather_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield (rng.standard_normal(3), np.array([-1, 0])), {}
 
 
+def _scatter_add_steps(s: Any, x: Any, indices: Any, source: Any, axis: int) -> Any:
+    z = s.copy(x)
+    return s.add(z, s.along(z, indices, axis), source)
+
+
 def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield (rng.standard_normal((3, 4)), np.array([[0, 2, 1, 1]]), rng.standard_normal((1, 4))), {"axis": 0}
     yield (rng.standard_normal(3), np.array([-1, 0, 0, 2]), rng.standard_normal(4)), {}
@@ -206,7 +211,7 @@ def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 gather = linear(
     "gather", _gather,
     lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis), None,
-    cases=_gather_cases,
+    cases=_gather_cases, hints=Hints(steps=lambda s, x, indices, axis: s.read(x, s.along(x, indices, axis))),
     batch=along("axis"),
     doc="z[i, j] = x[indices[i, j], j] for axis 0, and so on: one element chosen along an axis at each place.",
 )
@@ -214,7 +219,7 @@ gather = linear(
 scatter_add = linear(
     "scatter_add", _scatter_add,
     lambda g: g, None, lambda g, indices, axis: gather(g, indices, axis=axis),
-    cases=_scatter_add_cases,
+    cases=_scatter_add_cases, hints=Hints(steps=_scatter_add_steps),
     batch=along("axis"),
     doc="x with z[indices[i, j], j] += source[i, j] for axis 0, and so on.",
 )
@@ -240,6 +245,12 @@ def _index_add(x: Any, indices: Any, source: Any, *, axis: int | None = 0) -> An
     return z
 
 
+def _index_add_steps(s: Any, x: Any, indices: Any, source: Any, axis: int | None) -> Any:
+    z = s.copy(x)
+    s.add(*s.slices(z, indices, axis), source)
+    return z
+
+
 def _take_cases(rng: np.random.Generator) -> Iterator[Case]:
     several, square = np.array([0, 2, 2]), np.array([[1, 0], [3, 3]])
     for indices, axis in ((several, 0), (square, 1), (np.array(5), None), (np.array(-1), 0)):
@@ -256,6 +267,7 @@ take = linear(
     "take", _take, _take_transpose, None,
     node=lambda axis: "TakeBackward0" if axis is None else "IndexSelectBackward0",
     numpy=(np.take,), cases=_take_cases,
+    hints=Hints(steps=lambda s, x, indices, axis: s.read(*s.slices(x, indices, axis))),
     batch=rules.taking,
     doc="Whole slices of x along an axis, chosen by number; elements of the flattened x where `axis` is None.",
 )
@@ -263,7 +275,7 @@ take = linear(
 index_add = linear(
     "index_add", _index_add,
     lambda g: g, None, lambda g, indices, axis: take(g, indices, axis=axis),
-    cases=_index_add_cases,
+    cases=_index_add_cases, hints=Hints(steps=_index_add_steps),
     batch=rules.adding,
     doc="x with the slices of `source` added to the slices of x whose numbers are `indices`.",
 )

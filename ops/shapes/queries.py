@@ -13,14 +13,23 @@ from ..core.op import plain
 argmax = plain(
     "argmax", lambda x, *, axis=None, keepdims=False: np.argmax(x, axis=axis, keepdims=keepdims),
     numpy=(np.argmax,), batch=along("axis", flat=True), doc="Index of the first largest element.",
+    hints=Hints(steps=lambda s, x, axis, keepdims: s.place_of_extreme(x, axis, True, keepdims)),
 )
 argmin = plain(
     "argmin", lambda x, *, axis=None, keepdims=False: np.argmin(x, axis=axis, keepdims=keepdims),
     numpy=(np.argmin,), batch=along("axis", flat=True), doc="Index of the first smallest element.",
+    hints=Hints(steps=lambda s, x, axis, keepdims: s.place_of_extreme(x, axis, False, keepdims)),
 )
+def _argsort_steps(s: Any, x: Any, axis: int | None, kind: Any, stable: Any) -> Any:
+    """Unless it is asked for, NumPy's order of equal elements is its own: then the step refuses them."""
+    unique = not stable and kind not in ("stable", "mergesort")
+    return s.order(s.flat(x) if axis is None else x, 0 if axis is None else axis, unique=unique)
+
+
 argsort = plain(
     "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
     numpy=(np.argsort,), batch=along("axis", flat=True), doc="Indices that sort along an axis.",
+    hints=Hints(steps=_argsort_steps),
 )
 argpartition = plain(
     "argpartition",
@@ -96,6 +105,7 @@ isin = plain(
 )
 searchsorted = plain(
     "searchsorted", lambda x, y, *, side="left": np.asarray(np.searchsorted(x, y, side)),
+    hints=Hints(steps=lambda s, x, y, side: s.search(x, y, side == "right")),
     numpy=(np.searchsorted,), doc="Where the elements y belong in the sorted array x.",
 )
 digitize = plain(

@@ -20,7 +20,7 @@ from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
-from . import linear_steps, loop_steps, moving, partial_writes, reducing
+from . import linear_steps, moving, partial_writes, record_steps, reducing
 from .guarding import Guarding, GuardStep
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
@@ -35,9 +35,9 @@ CHECKED = os.environ.get("TAPE_CANARIES") == "1"
 """Whether each piece of memory is followed by bytes that are looked at after every replay."""
 
 
-ROOMS = partial_writes, moving, linear_steps, reducing, loop_steps
+ROOMS = partial_writes, moving, linear_steps, reducing, record_steps
 """Which say how records become steps, by their function ``step``."""
-SEVERAL = (loop_steps,)
+SEVERAL = (record_steps,)
 """The same for records of several results."""
 OUTPUT = REGISTRY["output"]
 

@@ -1,0 +1,107 @@
+"""Memory and numbers for the steps of one record, on the way from its operands to its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.rooms import opened
+from ...base.spec import Spec, spec
+from .converting import castable, converted
+from .plan_places import Place, PlanValue, row_major
+
+
+class NoStep(LookupError):
+    """There is no step for this."""
+
+
+class StepMemory:
+    """What steps are made with.  Values are `PlanValue`s: where numbers lie, with their shape and dtype as ``.spec``.
+
+    Attributes:
+        checks: the steps that may refuse their operands.
+    """
+
+    def __init__(self, plan: Any):
+        self.plan = plan
+        self.checks: list[int] = []
+        self._chunks: list[Any] = []
+        self.room = opened("tape.jit.machine.ufunc_loops")
+
+    def end(self) -> None:
+        """Give back the memory in between."""
+        for chunk in self._chunks:
+            self.plan.memory.give(chunk)
+
+    def take(self, rows: dict[int, list[int]], made: Sequence[PlanValue]) -> bool:
+        """Let records be the results that were made, by number; whether they can be."""
+        wanted = {k: self.plan.spec(k) for found in rows.values() for k in found}
+        for i, found in rows.items():
+            for k in found:
+                if made[i].spec.shape != wanted[k].shape or not castable(made[i].spec.dtype, wanted[k].dtype):
+                    return False
+        for i, found in rows.items():
+            for k in found:
+                z = self.convert(made[i], wanted[k].dtype)
+                self.plan.make(k, z._replace(spec=wanted[k]))
+        return True
+
+    def new(self, wanted: Spec) -> PlanValue:
+        """Memory for something."""
+        found: PlanValue = self.plan.scratch(wanted.nbytes, wanted)
+        self._chunks.append(found.chunk)
+        return found._replace(strides=row_major(wanted.shape, wanted.dtype.itemsize))
+
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> PlanValue:
+        """Memory with zeros in it."""
+        found = self.new(spec(shape, dtype))
+        self.plan.fill(found)
+        return found
+
+    def copy(self, x: PlanValue, dtype: Any = None) -> PlanValue:
+        """A copy in row-major order, which a step may overwrite."""
+        x = self.convert(x, x.spec.dtype if dtype is None else np.dtype(dtype))
+        made = self.new(x.spec)
+        self.plan.place(made, x)
+        return made
+
+    def flat(self, x: PlanValue) -> PlanValue:
+        """The same numbers in row-major order, in one axis."""
+        found = x if x.contiguous else self.copy(x)
+        return found._replace(spec=spec((x.spec.size,), x.spec.dtype), strides=(x.spec.dtype.itemsize,))
+
+    def convert(self, x: PlanValue, dtype: np.dtype[Any]) -> PlanValue:
+        """The same numbers in another dtype."""
+        if x.spec.dtype == dtype:
+            return x
+        if not castable(x.spec.dtype, dtype):
+            raise NoStep(f"{x.spec.dtype} to {dtype}")
+        return converted(self.plan, self.new(spec(x.spec.shape, dtype)), x)
+
+    def number(self, value: float, dtype: np.dtype[Any]) -> PlanValue:
+        """A number."""
+        key = "number", value, dtype
+        array = self.plan.found.setdefault(key, np.array(value, dtype))
+        return PlanValue(self.plan.pin(array), (), spec((), dtype))
+
+    def words(self, numbers: list[int]) -> Place:
+        """Some words, and where they are."""
+        place: Place = self.plan.word(self.plan.say(numbers))
+        return place
+
+    def check(self, step: int) -> None:
+        """Note that a step may refuse its operands."""
+        self.checks.append(step)
+
+
+def view(x: PlanValue, axes: Sequence[tuple[int, int]], offset: int = 0) -> PlanValue:
+    """Another look at the memory of a value: by the length and stride of each axis, so many bytes further."""
+    shape, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
+    return x._replace(place=x.moved(offset), strides=strides, spec=spec(shape, x.spec.dtype))
+
+
+def axes(x: PlanValue) -> list[tuple[int, int]]:
+    """The length and stride of each axis of a value."""
+    return list(zip(x.spec.shape, x.strides))
