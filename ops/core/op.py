@@ -163,10 +163,17 @@ class Op(Derivatives):
 
     def steps(self, s: Any, params: dict[str, Any], operands: Sequence[Any]) -> Any:
         """What the steps of an application give (see `Hints.steps`)."""
-        assert self.hints.steps is not None
-        taken = arguments_of(self.hints.steps)
-        wanted = taken.keywords if taken.starred else taken.names[1 + len(operands) :]
-        return self.hints.steps(s, *operands, **{n: params[n] if n in params else self.params[n] for n in wanted})
+        return self._call(self.hints.steps, (s, *operands), params)
+
+    def made_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is computed in the place of an application (see `Hints.made_of`)."""
+        return self._call(self.hints.made_of, operands, params)
+
+    def _call(self, function: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Call a function of operands and of those parameters that it names."""
+        taken = arguments_of(function)
+        wanted = taken.keywords if taken.starred else taken.names[len(operands) :]
+        return function(*operands, **{n: params[n] if n in params else self.params[n] for n in wanted})
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""

@@ -53,16 +53,17 @@ amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradi
 amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
 
 
-def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+def _whole(name: str, find: Callable[..., Any], node: str, doc: str, extreme: Op) -> Op:
     return general(
         name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
         jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
         node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc, batch=whole(f"a{name[:3]}"),
+        hints=Hints(made_of=lambda x: extreme(x)),
     )
 
 
-max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.")
-min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.")
+max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.", amax)
+min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.", amin)
 
 
 def _select(x: Any, indices: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:

@@ -125,12 +125,18 @@ def _like(make: Any) -> Any:
     return forward
 
 
+def _made_like(make: Any) -> Any:
+    return lambda x, dtype, shape: make(x.shape if shape is None else shape, x.dtype if dtype is None else dtype)
+
+
 zeros_like = plain(
     "zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), complex=True, batch=like,
+    hints=Hints(made_of=_made_like(np.zeros)),
     doc="Zeros in the shape and dtype of x.",
 )
 ones_like = plain(
     "ones_like", _like(np.ones_like), numpy=(np.ones_like,), complex=True, batch=like,
+    hints=Hints(made_of=_made_like(np.ones)),
     doc="Ones in the shape and dtype of x.",
 )
 empty_like = plain(
