@@ -42,7 +42,7 @@ def _resize(x: Any, *, n: int, axis: int = -1) -> Any:
 
 resize = linear(
     "resize", _resize, lambda g, x_shape, axis: resize(g, n=x_shape[axis], axis=axis),
-    node="ConstantPadNdBackward0", batch=along("axis"),
+    node="ConstantPadNdBackward0", batch=along("axis"), hints=Hints(steps=lambda s, x, n, axis: s.resized(x, n, axis)),
     cases=cases_of(((4,), {"n": 2}), ((2, 3), {"n": 5, "axis": 0}), ((3,), {"n": 3})),
     doc="The first n elements along an axis, with zeros after them where there are fewer.",
 )

@@ -76,6 +76,13 @@ def _collected(g: Any, i: int, places: tuple[Any, ...]) -> Any:
     return select(g, index=index) if type(index) is int else getitem(g, index=index)
 
 
+def _collect_steps(s: Any, *xs: Any, places: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    z = s.zeros(shape, np.result_type(*(x.spec.dtype for x in xs)))
+    for x, index in zip(xs, places):
+        s.add(z, s.at(z, index), x)
+    return z
+
+
 collect = linear(
     "collect", _collect, _collected,
     node="IndexPutBackward0",
@@ -84,7 +91,7 @@ collect = linear(
         ([(3,), ()], {"places": (np.array([1, 1, 0]), 1), "shape": (2,)}),
         ([(2,), (1,)], {"places": ((slice(0, 4, 2),), np.array([False, True, False])), "shape": (3,)}),
     ),
-    batch=rules.collecting,
+    batch=rules.collecting, hints=Hints(steps=_collect_steps),
     doc="Zeros of the given shape with every x added at its place, an index; where places overlap they add up.",
 )
 
@@ -166,7 +173,11 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 index_put = linear(
     "index_put", _index_put, _overwrite, _written, cases=_put_cases,
     node=lambda index, accumulate: "CopySlices" if is_basic(index) and not accumulate else "IndexPutBackward0",
-    batch=rules.putting, hints=Hints(part=lambda index, accumulate: None if accumulate else (index,)),
+    batch=rules.putting,
+    hints=Hints(
+        part=lambda index, accumulate: None if accumulate else (index,),
+        steps=lambda s, x, y, index, accumulate: s.put(z := s.copy(x), s.at(z, index), y, accumulate),
+    ),
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 
     Where an index repeats the last value stays, and only that one gets a gradient.

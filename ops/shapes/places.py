@@ -129,10 +129,10 @@ def _lookup_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], form: For
     return deposit(g, *xs[1:], form=form, shape=x_shape)
 
 
-def _with_arrays(form: Form, arrays: Sequence[Any]) -> list[Any]:
+def _with_arrays(form: Form, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """The index of a form, with what stands for arrays in a program."""
     rest = iter(arrays)
-    return [next(rest) if part is SLOT else part for part in form]
+    return tuple([next(rest) if part is SLOT else part for part in form])
 
 
 lookup = general(
@@ -202,8 +202,14 @@ def _overwrite_cases(rng: np.random.Generator) -> Iterator[Case]:
                 yield (x, np.asarray(rng.standard_normal(shape)), *arrays), {**params, "accumulate": accumulate}
 
 
+def _overwrite_steps(s: Any, x: Any, y: Any, *arrays: Any, form: Form, accumulate: bool) -> Any:
+    z = s.copy(x)
+    return s.put(z, s.at(z, _with_arrays(form, arrays)), y, accumulate)
+
+
 overwrite = general(
     "overwrite", _overwritten, _overwrite_vjp, jvp=_overwrite_jvp,
     node="IndexPutBackward0", cases=_overwrite_cases, batch=_writing, complex=ADJOINT,
+    hints=Hints(steps=_overwrite_steps),
     doc="x with y put at an index, or added there, where the arrays of the index are operands.",
 )

@@ -36,7 +36,7 @@ def castable(x: np.dtype[Any], z: np.dtype[Any]) -> bool:
 
 def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of the parts of complex numbers."""
-    return np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+    return np.dtype(np.float32 if dtype in (np.complex64, np.float32) else np.float64)
 
 
 def converted(plan: Any, z: PlanValue, x: PlanValue) -> PlanValue:

@@ -102,11 +102,11 @@ def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, 
         numbers = [flag[not by_columns], *shape, one, lead, step if n > 1 else 1, zero, 1]
         at = pointers(plan, numbers)
         words = [*at[:4], m_at, at[4], v_at, at[5], at[6], z, at[7]]
-        _call(plan, kind + "gemv", words)
+        call_library(plan, kind + "gemv", words)
         return
     numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, columns]
     at = pointers(plan, numbers)
-    _call(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
+    call_library(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
 
 
 def pointers(plan: Any, numbers: list[int]) -> list[Place]:
@@ -115,7 +115,7 @@ def pointers(plan: Any, numbers: list[int]) -> list[Place]:
     return [plan.word(first + k) for k in range(len(numbers))]
 
 
-def _call(plan: Any, name: str, words: list[Any]) -> None:
+def call_library(plan: Any, name: str, words: list[Any]) -> None:
     """A step that calls a function of BLAS or LAPACK."""
     room = opened("tape.jit.sweeps.sweep_steps")
     plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])

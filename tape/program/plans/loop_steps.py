@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...jit.machine.regions import REFUSED
+from .converting import real_of
 from .plan_places import Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, view
 
@@ -54,32 +55,39 @@ class LoopSteps(StepMemory):
     def fourier(self, name: str, x: PlanValue, axis: int, n: int, factor: float) -> PlanValue:
         """A transform of `numpy.fft` along an axis: n numbers, times a factor."""
         ufunc, ndim = self.room.fourier(name), x.spec.ndim
-        single = x.spec.dtype in (np.float32, np.complex64)
-        first = ("f" if single else "d") if name.startswith("r") else ("F" if single else "D")
-        types = next((t for t in getattr(ufunc, "types", ()) if t[0] == first), None)
-        if types is None or not ndim:
+        if ufunc is None or not ndim:
             raise NoStep(name)
+        number = int if factor == 1 else real_of(x.spec.dtype)  # as NumPy gives it to the ufunc
+        try:
+            types = "".join(d.char for d in ufunc.resolve_dtypes((x.spec.dtype, number, None)))
+        except TypeError:
+            raise NoStep(name) from None
+        types = f"{types[:2]}->{types[2]}"
         order = list(range(ndim))
         order.append(order.pop(axis))
-        x = self.convert(x, np.dtype(first))
+        x = self.convert(x, np.dtype(types[0]))
         (length,) = re.findall(r"->\((\w+)\)", ufunc.signature)
-        turned, number = view(x, [axes(x)[k] for k in order]), self.number(factor, np.dtype(types[1]))
-        z = self.call(ufunc, types, [turned, number], {length: n}, False)
+        turned, factors = view(x, [axes(x)[k] for k in order]), self.number(factor, np.dtype(types[1]))
+        z = self.call(ufunc, types, [turned, factors], {length: n}, False)
         return view(z, [axes(z)[order.index(k)] for k in range(ndim)])
 
-    def elementwise(self, ufunc: Any, record: Any) -> PlanValue | None:
-        """A ufunc of the operands of a record."""
-        if ufunc is None or ufunc.nout != 1 or ufunc.nin != len(record.needs):
-            return None
-        values = [self.plan.value(k) for k in record.needs]
+    def ufunc(self, ufunc: Any, values: Sequence[PlanValue], kinds: Sequence[Any] = ()) -> PlanValue:
+        """A ufunc of some values.
+
+        Args:
+            ufunc: a ufunc with one result, None if there is none.
+            values: its operands.
+            kinds: for each int, float or complex if it is a number of Python's, which takes the dtype of what it meets.
+        """
+        if ufunc is None or ufunc.nout != 1 or ufunc.nin != len(values):
+            raise NoStep("ufunc")
         if any(x.spec.dtype.kind not in KINDS for x in values):
-            return None
-        constants = [type(self.plan.number_of(k)) for k in record.needs]
-        given = [c if c in (int, float, complex) else x.spec.dtype for c, x in zip(constants, values)]
+            raise NoStep(ufunc.__name__)
+        known = [k if k in (int, float, complex) else x.spec.dtype for k, x in zip_longest(kinds, values)]
         try:
-            dtypes = ufunc.resolve_dtypes((*given, None))
+            dtypes = ufunc.resolve_dtypes((*known, None))
         except TypeError:
-            return None
+            raise NoStep(ufunc.__name__) from None
         types = "".join(d.char for d in dtypes[:-1]) + "->" + dtypes[-1].char
         found: PlanValue = self.call(ufunc, types, [self.convert(x, d) for x, d in zip(values, dtypes)], {}, False)
         return found

@@ -43,13 +43,34 @@ class PickSteps(StepMemory):
         """z, which may be changed, with x added to the chosen elements, one after the other."""
         if x.spec.dtype != z.spec.dtype or z.spec.dtype not in (np.float64, np.float32):
             raise NoStep("add")
-        target, shape = view(z, chosen.axes, chosen.offset), tuple(n for n, _ in chosen.axes)
-        extra = len(shape) - x.spec.ndim
-        if extra < 0 or any(n not in (1, m) for n, m in zip(x.spec.shape, shape[extra:])):
-            raise NoStep("add")
-        strides = (0,) * extra + tuple(0 if n == 1 else s for n, s in axes(x))
+        target, strides = view(z, chosen.axes, chosen.offset), self._over(x, chosen)
         self._at(f"add_f{8 * z.spec.dtype.itemsize}", target, x, target.strides, strides, chosen)
         return z
+
+    @staticmethod
+    def _over(x: PlanValue, chosen: Chosen) -> tuple[int, ...]:
+        """The strides of x broadcast to the chosen elements."""
+        shape = tuple(n for n, _ in chosen.axes)
+        extra = len(shape) - x.spec.ndim
+        if extra < 0 or any(n not in (1, m) for n, m in zip(x.spec.shape, shape[extra:])):
+            raise NoStep("shape")
+        return (0,) * extra + tuple(0 if n == 1 else s for n, s in axes(x))
+
+    def _plain(self, part: Any) -> list[Any]:
+        """A part of an index, its arrays and lists as whole numbers in memory; of a mask one for each axis."""
+        if part is None or part is Ellipsis or isinstance(part, (slice, PlanValue)):
+            return [part]
+        if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+            return [int(part)]
+        array = np.asarray(part)
+        found = list(array.nonzero()) if array.dtype == np.bool_ and array.ndim else [array]
+        if not all(a.dtype.kind in "iu" and a.size for a in found):
+            raise NoStep("index")
+        made = []
+        for a in found:
+            whole = np.ascontiguousarray(a, dtype=np.int64)
+            made.append(PlanValue(self.plan.pin(whole), whole.strides, spec(whole.shape, whole.dtype)))
+        return made
 
     def _at(
         self,
@@ -87,8 +108,19 @@ class PickSteps(StepMemory):
         numbers = indices, list(indices.strides), x.spec.shape[axis], x.strides[axis]
         return Chosen(moves, 0, [numbers])
 
-    def at(self, x: PlanValue, index: Sequence[Any]) -> Chosen:
-        """The elements at an index of slices, integers, None, an ellipsis, and whole numbers in memory."""
+    def put(self, z: PlanValue, chosen: Chosen, x: PlanValue, accumulate: bool = False) -> PlanValue:
+        """z, which may be changed, with x at the chosen elements, of which the last stays; or added to them."""
+        if accumulate:
+            return self.add(z, chosen, x)
+        x = self.convert(x, z.spec.dtype)
+        target, strides = view(z, chosen.axes, chosen.offset), self._over(x, chosen)
+        self._at("write", target, x, target.strides, strides, chosen)
+        return z
+
+    def at(self, x: PlanValue, index: Any) -> Chosen:
+        """The elements at an index of slices, integers, None, an ellipsis, and whole numbers or masks, which may be in
+        memory if they are numbers."""
+        index = [p for part in (index if isinstance(index, tuple) else [index]) for p in self._plain(part)]
         named = sum(part is not None and part is not Ellipsis for part in index)
         if named > x.spec.ndim:
             raise NoStep("index")
@@ -120,9 +152,7 @@ class PickSteps(StepMemory):
                 chosen.append((part, [0] * (len(shape) - len(strides)) + strides, n, stride))
             else:
                 offset += range(n)[part] * stride
-        if not where:
-            raise NoStep("index")
-        side_by_side = where[-1][0] - where[0][0] == len(where) - 1
+        side_by_side = bool(where) and where[-1][0] - where[0][0] == len(where) - 1
         before = where[0][1] if side_by_side else 0
         after = len(made) - before
         result = [(n, s) for n, s, _ in made[:before]] + [(n, 0) for n in shape]
@@ -136,7 +166,7 @@ class PickSteps(StepMemory):
             x, axis = self.flat(x), 0
         if not x.spec.ndim:
             raise NoStep("slices")
-        return x, self.at(x, [*[slice(None)] * range(x.spec.ndim)[axis], indices])
+        return x, self.at(x, (*[slice(None)] * range(x.spec.ndim)[axis], indices))
 
     def parts(self, x: PlanValue, axis: int, lengths: Sequence[int] | None) -> tuple[PlanValue, ...]:
         """x cut along an axis into parts of these lengths; into slices without the axis, where there are none."""

@@ -6,17 +6,17 @@ from typing import Any
 
 from ops.core.loops import ufunc_of
 
-from .loop_steps import LoopSteps
 from .order_steps import OrderSteps
 from .pick_steps import PickSteps
 from .plan_places import PlanValue
 from .step_memory import NoStep
+from .system_steps import SystemSteps
 
 MOST = 1 << 16
 """Records with more numbers are left to NumPy: what a stop costs does not matter there."""
 
 
-class RecordSteps(LoopSteps, PickSteps, OrderSteps):
+class RecordSteps(SystemSteps, PickSteps, OrderSteps):
     """What a declaration may call: ``s`` in its `Hints.steps`."""
 
 
@@ -45,5 +45,6 @@ def _made(s: RecordSteps, plan: Any, record: Any) -> Any:
     if record.op.hints.steps is not None:
         return record.op.steps(s, record.params, [plan.value(k) for k in record.needs])
     if record.op.broadcasts and not record.params:
-        return s.elementwise(ufunc_of(record.op), record)
+        constants = [type(plan.number_of(k)) for k in record.needs]
+        return s.ufunc(ufunc_of(record.op), [plan.value(k) for k in record.needs], constants)
     return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.rooms import opened
 from ...base.spec import Spec, spec
-from .converting import castable, converted
+from .converting import castable, converted, real_of
 from .plan_places import Place, PlanValue, row_major
 
 
@@ -79,6 +79,21 @@ class StepMemory:
         if not castable(x.spec.dtype, dtype):
             raise NoStep(f"{x.spec.dtype} to {dtype}")
         return converted(self.plan, self.new(spec(x.spec.shape, dtype)), x)
+
+    def component(self, x: PlanValue, imaginary: bool) -> PlanValue:
+        """The real or imaginary parts of complex numbers, where they lie."""
+        if x.spec.dtype.kind != "c":
+            raise NoStep("component")
+        part = real_of(x.spec.dtype)
+        return x._replace(place=x.moved(part.itemsize if imaginary else 0), spec=spec(x.spec.shape, part))
+
+    def resized(self, x: PlanValue, n: int, axis: int) -> PlanValue:
+        """The first n elements along an axis, with zeros after them where there are fewer."""
+        at, length = range(x.spec.ndim)[axis], x.spec.shape[axis]
+        z = self.zeros(tuple(n if k == at else m for k, m in enumerate(x.spec.shape)), x.spec.dtype)
+        kept = [[(min(n, length) if k == at else m, s) for k, (m, s) in enumerate(axes(v))] for v in (z, x)]
+        self.plan.place(view(z, kept[0]), view(x, kept[1]))
+        return z
 
     def number(self, value: float, dtype: np.dtype[Any]) -> PlanValue:
         """A number."""
