@@ -22,7 +22,7 @@ FE_INVALID = 1
 LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
 
-class Loop(NamedTuple):
+class UfuncLoop(NamedTuple):
     """The addresses of a loop and of what it wants to be given."""
 
     function: int
@@ -34,7 +34,7 @@ def _word(address: int) -> int:
 
 
 @cache
-def loop_of(ufunc: np.ufunc, types: str) -> Loop | None:
+def loop_of(ufunc: np.ufunc, types: str) -> UfuncLoop | None:
     """The loop of a ufunc for dtypes such as ``"dd->d"``; None if it has none, or its memory is not as expected."""
     if types not in ufunc.types or not _laid_out(ufunc):
         return None
@@ -43,7 +43,7 @@ def loop_of(ufunc: np.ufunc, types: str) -> Loop | None:
         return None
     k = ufunc.types.index(types)
     wanted = bytes([np.dtype(c).num for c in types.replace("->", "")])
-    loop = Loop(_word(functions + 8 * k), _word(data + 8 * k) if data else 0)
+    loop = UfuncLoop(_word(functions + 8 * k), _word(data + 8 * k) if data else 0)
     return loop if loop.function and ctypes.string_at(known + k * ufunc.nargs, ufunc.nargs) == wanted else None
 
 

@@ -65,10 +65,12 @@ class LoopSteps(StepMemory):
         types = f"{types[:2]}->{types[2]}"
         order = list(range(ndim))
         order.append(order.pop(axis))
-        x = self.convert(x, np.dtype(types[0]))
+        x_spec, x = x.spec, self.convert(x, np.dtype(types[0]))
         (length,) = re.findall(r"->\((\w+)\)", ufunc.signature)
         turned, factors = view(x, [axes(x)[k] for k in order]), self.number(factor, np.dtype(types[1]))
         z = self.call(ufunc, types, [turned, factors], {length: n}, False)
+        if real_of(x_spec.dtype) == np.float32:  # NumPy may compute in double precision even so
+            z = self.convert(z, np.dtype(types[-1].replace("D", "F").replace("d", "f")))
         return view(z, [axes(z)[order.index(k)] for k in range(ndim)])
 
     def ufunc(self, ufunc: Any, values: Sequence[PlanValue], kinds: Sequence[Any] = ()) -> PlanValue:
