@@ -17,9 +17,8 @@ import numpy as np
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...jit.machine.regions import REFUSED
-from .converting import real_of
 from .plan_places import Place, PlanValue
-from .step_memory import NoStep, StepMemory, axes, view
+from .step_memory import NoStep, StepMemory, axes, real_of, view
 
 KINDS = "biufc"
 

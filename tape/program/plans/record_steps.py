@@ -6,11 +6,11 @@ from typing import Any
 
 from ops.core.loops import ufunc_of
 
+from .linear_steps import SystemSteps
 from .order_steps import OrderSteps
 from .pick_steps import PickSteps
 from .plan_places import PlanValue
 from .step_memory import NoStep
-from .system_steps import SystemSteps
 
 MOST = 1 << 16
 """Records with more numbers are left to NumPy: what a stop costs does not matter there."""

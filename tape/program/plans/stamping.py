@@ -167,8 +167,9 @@ class Stamp:
         if stop is None:
             return None
         operands: dict[int, Any] = {j: self._value(number, x) for j, x in stop.operands.items()}  # type: ignore[arg-type]
+        into: list[Any] = [(i, self._value(number, x)) for i, x in stop.into]
         following = self.first + number * self.length + stop.following
-        return stop._replace(operands=operands, following=following, into=self._value(number, stop.into))
+        return stop._replace(operands=operands, following=following, into=into)
 
     def _value(self, number: int, value: PlanValue | None) -> PlanValue | None:
         """Where a value of the body is in a round."""
