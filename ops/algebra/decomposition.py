@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import trailing
+from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, general, is_complex, ready
 from ..shapes.diagonals import tril, triu
 from ..shapes.joining import cat
@@ -35,6 +36,7 @@ def _cholesky_jvp(z: Any, x_dot: Any) -> Any:
 
 cholesky = general(
     "cholesky", lambda x: np.linalg.cholesky(x), _cholesky_vjp, jvp=_cholesky_jvp,
+    hints=Hints(steps=lambda s, x: s.linalg("cholesky_lo", x)),
     symmetric=True, node="LinalgCholeskyExBackward0", complex=ADJOINT, cases=positive_cases,
     batch=trailing(2),
     doc="Lower triangular L with L Lᴴ = x, for symmetric or Hermitian positive definite x, read in its lower triangle.",
@@ -93,8 +95,18 @@ def _qr_jvp(x: Any, z: Any, x_dot: Any) -> Any:
     return q_dot, r_dot
 
 
+def _qr_steps(s: Any, x: Any) -> Any:
+    """`qr_r_raw` leaves R above the diagonal of x, and below it the reflections that `qr_reduced` makes Q of."""
+    m, n = x.spec.shape[-2:]
+    k = min(m, n)
+    raw = s.copy(x, np.result_type(x.spec.dtype, np.float64))
+    tau = s.linalg("qr_r_raw", raw, p=k)
+    return s.linalg("qr_reduced", raw, tau, k=k), s.upper(raw, k)
+
+
 qr = general(
     "qr", lambda x: tuple(np.linalg.qr(x)), _qr_vjp, jvp=_qr_jvp,
+    hints=Hints(steps=_qr_steps),
     outputs=2, node="LinalgQrBackward0", complex=ADJOINT, cases=matrix_cases((3, 3), (4, 2), (2, 4), (2, 3, 2)),
     batch=trailing(2),
     doc="x = Q R with orthonormal columns in Q and R upper triangular, in the reduced form.",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import solving, trailing
+from ..core.hints import Hints
 from ..core.op import ADJOINT, HOLOMORPHIC, conjugate, general, is_complex
 from ..pointwise.comparison import eq, gt
 from ..pointwise.selection import abs
@@ -35,6 +36,7 @@ inv = general(
     "inv", lambda x: np.linalg.inv(x),
     lambda g, z: -matmul(mT(z), matmul(g, mT(z))),
     jvp=lambda z, x_dot: -matmul(z, matmul(x_dot, z)),
+    hints=Hints(steps=lambda s, x: s.solve(x, None)),
     node="LinalgInvExBackward0", numpy=(np.linalg.inv,), complex=HOLOMORPHIC, cases=_regular_cases,
     batch=trailing(2),
     doc="Inverse of square matrices.  A singular one raises LinAlgError.",
@@ -75,6 +77,7 @@ def _solve_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 solve = general(
     "solve", lambda x, y: np.linalg.solve(x, y), _solve_x, _solve_y, jvp=_solve_jvp,
+    hints=Hints(steps=lambda s, x, y: s.solve(x, y)),
     node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), complex=HOLOMORPHIC, cases=_solve_cases,
     batch=solving,
     doc="The z with x z = y, for square x; y is one vector or matrices of columns.  A singular x raises LinAlgError.",
@@ -155,6 +158,7 @@ def _det_slope(x: Any, z: Any) -> Any:
 det = general(
     "det", lambda x: np.linalg.det(x), lambda g, x, z: _kept(g) * _det_slope(x, z),
     jvp=lambda x, z, x_dot: sum(_det_slope(x, z) * x_dot, axis=(-2, -1)),
+    hints=Hints(steps=lambda s, x: s.linalg("det", x, checked=False)),
     node="LinalgDetBackward0", numpy=(np.linalg.det,), complex=HOLOMORPHIC, cases=_square_cases,
     batch=trailing(2),
     doc="Determinant.  The gradient of a singular matrix is its cofactor matrix (PyTorch: zeros).",
@@ -176,6 +180,7 @@ def _slogdet_jvp(x: Any, z: Any, x_dot: Any) -> Any:
 
 slogdet = general(
     "slogdet", lambda x: tuple(np.linalg.slogdet(x)), _slogdet_vjp, jvp=_slogdet_jvp,
+    hints=Hints(steps=lambda s, x: s.linalg("slogdet", x, checked=False)),
     outputs=2, node="LinalgSlogdetBackward0", numpy=(np.linalg.slogdet,), complex=ADJOINT, cases=_regular_cases,
     batch=trailing(2),
     doc="Sign of the determinant and logarithm of its absolute value, without overflow.",

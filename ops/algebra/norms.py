@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, general, ready
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq, logical_and, ne
+from ..pointwise.elementary import sqrt
 from ..pointwise.selection import abs, sgn, where
 from ..reductions.extremes import amax, amin
 from ..reductions.reduction import Axis, kept, normal_axes, sum
@@ -45,6 +47,15 @@ def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
     return where(nonzero, sgn(x) * ratio ** (ord - 1.0), 0.0)
 
 
+def _root_of_sum(x: Any, ord: float, axis: Axis, keepdims: bool) -> Any:
+    """`_vector_norm` in ops, for the usual orders."""
+    if ord == 2:
+        return sqrt(sum(x * x, axis=axis, keepdims=keepdims))
+    if ord == 1:
+        return sum(abs(x), axis=axis, keepdims=keepdims)
+    return amax(abs(x), axis=axis, keepdims=keepdims) if ord == float("inf") else None
+
+
 vector_norm = general(
     "vector_norm", _vector_norm,
     lambda g, x, z, ord, axis: chain_mul(kept(g, x.shape, axis), _slope(x, z, ord, axis)),
@@ -53,6 +64,7 @@ vector_norm = general(
     ),
     node="LinalgVectorNormBackward0",
     numpy=(np.linalg.vector_norm,),
+    hints=Hints(made_of=_root_of_sum),
     complex=ADJOINT, cases=cases_of(
         ((2, 3), {}), ((2, 3), {"ord": 1, "axis": 0}), ((2, 3), {"ord": 3, "axis": -1, "keepdims": True}),
         ((4,), {"ord": float("inf")}), ((4,), {"ord": -float("inf")}), ((3,), {"ord": 0}), ((3,), {"ord": -1}),

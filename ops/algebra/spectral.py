@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import trailing
+from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, conjugate, general, is_complex, ready
 from ..pointwise.comparison import eq, gt, le, logical_and
 from ..pointwise.selection import abs, where
@@ -129,6 +130,7 @@ def _eigh_jvp(z: Any, x_dot: Any) -> Any:
 
 eigh = general(
     "eigh", lambda x, *, UPLO="L": tuple(np.linalg.eigh(x, UPLO)), _eigh_vjp, jvp=_eigh_jvp,
+    hints=Hints(steps=lambda s, x, UPLO: s.linalg("eigh_lo" if UPLO in "Ll" else "eigh_up", x)),
     outputs=2, symmetric=True, node="LinalgEighBackward0", numpy=(np.linalg.eigh,),
     complex=ADJOINT, cases=positive_cases,
     batch=trailing(2),
@@ -191,6 +193,7 @@ def _eig_jvp(z: Any, x_dot: Any) -> Any:
 
 eig = general(
     "eig", _eig, _eig_vjp, jvp=_eig_jvp,
+    hints=Hints(steps=lambda s, x: s.linalg("eig", x)),
     outputs=2, node="LinalgEigBackward0", complex=ADJOINT,
     cases=_apart_cases, batch=trailing(2),
     doc="""Eigenvalues and eigenvectors of square matrices, complex whatever the matrices are.
@@ -280,8 +283,13 @@ def _svd_jvp(z: Any, x_dot: Any, full_matrices: bool) -> Any:
     return u_dot, real_part(diagonal(p, axis1=-2, axis2=-1)), mH(v_dot)
 
 
+def _svd_steps(s: Any, x: Any, full_matrices: bool) -> Any:
+    return s.linalg("svd_f" if full_matrices else "svd_s", x, p=min(x.spec.shape[-2:]))
+
+
 svd = general(
     "svd", _svd, _svd_vjp, jvp=_svd_jvp,
+    hints=Hints(steps=_svd_steps),
     outputs=3, node="LinalgSvdBackward0", complex=ADJOINT, cases=matrix_cases((3, 3), (4, 2), (2, 4), (2, 3, 2)),
     batch=trailing(2),
     doc="x = U diag(S) Vᴴ with orthonormal columns in U and rows in Vᴴ, S in descending order; the reduced form.",

@@ -6,12 +6,14 @@ The public transforms cut or pad their operand first, with `resize`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.batching import along
+from ..core.hints import Hints
 from ..core.op import composite, conjugate, is_complex, linear, ready
 from ..reductions.reduction import normal_axes
 from ..shapes.joining import along as place
@@ -40,7 +42,7 @@ def _resize(x: Any, *, n: int, axis: int = -1) -> Any:
 
 resize = linear(
     "resize", _resize, lambda g, x_shape, axis: resize(g, n=x_shape[axis], axis=axis),
-    node="ConstantPadNdBackward0", batch=along("axis"),
+    node="ConstantPadNdBackward0", batch=along("axis"), hints=Hints(steps=lambda s, x, n, axis: s.resized(x, n, axis)),
     cases=cases_of(((4,), {"n": 2}), ((2, 3), {"n": 5, "axis": 0}), ((3,), {"n": 3})),
     doc="The first n elements along an axis, with zeros after them where there are fewer.",
 )
@@ -81,8 +83,26 @@ def _c2r_adjoint(g: Any, x_shape: tuple[int, ...], n: int, axis: int, norm: str 
     return bar if bar.shape[axis] == x_shape[axis] else resize(bar, n=x_shape[axis], axis=axis)
 
 
+def _factor(n: int, norm: str | None, inverse: bool) -> float:
+    """What a transform of n numbers is multiplied by."""
+    scaled = {"backward": inverse, None: inverse, "forward": not inverse}.get(norm)
+    return 1.0 / math.sqrt(n) if scaled is None else 1.0 / n if scaled else 1.0
+
+
+def _c2c_steps(s: Any, x: Any, axes: tuple[int, ...], norm: str | None, inverse: bool) -> Any:
+    for axis in axes:
+        n = x.spec.shape[axis]
+        x = s.fourier("ifft" if inverse else "fft", x, axis, n, _factor(n, norm, inverse))
+    return x
+
+
+def _r2c_steps(s: Any, x: Any, axis: int, norm: str | None) -> Any:
+    n = x.spec.shape[axis]
+    return s.fourier(f"rfft_n_{'odd' if n % 2 else 'even'}", x, axis, n // 2 + 1, _factor(n, norm, False))
+
+
 fft_c2c = linear(
-    "fft_c2c", _c2c, _c2c_adjoint, node="FftC2CBackward0", batch=along("axes"),
+    "fft_c2c", _c2c, _c2c_adjoint, hints=Hints(steps=_c2c_steps), node="FftC2CBackward0", batch=along("axes"),
     cases=complex_cases(
         ((4,), {"axes": (0,)}), ((3, 5), {"axes": (-1,), "norm": "ortho"}),
         ((2, 3, 2), {"axes": (0, 1), "inverse": True}), ((2, 3), {"axes": (0, 1), "norm": "forward"}),
@@ -91,13 +111,15 @@ fft_c2c = linear(
 )
 
 fft_r2c = linear(
-    "fft_r2c", _r2c, _r2c_adjoint, node="FftR2CBackward0", batch=along("axis"),
+    "fft_r2c", _r2c, _r2c_adjoint, hints=Hints(steps=_r2c_steps), node="FftR2CBackward0", batch=along("axis"),
     cases=cases_of(((4,), {}), ((5, 2), {"axis": 0, "norm": "ortho"}), ((1,), {"norm": "forward"})),
     doc="Fourier transform of real numbers along an axis: its first n // 2 + 1 elements, which determine the others.",
 )
 
 fft_c2r = linear(
-    "fft_c2r", _c2r, _c2r_adjoint, node="FftC2RBackward0", batch=along("axis"),
+    "fft_c2r", _c2r, _c2r_adjoint,
+    hints=Hints(steps=lambda s, x, n, axis, norm: s.fourier("irfft", x, axis, n, _factor(n, norm, True))),
+    node="FftC2RBackward0", batch=along("axis"),
     cases=complex_cases(((3,), {"n": 4}), ((3, 2), {"n": 5, "axis": 0, "norm": "ortho"}), ((4,), {"n": 4})),
     doc="Inverse of `fft_r2c`: n real numbers from the first half of their spectrum.",
 )

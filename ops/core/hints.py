@@ -23,6 +23,10 @@ class Hints:
         part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
             operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
             it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
+        steps: how a program does without Python what the forward function does: a function of ``s``, which makes steps
+            (``s.linalg("inv", x)``; see `tape.program.plans.record_steps`), the operands, and the parameters it names.
+        made_of: what compiled programs compute in the place of the op: a function of the operands and the parameters
+            that it names, written in ops like a rule; None from it where there is nothing of the kind.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
         neutral: by position of an operand, the number there that gives the other operand back: x·1, x − 0.
             For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
@@ -31,13 +35,18 @@ class Hints:
         involution: whether applying the op twice gives the operand back.
     """
 
-    __slots__ = ("accumulates", "decides", "involution", "lanes_first", "motion", "neutral", "part", "reduces")
+    __slots__ = (
+        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "reduces",
+        "steps",
+    )  # fmt: skip
 
     def __init__(
         self, *,
         lanes_first: bool = False,
         motion: str | None = None,
         part: Callable[..., Any] | None = None,
+        steps: Callable[..., Any] | None = None,
+        made_of: Callable[..., Any] | None = None,
         reduces: Any = None,
         accumulates: Any = None,
         neutral: dict[int, float] | None = None,
@@ -45,7 +54,7 @@ class Hints:
         involution: bool = False,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
-        self.reduces, self.accumulates = reduces, accumulates
+        self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
 
 

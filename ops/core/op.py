@@ -161,6 +161,20 @@ class Op(Derivatives):
         """The indices of the part that an application reads or writes (see `Hints.part`), None if there is none."""
         return None if self.hints.part is None else self._ask(self.hints.part, params)
 
+    def steps(self, s: Any, params: dict[str, Any], operands: Sequence[Any]) -> Any:
+        """What the steps of an application give (see `Hints.steps`)."""
+        return self._call(self.hints.steps, (s, *operands), params)
+
+    def made_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is computed in the place of an application (see `Hints.made_of`)."""
+        return self._call(self.hints.made_of, operands, params)
+
+    def _call(self, function: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Call a function of operands and of those parameters that it names."""
+        taken = arguments_of(function)
+        wanted = taken.keywords if taken.starred else taken.names[len(operands) :]
+        return function(*operands, **{n: params[n] if n in params else self.params[n] for n in wanted})
+
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""
         return fact(**{n: params[n] if n in params else self.params[n] for n in argument_names(fact)})

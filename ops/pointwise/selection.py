@@ -44,6 +44,7 @@ def _turning(g: Any, x: Any, z: Any) -> Any:
 
 sgn = elementwise(
     "sgn", lambda x: np.sign(x), lambda g, x, z: _turning(g, x, z), jvp=lambda x_dot, x, z: _turning(x_dot, x, z),
+    hints=Hints(steps=lambda s, x: s.ufunc(np.sign, [x])),
     lane=Via(lambda x: sign(x)), complex=ADJOINT, domain=(NONZERO,),
     doc="Direction: x / |x|, and 0 at 0; for real numbers the sign.  The gradient at 0 is 0.",
 )

@@ -72,6 +72,7 @@ recurrence = general(
     complex=HOLOMORPHIC,
     cases=cases_of(([(5,), (5,)], {}), ([(3, 2), (3, 2)], {"axis": 0}), ([(2, 7), (2, 7)], {"axis": 1})),
     batch=along("axis"),
+    hints=Hints(steps=lambda s, x, y, axis: s.recurrence(x, y, axis)),
     doc="Linear recurrence along an axis: zₖ = yₖ + xₖ zₖ₋₁, with z₋₁ = 0.",
 )
 

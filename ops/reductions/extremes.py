@@ -53,16 +53,17 @@ amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradi
 amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
 
 
-def _whole(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+def _whole(name: str, find: Callable[..., Any], node: str, doc: str, extreme: Op) -> Op:
     return general(
         name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
         jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
         node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc, batch=whole(f"a{name[:3]}"),
+        hints=Hints(made_of=lambda x: extreme(x)),
     )
 
 
-max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.")
-min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.")
+max_all = _whole("max_all", np.max, "MaxBackward1", "Largest element of all; ties share the gradient evenly.", amax)
+min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ties share the gradient evenly.", amin)
 
 
 def _select(x: Any, indices: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:
@@ -120,7 +121,20 @@ def _over(find: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
-def _one_along(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
+def _selected(s: Any, x: Any, places: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:
+    """The steps of `_select`."""
+    values = s.read(x, s.along(x, places, axis))
+    return (values, places) if keepdims else (s.squeezed(values, axis), s.squeezed(places, axis))
+
+
+def _extreme_steps(greatest: bool) -> Callable[..., Any]:
+    def steps(s: Any, x: Any, axis: int, keepdims: bool) -> tuple[Any, Any]:
+        return _selected(s, x, s.place_of_extreme(x, axis, greatest, True), axis, keepdims)
+
+    return steps
+
+
+def _one_along(name: str, find: Callable[..., Any], node: str, doc: str, steps: Any = None) -> Op:
     """Declare an op that selects one element along an axis and gives (values, indices)."""
     return general(
         name, lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
@@ -128,16 +142,17 @@ def _one_along(name: str, find: Callable[..., Any], node: str, doc: str) -> Op:
         jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
         node=node, outputs=2, doc=doc, batch=along("axis"),
         cases=_distinct(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((4,), {})),
+        hints=Hints(steps=steps),
     )
 
 
 max_along = _one_along(
     "max_along", lambda x, axis: np.argmax(x, axis=axis, keepdims=True), "MaxBackward0",
-    "Largest element along an axis, and its index: the first one at a tie.",
+    "Largest element along an axis, and its index: the first one at a tie.", _extreme_steps(greatest=True),
 )
 min_along = _one_along(
     "min_along", lambda x, axis: np.argmin(x, axis=axis, keepdims=True), "MinBackward0",
-    "Smallest element along an axis, and its index: the first one at a tie.",
+    "Smallest element along an axis, and its index: the first one at a tie.", _extreme_steps(greatest=False),
 )
 median_along = _one_along(
     "median_along", _lower_median, "MedianBackward1",
@@ -172,13 +187,20 @@ def _running(find: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
+def _running_steps(s: Any, x: Any, axis: int, greatest: bool) -> Any:
+    places = s.places_so_far(x, axis, greatest)
+    return s.read(x, s.along(x, places, axis)), places
+
+
 def _running_extreme(name: str, find: Callable[..., Any], doc: str) -> Op:
     return general(
         name, _running(find),
         lambda g, z, x_shape, axis: reshape(g[0], shape=()) if x_shape == () else _give_back(g, z, x_shape, axis),
         jvp=lambda x_dot, z, axis: (x_dot, None) if z[1].ndim == 0 else _follow(x_dot, z, axis),
         outputs=2, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc, batch=along("axis"),
-        hints=Hints(accumulates=find),
+        hints=Hints(
+            accumulates=find, steps=lambda s, x, axis: _running_steps(s, x, axis, greatest=find is np.maximum)
+        ),
     )
 
 
@@ -208,10 +230,19 @@ def _kthvalue(x: Any, *, k: int, axis: int = -1, keepdims: bool = False) -> tupl
     return _select(x, np.take(order, [k - 1], axis), axis, keepdims)
 
 
+def _topk_steps(s: Any, x: Any, k: int, axis: int, largest: bool) -> Any:
+    return _selected(s, x, s.first(s.order(x, axis, descending=largest), axis, 0, k), axis)
+
+
+def _kthvalue_steps(s: Any, x: Any, k: int, axis: int, keepdims: bool) -> Any:
+    return _selected(s, x, s.first(s.order(x, axis), axis, k - 1, k), axis, keepdims)
+
+
 sort = general(
     "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
     outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})), batch=along("axis"),
+    hints=Hints(steps=lambda s, x, axis, descending: _selected(s, x, s.order(x, axis, descending), axis)),
     doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
 )
 
@@ -219,6 +250,7 @@ topk = general(
     "topk", _topk,
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
     outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
+    hints=Hints(steps=_topk_steps),
     batch=along("axis"),
     doc="The k largest (or smallest) elements along an axis, in order, and their indices.",
 )
@@ -228,6 +260,7 @@ kthvalue = general(
     lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
     jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
     outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
+    hints=Hints(steps=_kthvalue_steps),
     batch=along("axis"),
     doc="The k-th smallest element along an axis (k from 1), and its index.",
 )

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..core.batching import along
 from ..core.hints import Hints
-from ..core.op import HOLOMORPHIC, general, linear
+from ..core.op import HOLOMORPHIC, REGISTRY, general, linear
 from ..pointwise.arithmetic import chain_mul
-from ..pointwise.comparison import eq
-from ..pointwise.elementary import exp
+from ..pointwise.comparison import eq, isfinite
+from ..pointwise.elementary import exp, log
 from ..pointwise.selection import where
 from ..shapes.shape import broadcast_to, cases_of, permute, reshape, size_of
 from .cumulative import product_of_others
@@ -114,11 +114,20 @@ def _weights(x: Any, z: Any, axis: Axis) -> Any:
     return where(eq(z, -float("inf")), 0.0, exp(x - z))
 
 
+def _log_of_sum(x: Any, axis: Axis, keepdims: bool) -> Any:
+    """`_logsumexp` in ops."""
+    axes = normal_axes(axis, x.ndim)
+    top = REGISTRY["amax"](x, axis=axes, keepdims=True)
+    top = where(isfinite(top), top, 0.0)
+    z = log(sum(exp(x - top), axis=axes, keepdims=True)) + top
+    return z if keepdims else reshape(z, shape=tuple(n for k, n in enumerate(x.shape) if k not in axes))
+
+
 logsumexp = general(
     "logsumexp", _logsumexp,
     lambda g, x, z, axis: chain_mul(kept(g, x.shape, axis), _weights(x, z, axis)),
     jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _weights(x, z, axis), axis=axis, keepdims=keepdims),
-    complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS), hints=Hints(reduces=np.logaddexp),
+    complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS), hints=Hints(reduces=np.logaddexp, made_of=_log_of_sum),
     batch=along("axis"),
     doc="""Logarithm of the sum of exponentials, without overflow.
 
@@ -140,11 +149,19 @@ def _softmax_derivative(v: Any, z: Any, axis: Axis) -> Any:
     return v - z * sum(v, axis=axis, keepdims=True)
 
 
+def _normalised(x: Any, axis: Axis) -> Any:
+    """`_softmax` in ops."""
+    axes = normal_axes(axis, x.ndim)
+    z = exp(x - REGISTRY["amax"](x, axis=axes, keepdims=True))
+    return z / sum(z, axis=axes, keepdims=True)
+
+
 SOFTMAXES: Any = (((2, 3), {"axis": 0}), ((3,), {}), ((2, 3, 2), {"axis": (0, 1)}))
 
 softmax = general(
     "softmax", _softmax, lambda g, z, axis: _softmax_derivative(g, z, axis),
     jvp=lambda z, x_dot, axis: _softmax_derivative(x_dot, z, axis),
+    hints=Hints(made_of=_normalised),
     cases=cases_of(*SOFTMAXES), batch=along("axis"), doc="Exponentials along an axis, divided by their sum.",
 )
 
@@ -155,8 +172,16 @@ def _log_softmax(x: Any, *, axis: Axis = -1) -> Any:
     return below - _logsumexp(below, axis=axis, keepdims=True)
 
 
+def _log_normalised(x: Any, axis: Axis) -> Any:
+    """`_log_softmax` in ops: the greatest element below is 0, unless it is nan."""
+    axes = normal_axes(axis, x.ndim)
+    below = x - REGISTRY["amax"](x, axis=axes, keepdims=True)
+    return below - log(sum(exp(below), axis=axes, keepdims=True))
+
+
 log_softmax = general(
     "log_softmax", _log_softmax, lambda g, z, axis: g - exp(z) * sum(g, axis=axis, keepdims=True),
     jvp=lambda z, x_dot, axis: x_dot - sum(exp(z) * x_dot, axis=axis, keepdims=True),
+    hints=Hints(made_of=_log_normalised),
     cases=cases_of(*SOFTMAXES), batch=along("axis"), doc="Logarithm of `softmax`, without overflow: x − logsumexp(x).",
 )

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.hints import Hints
 from ..core.op import ADJOINT, general, linear
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq
+from ..pointwise.elementary import sqrt
 from ..pointwise.selection import where
+from ..shapes.index import getitem
 from ..shapes.parts import dot_part
 from ..shapes.shape import cases_of, size_of
 from .reduction import Axis, kept, mean, normal_axes, spread, sum
@@ -26,6 +29,13 @@ def _center(x: Any, *, axis: Axis = None) -> Any:
     return difference - np.mean(difference, axis=axes, keepdims=True)
 
 
+def _deviation(x: Any, axis: Axis) -> Any:
+    """`_center` in ops."""
+    axes = normal_axes(axis, x.ndim)
+    difference = x - getitem(x, index=tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim)))
+    return difference - mean(difference, axis=axes, keepdims=True)
+
+
 center = linear(
     "center",
     _center,
@@ -33,6 +43,7 @@ center = linear(
     node="SubBackward0",
     cases=cases_of(((2, 3), {}), ((2, 3, 2), {"axis": (0, -1)}), ((3,), {"axis": 0})),
     batch=along("axis"),
+    hints=Hints(made_of=_deviation),
     doc="""Deviation from the mean over axes; it is its own transpose.
 
     The first element is subtracted before the mean is taken, so that constants give exact zeros.
@@ -52,6 +63,13 @@ def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = F
     total = np.sum(np.square(np.abs(_center(x, axis=axis))), axis=axes, keepdims=keepdims)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
+
+
+def _mean_square(x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
+    """`_var` in ops."""
+    deviation = _deviation(x, axis)
+    total = sum(deviation * deviation, axis=axis, keepdims=keepdims)
+    return total / float(max(size_of(x.shape, normal_axes(axis, x.ndim)) - correction, 0))
 
 
 VARIANCES: Any = (
@@ -79,6 +97,7 @@ var = general(
     complex=ADJOINT,
     cases=cases_of(*VARIANCES),
     batch=along("axis"),
+    hints=Hints(made_of=_mean_square),
     doc="Variance over axes: Σ (x − mean)² / (n − correction).",
 )
 
@@ -109,6 +128,7 @@ std = general(
     complex=ADJOINT,
     cases=cases_of(*VARIANCES),
     batch=along("axis"),
+    hints=Hints(made_of=lambda x, axis, correction, keepdims: sqrt(_mean_square(x, axis, correction, keepdims))),
     doc="Standard deviation over axes: √var.  The gradient of constant input is 0.",
 )
 

@@ -76,6 +76,13 @@ def _collected(g: Any, i: int, places: tuple[Any, ...]) -> Any:
     return select(g, index=index) if type(index) is int else getitem(g, index=index)
 
 
+def _collect_steps(s: Any, *xs: Any, places: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    z = s.zeros(shape, np.result_type(*(x.spec.dtype for x in xs)))
+    for x, index in zip(xs, places):
+        s.add(z, s.at(z, index), x)
+    return z
+
+
 collect = linear(
     "collect", _collect, _collected,
     node="IndexPutBackward0",
@@ -84,7 +91,7 @@ collect = linear(
         ([(3,), ()], {"places": (np.array([1, 1, 0]), 1), "shape": (2,)}),
         ([(2,), (1,)], {"places": ((slice(0, 4, 2),), np.array([False, True, False])), "shape": (3,)}),
     ),
-    batch=rules.collecting,
+    batch=rules.collecting, hints=Hints(steps=_collect_steps),
     doc="Zeros of the given shape with every x added at its place, an index; where places overlap they add up.",
 )
 
@@ -166,7 +173,11 @@ def _put_cases(rng: np.random.Generator) -> Iterator[Case]:
 index_put = linear(
     "index_put", _index_put, _overwrite, _written, cases=_put_cases,
     node=lambda index, accumulate: "CopySlices" if is_basic(index) and not accumulate else "IndexPutBackward0",
-    batch=rules.putting, hints=Hints(part=lambda index, accumulate: None if accumulate else (index,)),
+    batch=rules.putting,
+    hints=Hints(
+        part=lambda index, accumulate: None if accumulate else (index,),
+        steps=lambda s, x, y, index, accumulate: s.put(z := s.copy(x), s.at(z, index), y, accumulate),
+    ),
     doc="""x with the values y put at an index, or added there: x[index] = y without changing x.
 
     Where an index repeats the last value stays, and only that one gets a gradient.
@@ -198,6 +209,11 @@ def _gather_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield (rng.standard_normal(3), np.array([-1, 0])), {}
 
 
+def _scatter_add_steps(s: Any, x: Any, indices: Any, source: Any, axis: int) -> Any:
+    z = s.copy(x)
+    return s.add(z, s.along(z, indices, axis), source)
+
+
 def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield (rng.standard_normal((3, 4)), np.array([[0, 2, 1, 1]]), rng.standard_normal((1, 4))), {"axis": 0}
     yield (rng.standard_normal(3), np.array([-1, 0, 0, 2]), rng.standard_normal(4)), {}
@@ -206,7 +222,7 @@ def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 gather = linear(
     "gather", _gather,
     lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis), None,
-    cases=_gather_cases,
+    cases=_gather_cases, hints=Hints(steps=lambda s, x, indices, axis: s.read(x, s.along(x, indices, axis))),
     batch=along("axis"),
     doc="z[i, j] = x[indices[i, j], j] for axis 0, and so on: one element chosen along an axis at each place.",
 )
@@ -214,7 +230,7 @@ gather = linear(
 scatter_add = linear(
     "scatter_add", _scatter_add,
     lambda g: g, None, lambda g, indices, axis: gather(g, indices, axis=axis),
-    cases=_scatter_add_cases,
+    cases=_scatter_add_cases, hints=Hints(steps=_scatter_add_steps),
     batch=along("axis"),
     doc="x with z[indices[i, j], j] += source[i, j] for axis 0, and so on.",
 )
@@ -240,6 +256,12 @@ def _index_add(x: Any, indices: Any, source: Any, *, axis: int | None = 0) -> An
     return z
 
 
+def _index_add_steps(s: Any, x: Any, indices: Any, source: Any, axis: int | None) -> Any:
+    z = s.copy(x)
+    s.add(*s.slices(z, indices, axis), source)
+    return z
+
+
 def _take_cases(rng: np.random.Generator) -> Iterator[Case]:
     several, square = np.array([0, 2, 2]), np.array([[1, 0], [3, 3]])
     for indices, axis in ((several, 0), (square, 1), (np.array(5), None), (np.array(-1), 0)):
@@ -256,6 +278,7 @@ take = linear(
     "take", _take, _take_transpose, None,
     node=lambda axis: "TakeBackward0" if axis is None else "IndexSelectBackward0",
     numpy=(np.take,), cases=_take_cases,
+    hints=Hints(steps=lambda s, x, indices, axis: s.read(*s.slices(x, indices, axis))),
     batch=rules.taking,
     doc="Whole slices of x along an axis, chosen by number; elements of the flattened x where `axis` is None.",
 )
@@ -263,7 +286,7 @@ take = linear(
 index_add = linear(
     "index_add", _index_add,
     lambda g: g, None, lambda g, indices, axis: take(g, indices, axis=axis),
-    cases=_index_add_cases,
+    cases=_index_add_cases, hints=Hints(steps=_index_add_steps),
     batch=rules.adding,
     doc="x with the slices of `source` added to the slices of x whose numbers are `indices`.",
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core import batching
+from ..core.hints import Hints
 from ..core.op import composite, linear, ready, shape_of
 from .index import getitem, select
 from .shape import cases_of, ravel
@@ -78,6 +79,7 @@ unbind = linear(
     numpy=(np.unstack,) if hasattr(np, "unstack") else (), outputs=-1, view=True,
     cases=cases_of(((3,), {}), ((2, 3), {"axis": -1})),
     batch=batching.along("axis"),
+    hints=Hints(steps=lambda s, x, axis: s.parts(x, axis, None)),
     doc="The slices along one axis, which disappears.",
 )
 
@@ -92,11 +94,16 @@ def _split_transpose(g: Any, x_shape: tuple[int, ...], x_dtype: Any, indices_or_
     return cat(parts, axis=axis)
 
 
+def _split_steps(s: Any, x: Any, indices_or_sections: Any, axis: int) -> Any:
+    return s.parts(x, axis, [len(p) for p in np.split(np.empty(x.spec.shape[axis]), indices_or_sections)])
+
+
 split = linear(
     "split", lambda x, *, indices_or_sections, axis=0: tuple(np.split(x, indices_or_sections, axis)), _split_transpose,
     numpy=(np.split,), outputs=-1, view=True,
     cases=cases_of(((4,), {"indices_or_sections": 2}), ((2, 5), {"indices_or_sections": (1, 3), "axis": 1})),
     batch=batching.along("axis"),
+    hints=Hints(steps=_split_steps),
     doc="x cut along one axis into equal sections, or at the given positions.",
 )
 

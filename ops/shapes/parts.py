@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import elementwise
+from ..core.hints import Hints
 from ..core.lane import Via
 from ..core.op import ADJOINT, conjugate, general, linear
 from .shape import Case, broadcast_to, cases_of, mT, sum_to
@@ -27,12 +28,14 @@ def complex_cases(*shapes_and_params: tuple[Any, dict[str, Any]]) -> Callable[[n
 real = linear(
     "real", lambda x: np.real(x), lambda g: g, numpy=(np.real,), view=True, node="SelectBackward0",
     lane=Via(lambda x: x), cases=complex_cases(((2, 3), {}), ((), {})), batch=elementwise,
+    hints=Hints(steps=lambda s, x: s.component(x, imaginary=False)),
     doc="Real parts: a of x = a + ib.",
 )
 
 imag = linear(
     "imag", lambda x: np.imag(x), lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else 0.0 * g,
     numpy=(np.imag,), view=True, node="SelectBackward0", cases=complex_cases(((2, 3), {}), ((), {})), batch=elementwise,
+    hints=Hints(steps=lambda s, x: s.component(x, imaginary=True)),
     doc="Imaginary parts: b of x = a + ib.",
 )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.batching import Application, apply, numbers_decide
 from ..core.batching_index import SLOT
+from ..core.hints import Hints
 from ..core.op import ADJOINT, general, shape_of
 from .index import _last_writer as last_writer, check_kinds
 from .shape import Case, broadcast_to, sum_to
@@ -128,10 +129,17 @@ def _lookup_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], form: For
     return deposit(g, *xs[1:], form=form, shape=x_shape)
 
 
+def _with_arrays(form: Form, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The index of a form, with what stands for arrays in a program."""
+    rest = iter(arrays)
+    return tuple([next(rest) if part is SLOT else part for part in form])
+
+
 lookup = general(
     "lookup", lambda *xs, form: np.asarray(xs[0])[filled(form, xs[1:])], _lookup_vjp,
     jvp=lambda xs, x_dots, form: lookup(x_dots[0], *xs[1:], form=form),
     node="IndexBackward0", cases=_cases, batch=_reading, complex=ADJOINT,
+    hints=Hints(steps=lambda s, x, *arrays, form: s.read(x, s.at(x, _with_arrays(form, arrays)))),
     doc="x[index], where the arrays of the index are operands.",
 )
 
@@ -140,6 +148,11 @@ def _deposit(*xs: Any, form: Form, shape: tuple[int, ...]) -> Any:
     z = np.zeros(shape, np.asarray(xs[0]).dtype)
     np.add.at(z, filled(form, xs[1:]), xs[0])
     return z
+
+
+def _deposit_steps(s: Any, x: Any, *arrays: Any, form: Form, shape: tuple[int, ...]) -> Any:
+    z = s.zeros(shape, x.spec.dtype)
+    return s.add(z, s.at(z, _with_arrays(form, arrays)), x)
 
 
 def _deposit_cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -151,7 +164,7 @@ def _deposit_cases(rng: np.random.Generator) -> Iterator[Case]:
 deposit = general(
     "deposit", _deposit, lambda g, xs, form: lookup(g, *xs[1:], form=form),
     jvp=lambda xs, x_dots, form, shape: deposit(x_dots[0], *xs[1:], form=form, shape=shape),
-    node="IndexPutBackward0", cases=_deposit_cases, batch=_adding, complex=ADJOINT,
+    node="IndexPutBackward0", cases=_deposit_cases, batch=_adding, complex=ADJOINT, hints=Hints(steps=_deposit_steps),
     doc="Zeros of the given shape with x added at an index: the transpose of `lookup`.",
 )
 
@@ -189,8 +202,14 @@ def _overwrite_cases(rng: np.random.Generator) -> Iterator[Case]:
                 yield (x, np.asarray(rng.standard_normal(shape)), *arrays), {**params, "accumulate": accumulate}
 
 
+def _overwrite_steps(s: Any, x: Any, y: Any, *arrays: Any, form: Form, accumulate: bool) -> Any:
+    z = s.copy(x)
+    return s.put(z, s.at(z, _with_arrays(form, arrays)), y, accumulate)
+
+
 overwrite = general(
     "overwrite", _overwritten, _overwrite_vjp, jvp=_overwrite_jvp,
     node="IndexPutBackward0", cases=_overwrite_cases, batch=_writing, complex=ADJOINT,
+    hints=Hints(steps=_overwrite_steps),
     doc="x with y put at an index, or added there, where the arrays of the index are operands.",
 )

@@ -13,14 +13,23 @@ from ..core.op import plain
 argmax = plain(
     "argmax", lambda x, *, axis=None, keepdims=False: np.argmax(x, axis=axis, keepdims=keepdims),
     numpy=(np.argmax,), batch=along("axis", flat=True), doc="Index of the first largest element.",
+    hints=Hints(steps=lambda s, x, axis, keepdims: s.place_of_extreme(x, axis, True, keepdims)),
 )
 argmin = plain(
     "argmin", lambda x, *, axis=None, keepdims=False: np.argmin(x, axis=axis, keepdims=keepdims),
     numpy=(np.argmin,), batch=along("axis", flat=True), doc="Index of the first smallest element.",
+    hints=Hints(steps=lambda s, x, axis, keepdims: s.place_of_extreme(x, axis, False, keepdims)),
 )
+def _argsort_steps(s: Any, x: Any, axis: int | None, kind: Any, stable: Any) -> Any:
+    """Unless it is asked for, NumPy's order of equal elements is its own: then the step refuses them."""
+    unique = not stable and kind not in ("stable", "mergesort")
+    return s.order(s.flat(x) if axis is None else x, 0 if axis is None else axis, unique=unique)
+
+
 argsort = plain(
     "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
     numpy=(np.argsort,), batch=along("axis", flat=True), doc="Indices that sort along an axis.",
+    hints=Hints(steps=_argsort_steps),
 )
 argpartition = plain(
     "argpartition",
@@ -96,6 +105,7 @@ isin = plain(
 )
 searchsorted = plain(
     "searchsorted", lambda x, y, *, side="left": np.asarray(np.searchsorted(x, y, side)),
+    hints=Hints(steps=lambda s, x, y, side: s.search(x, y, side == "right")),
     numpy=(np.searchsorted,), doc="Where the elements y belong in the sorted array x.",
 )
 digitize = plain(
@@ -115,12 +125,18 @@ def _like(make: Any) -> Any:
     return forward
 
 
+def _made_like(make: Any) -> Any:
+    return lambda x, dtype, shape: make(x.shape if shape is None else shape, x.dtype if dtype is None else dtype)
+
+
 zeros_like = plain(
     "zeros_like", _like(np.zeros_like), numpy=(np.zeros_like,), complex=True, batch=like,
+    hints=Hints(made_of=_made_like(np.zeros)),
     doc="Zeros in the shape and dtype of x.",
 )
 ones_like = plain(
     "ones_like", _like(np.ones_like), numpy=(np.ones_like,), complex=True, batch=like,
+    hints=Hints(made_of=_made_like(np.ones)),
     doc="Ones in the shape and dtype of x.",
 )
 empty_like = plain(

@@ -13,7 +13,7 @@ from ..core.lane import Math, Via
 from ..core.op import HOLOMORPHIC, composite, elementwise, ready
 from ..pointwise.arithmetic import square
 from ..pointwise.comparison import eq, gt, isinf, le, logical_and, logical_not, lt
-from ..pointwise.elementary import cos, exp, exp2, log, log1p, sigmoid
+from ..pointwise.elementary import cos, exp, exp2, log, log1p, sigmoid, sin
 from ..pointwise.selection import abs, maximum, relu, sign, where
 from . import accurate
 from .scipys import scipy_function
@@ -146,6 +146,7 @@ def _over(numerator: Any, x: Any, at_zero: float) -> Any:
 sinc = elementwise(
     "sinc", lambda x: np.sinc(x), lambda x, z: _over(cos(PI * x) - z, x, 0.0),
     numpy=(np.sinc,), complex=HOLOMORPHIC, domain=(Interval(avoid=(0.0,)),), doc="z = sin(πx) / (πx), and 1 at 0.",
+    hints=Hints(made_of=lambda x: _over(sin(PI * x), PI * x, 1.0)),
 )
 
 i0 = elementwise(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from .kernel_functions import KernelFunction, Shared
 from .lines import F
-from .loop import loop_text, total_text
-from .task import HEADER, KernelTask
+from .loop import BlockSum, loop_text, total_text
+from .task import COUNT, HEADER, OF_ROWS, SIZE, KernelTask
 
 
 class KernelWriter:
@@ -37,17 +37,22 @@ class KernelWriter:
 
     def main(self) -> str:
         """The loop over all lanes."""
-        totals = [self.total(k, slot) for k, slot in self.shared.accumulators.items()]
-        places = [self.shared.slot_bytes * slot for slot in self.shared.accumulators.values()]
-        return loop_text(self.width, self.shared.types[F], len(self.shared.plan.segments), places, totals)
+        shared, size = self.shared, self.shared.slot_bytes
+        sums = [
+            BlockSum(size * slot, self.total(k, slot), self.task.outputs[k].how in OF_ROWS)
+            for k, slot in shared.accumulators.items()
+        ]
+        return loop_text(self.width, shared.types[F], len(shared.plan.segments), sums)
 
     def total(self, k: int, slot: int) -> str:
-        """The lines that write the sum or mean of an accumulator."""
+        """The lines that write the sum or mean of an accumulator, at the end or after each block."""
         output, shared = self.task.outputs[k], self.shared
         name = f"llvm.vector.reduce.fadd.v{self.width}f{self.task.bits}"
         if self.width > 1:
             shared.declare(f"declare {shared.real} @{name}({shared.real}, {shared.types[F]})")
+        divisor = {"mean": SIZE, "mean of rows": COUNT}.get(output.how)
+        element = "%block" if output.how in OF_ROWS else str(output.offset)
         return total_text(
-            k, shared.real, shared.types[F], shared.slot_bytes * slot, name if self.width > 1 else None,
-            output.how == "mean", HEADER + output.memory, output.offset,
+            k, shared.real, shared.types[F], shared.slot_bytes * slot, name if self.width > 1 else None, divisor,
+            HEADER + output.memory, element,
         )  # fmt: skip

@@ -15,12 +15,15 @@ FLOAT64, FLOAT32, TRUTH, OTHER = range(4)
 
 
 @Pass
-def classify(code, first, args, spec, shape, kind, single, plain, lane, gives, takes, part, role, family):  # type: ignore[no-untyped-def]
+def classify(  # type: ignore[no-untyped-def]
+    code, first, args, spec, shape, kind, single, plain, by_rows, lane, gives, takes, part, role, family
+):
     """Find what each record is (``role``) and, for those of a kernel, which shape and precision (``family``).
 
     By spec: the number of its shape, its kind, whether it holds one number.  By record: whether it is a
-    plain number.  By opcode: whether it has a lane, whether that gives truth values, bit by bit which
-    operands are truth values, and the role that it may have else.
+    plain number, and whether it is a sum `by_rows` that a kernel can make.  By opcode: whether it has a lane,
+    whether that gives truth values, bit by bit which operands are truth values, and the role that it may have
+    else.
     """
     for k in range(code.size):
         family[k] = -1
@@ -65,7 +68,7 @@ def classify(code, first, args, spec, shape, kind, single, plain, lane, gives, t
                 family[k] = 2 * shape[spec[k]] + made
         elif part[op] == TOTAL:
             x = args[start]
-            if single[spec[k]] and role[x] == LANE and kind[spec[x]] == made and made < TRUTH:
+            if (single[spec[k]] or by_rows[k]) and role[x] == LANE and kind[spec[x]] == made and made < TRUTH:
                 role[k] = TOTAL
                 family[k] = family[x]
         elif part[op] == PACK and made < TRUTH:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from .task import SIZE
+from typing import NamedTuple
 
 ENTRY = """\
 define void @kernel(i64 %step){aligned} {{
@@ -24,7 +23,7 @@ entry:
   %opening = load i64, ptr %at_opening
   %at_closing = getelementptr i64, ptr %words, i64 5
   %closing = load i64, ptr %at_closing
-{cleared}
+{cleared_once}
   %some_vectors = icmp slt i64 %first, %end
   %some_blocks = icmp slt i64 %opening, %closing
   %some = and i1 %some_vectors, %some_blocks
@@ -32,6 +31,7 @@ entry:
 outer:
   %block = phi i64 [%opening, %entry], [%next_block, %after]
   %start = mul i64 %block, %count
+{cleared}
   br label %loop
 loop:
   %k = phi i64 [%first, %outer], [%next, %loop]
@@ -43,6 +43,7 @@ loop:
   %more = icmp slt i64 %next, %end
   br i1 %more, label %loop, label %after
 after:
+{block_totals}
   %next_block = add i64 %block, 1
   %again = icmp slt i64 %next_block, %closing
   br i1 %again, label %outer, label %done
@@ -79,18 +80,29 @@ TOTAL = """\
   store {real} {value}, ptr %element{k}, align 4"""
 
 
-def loop_text(width: int, type_: str, chunks: int, accumulators: Sequence[int], totals: Sequence[str]) -> str:
-    """The function ``kernel``: `accumulators` are places in the workspace, `totals` what is done at the end."""
+class BlockSum(NamedTuple):
+    """A sum: where it is accumulated in the workspace, the lines that write it, and whether each block has its own."""
+
+    place: int
+    total: str
+    of_rows: bool
+
+
+def loop_text(width: int, type_: str, chunks: int, sums: Sequence[BlockSum]) -> str:
+    """The function ``kernel``."""
+    clear = [CLEARED.format(k=k, offset=s.place, type=type_) for k, s in enumerate(sums)]
     mask = ", " + f"<{width} x i1> %mask" if width > 1 else ""
     return ENTRY.format(
         width=width,
         aligned=ALIGNED if width > 1 else "",
-        cleared="\n".join(CLEARED.format(k=k, offset=at, type=type_) for k, at in enumerate(accumulators)),
+        cleared_once="\n".join(c for c, s in zip(clear, sums) if not s.of_rows),
+        cleared="\n".join(c for c, s in zip(clear, sums) if s.of_rows),
+        block_totals="\n".join(s.total for s in sums if s.of_rows),
         mask=MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else "",
         calls="\n".join(
             f"  call void @chunk{j}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})" for j in range(chunks)
         ),
-        totals="\n".join(totals),
+        totals="\n".join(s.total for s in sums if not s.of_rows),
     )
 
 
@@ -102,15 +114,15 @@ MEAN = """\
 
 
 def total_text(
-    k: int, real: str, type_: str, offset: int, reduce: str | None, mean: bool, word: int, element: int
+    k: int, real: str, type_: str, offset: int, reduce: str | None, divisor: int | None, word: int, element: str
 ) -> str:
-    """The lines that write the sum of an accumulator, or the mean."""
+    """The lines that write the sum of an accumulator, or that over the number in a word of the table, the mean."""
     value, whole = f"%lanes{k}", []
     if reduce is not None:
         whole.append(f"  %total{k} = call reassoc {real} @{reduce}({real} -0.0, {type_} {value})")
         value = f"%total{k}"
-    if mean:
-        whole.append(MEAN.format(k=k, word=SIZE, real=real, value=value))
+    if divisor is not None:
+        whole.append(MEAN.format(k=k, word=divisor, real=real, value=value))
         value = f"%mean{k}"
     return TOTAL.format(
         k=k, offset=offset, type=type_, whole="\n".join(whole), word=word, real=real, element=element, value=value

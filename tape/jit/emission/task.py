@@ -19,7 +19,8 @@ SIZE is of how many elements a mean is taken, whatever part of them the kernel g
 code: rows that grow from step to step have one kernel.
 """
 
-SUMS = ("sum", "mean")
+OF_ROWS = ("sum of rows", "mean of rows")
+SUMS = ("sum", "mean", *OF_ROWS)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), or the ``sum`` or ``mean``."""
+    """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), or the ``sum`` or ``mean``, of
+    all elements or ``of rows``, one for each block.
+    """
 
     value: int
     how: str

@@ -64,6 +64,18 @@ def call(typingctx, kernel, step):  # type: ignore[no-untyped-def]
     return types.void(types.int64, types.int64), codegen
 
 
+@intrinsic
+def call_loop(typingctx, loop, operands, sizes, strides, data):  # type: ignore[no-untyped-def]
+    """Call the loop of a ufunc at an address (see `tape.jit.machine.ufunc_loops`)."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        function = ir.FunctionType(ir.VoidType(), [I64] * 4).as_pointer()
+        builder.call(builder.inttoptr(args[0], function), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 5), codegen
+
+
 def _word(builder: Any, table: Any, word: Any) -> Any:
     return builder.inttoptr(builder.add(table, builder.shl(word, I64(3))), I64.as_pointer())
 

@@ -125,22 +125,6 @@ def accumulate_f32(step):  # type: ignore[no-untyped-def]
         x += dx
 
 
-def refuse(step):  # type: ignore[no-untyped-def]
-    """Raise a flag unless a function of LAPACK gave 0: where the flag is, and what the function gave."""
-    if load_u32(get(step, 1)) != 0:
-        put(get(step, 0), 0, 1)
-
-
-def determinant_f64(step):  # type: ignore[no-untyped-def]
-    """The determinant of a matrix from its factors: n, where z, the factors, the pivots and LAPACK's answer are."""
-    n, z, factors, pivots = get(step, 0), get(step, 1), get(step, 2), get(step, 3)
-    total = 1.0
-    for k in range(n):
-        factor = load_f64(factors + 8 * (n + 1) * k)
-        total *= factor if load_u32(pivots + 4 * k) == k + 1 else -factor
-    store_f64(z, 0.0 if load_u32(get(step, 4)) != 0 else total)
-
-
 def somewhere(step):  # type: ignore[no-untyped-def]
     """Whether one of so many truth values holds: how many, where z and they are."""
     found = 0

@@ -9,6 +9,7 @@ from typing import Any
 from ...base.locks import once
 from ..machine.machine_code import compile_kernel
 from ..machine.regions import REFUSED
+from ..machine.ufunc_loops import FE_INVALID
 
 SWEEP = f"""
 define i64 @kernel(i64 %block, i64 %steps, i64 %first, i64 %end) {{
@@ -65,6 +66,38 @@ def foreign(arguments: int) -> tuple[Any, int]:
         names.append(f"i64 %word{k}")
     call = f"  call void %function({', '.join(names[1:])})"
     body = "\n".join([*lines, "  %function = inttoptr i64 %word0 to ptr", call, "  ret void"])
+    return compile_kernel(f"define void @kernel(i64 %step) {{\nentry:\n{body}\n}}\n")
+
+
+@once
+def loop(arguments: int, checked: bool) -> tuple[Any, int]:
+    """A step that calls a ufunc's loop: its words are the loop, what it is given, and where the sizes and strides are;
+    if it is `checked`, those of ``feclearexcept``, ``fetestexcept`` and the flag of refusals; then so many operands.
+
+    A loop may change the list of its operands, so it gets a copy.
+    """
+    count = (7 if checked else 4) + arguments
+    lines = [f"  %operands = alloca [{arguments} x i64]", "  %words = inttoptr i64 %step to ptr"]
+    for k in range(count):
+        lines += [
+            f"  %at{k} = getelementptr i64, ptr %words, i64 {k}",
+            f"  %word{k} = load i64, ptr %at{k}",
+        ]
+    for k in range(arguments):
+        lines += [
+            f"  %place{k} = getelementptr i64, ptr %operands, i64 {k}",
+            f"  store i64 %word{count - arguments + k}, ptr %place{k}",
+        ]
+    lines.append("  %function = inttoptr i64 %word0 to ptr")
+    call = "  call void %function(ptr %operands, i64 %word2, i64 %word3, i64 %word1)"
+    if checked:
+        lines += ["  %clear = inttoptr i64 %word4 to ptr", f"  %cleared = call i32 %clear(i32 {FE_INVALID})", call]
+        lines += ["  %test = inttoptr i64 %word5 to ptr", f"  %found = call i32 %test(i32 {FE_INVALID})"]
+        lines += ["  %failed = icmp ne i32 %found, 0", "  br i1 %failed, label %refuse, label %leave", "refuse:"]
+        lines += ["  %flag = inttoptr i64 %word6 to ptr", "  store i64 1, ptr %flag", "  br label %leave", "leave:"]
+    else:
+        lines.append(call)
+    body = "\n".join([*lines, "  ret void"])
     return compile_kernel(f"define void @kernel(i64 %step) {{\nentry:\n{body}\n}}\n")
 
 

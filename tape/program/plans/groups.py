@@ -17,6 +17,8 @@ from ...base.rooms import opened
 from ..recorded.listing import Listing, number_of
 from ..recorded.trace import CONSTANT, NUMBERS
 
+LEAST = 16
+"""Sums of shorter rows are no part of a kernel."""
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
 
 
@@ -152,7 +154,8 @@ def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
         plain[k] = type(listing.constant(k)) in NUMBERS and type(listing.constant(k)) is not complex
     role, family, stage = (np.empty(n, dtype=np.int64) for _ in range(3))
     code, first, args = listing.code, listing.first, listing.args
-    g.classify(code, first, args, listing.spec, shape, kind, single, plain, *_fitting(code), role, family)
+    rows = by_rows(listing)
+    g.classify(code, first, args, listing.spec, shape, kind, single, plain, rows, *_fitting(code), role, family)
     g.stages(code, first, args, role, family, stage)
     several = (listing.spec >= 0) & ~single[listing.spec]
     g.postpone(first, args, listing.outputs, role, family, several, stage)
@@ -177,6 +180,21 @@ def renumbered(step: Step, rows: np.ndarray) -> Step:
     sources = [s._replace(row=int(rows[s.row])) if isinstance(s, GroupInput) else s for s in step.sources]
     targets = [t._replace(row=int(rows[t.row])) for t in step.targets]
     return replace(step, rows=rows[step.rows], outside=rows[step.outside], sources=sources, targets=targets)
+
+
+def by_rows(listing: Listing) -> np.ndarray:
+    """By record, whether it is a sum or mean along the last axis, of rows so long that a kernel makes it."""
+    found = np.zeros(len(listing), dtype=np.bool_)
+    codes, part = listing.code, _ops(len(OPS))[3]
+    for k in np.flatnonzero((codes >= 0) & (part[codes] == _grouping().TOTAL)).tolist():
+        x, z = listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
+        axis = listing.parameters(k).get("axis")
+        if x is None or z is None or x.ndim < 2 or type(axis) not in (int, tuple):
+            continue
+        axes = axis if type(axis) is tuple else (axis,)
+        last = x.ndim - 1
+        found[k] = axes in ((last,), (-1,)) and x.shape[-1] >= LEAST and 1 < z.size == x.size // x.shape[-1]
+    return found
 
 
 def _groups(
@@ -220,7 +238,10 @@ def _how(listing: Listing, k: int, role: np.ndarray, g: Any) -> str:
         return "each"
     op = listing.op(k)
     assert op is not None
-    return "pack" if role[k] == g.PACK else "mean" if op.hints.motion == "average" else "sum"
+    if role[k] == g.PACK:
+        return "pack"
+    how, result = "mean" if op.hints.motion == "average" else "sum", listing.spec_of(k)
+    return how if result is not None and result.size == 1 else f"{how} of rows"
 
 
 def _truths(listing: Listing) -> np.ndarray:

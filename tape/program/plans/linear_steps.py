@@ -1,8 +1,4 @@
-"""Linear algebra as steps: products of matrices by a loop where they are small, by BLAS where they are not, the rest
-by LAPACK.
-
-Each goes on where NumPy would raise an error: a step then refuses, and NumPy does.
-"""
+"""Products of matrices and solutions of systems as steps: by loops where they are small, by BLAS where they are not."""
 
 from __future__ import annotations
 
@@ -18,19 +14,19 @@ from ...base.rooms import opened
 from ...base.spec import spec
 from ...jit.machine.regions import REFUSED
 from ...jit.machine.state import STORE
+from .loop_steps import LoopSteps
 from .plan_places import Place, PlanValue, moved
+from .step_memory import NoStep, axes, view
 
 FEW = 1 << 8
 """A product of fewer multiplications is a loop of our own: a call of BLAS costs more."""
-MOST_ROWS = 64
-"""Larger matrices are left to NumPy."""
 MOST = 64
 """Of a longer stack of matrices NumPy makes the products."""
 
 
 def step(plan: Any, record: Any) -> bool:
     """Let a record be steps of linear algebra; whether it can be."""
-    way = _product if record.op.hints.motion == "matrix" else WAYS.get(record.op)
+    way = _product if record.op.hints.motion == "matrix" else _anywhere if record.op is ANYWHERE else None
     return way is not None and not record.params and way(plan, record)
 
 
@@ -110,11 +106,11 @@ def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, 
         numbers = [flag[not by_columns], *shape, one, lead, step if n > 1 else 1, zero, 1]
         at = pointers(plan, numbers)
         words = [*at[:4], m_at, at[4], v_at, at[5], at[6], z, at[7]]
-        _call(plan, kind + "gemv", words)
+        call_library(plan, kind + "gemv", words)
         return
     numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, columns]
     at = pointers(plan, numbers)
-    _call(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
+    call_library(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
 
 
 def pointers(plan: Any, numbers: list[int]) -> list[Place]:
@@ -123,108 +119,10 @@ def pointers(plan: Any, numbers: list[int]) -> list[Place]:
     return [plan.word(first + k) for k in range(len(numbers))]
 
 
-def _call(plan: Any, name: str, words: list[Any]) -> None:
+def call_library(plan: Any, name: str, words: list[Any]) -> None:
     """A step that calls a function of BLAS or LAPACK."""
     room = opened("tape.jit.sweeps.sweep_steps")
     plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
-
-
-def _square(plan: Any, record: Any) -> int | None:
-    """How large a float64 matrix is that LAPACK takes, None if it is left to NumPy."""
-    x = plan.value(record.needs[0]).spec
-    if any(plan.value(k).spec.dtype != np.float64 for k in record.needs) or x.ndim != 2:
-        return None
-    n = int(x.shape[0])
-    return n if n == x.shape[1] and 0 < n <= MOST_ROWS and record.result.dtype == np.float64 else None
-
-
-def _solved(plan: Any, record: Any) -> bool:
-    """z = x⁻¹ y, by `gesv` on copies that lie by columns."""
-    n = _square(plan, record)
-    y = plan.value(record.needs[1]) if n is not None else None
-    if n is None or y is None or y.spec.ndim not in (1, 2) or not y.spec.size:
-        return False
-    columns = 1 if y.spec.ndim == 1 else y.spec.shape[1]
-    right = plan.scratch(8 * n * columns)
-    at = right._replace(spec=y.spec, strides=(8,) if y.spec.ndim == 1 else (8, 8 * n))
-    plan.place(at, y)
-    at_refusal = _gesv(plan, record, n, columns, right)
-    plan.place(plan.make(record.row), at)
-    plan.refusal(at_refusal, record)
-    plan.memory.give(right.chunk)
-    return True
-
-
-def _inverted(plan: Any, record: Any) -> bool:
-    """z = x⁻¹: what solves for the columns of the unit matrix."""
-    n = _square(plan, record)
-    if n is None:
-        return False
-    right = plan.scratch(8 * n * n)
-    unit = plan.found.setdefault(("unit", n), np.eye(n))
-    plan.copy(right.place, plan.pin(unit), 8 * n * n)
-    at_refusal = _gesv(plan, record, n, n, right)
-    plan.place(plan.make(record.row), right._replace(spec=record.result, strides=(8, 8 * n)))
-    plan.refusal(at_refusal, record)
-    plan.memory.give(right.chunk)
-    return True
-
-
-def _gesv(plan: Any, record: Any, n: int, columns: int, right: PlanValue) -> int:
-    """Solve in place; a singular matrix is refused by a step, whose number this gives."""
-    left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
-    sizes = pointers(plan, [n, columns, n, n, 0])
-    info = sizes[4]
-    _call(plan, "dgesv", [sizes[0], sizes[1], left.place, sizes[2], pivots.place, right.place, sizes[3], info])
-    at: int = plan.call(plan.jit("sweeps.strided", "refuse"), [Place(REFUSED, 0), info])
-    plan.memory.give(left.chunk)
-    plan.memory.give(pivots.chunk)
-    return at
-
-
-def _by_columns(plan: Any, record: Any, n: int) -> PlanValue:
-    """A copy of the matrix that LAPACK may overwrite."""
-    x = plan.value(record.needs[0])
-    left: PlanValue = plan.scratch(8 * n * n)
-    plan.place(left._replace(spec=x.spec, strides=(8, 8 * n)), x)
-    return left
-
-
-def _determinant(plan: Any, record: Any) -> bool:
-    n = _square(plan, record)
-    if n is None:
-        return False
-    left, pivots = _by_columns(plan, record, n), plan.scratch(4 * n)
-    sizes = pointers(plan, [n, n, n, 0])
-    _call(plan, "dgetrf", [sizes[0], sizes[1], left.place, sizes[2], pivots.place, sizes[3]])
-    z = plan.make(record.row)
-    plan.call(plan.jit("sweeps.strided", "determinant_f64"), [n, z.place, left.place, pivots.place, sizes[3]])
-    plan.memory.give(left.chunk)
-    plan.memory.give(pivots.chunk)
-    return True
-
-
-def _factored(plan: Any, record: Any) -> bool:
-    """The lower triangle that `potrf` leaves; a matrix that is not positive definite is refused."""
-    n = _square(plan, record)
-    if n is None:
-        return False
-    x = plan.value(record.needs[0])
-    left = plan.scratch(8 * n * n, x.spec)
-    plan.fill(left)
-    for k in range(n):  # column by column, without the upper triangle
-        column = left._replace(
-            spec=spec((n - k,), x.spec.dtype), place=moved(left.place, 8 * (n + 1) * k), strides=(8,)
-        )
-        source = x._replace(spec=column.spec, place=x.moved(k * sum(x.strides)), strides=x.strides[:1])
-        plan.place(column, source)
-    sizes = pointers(plan, [ord("L"), n, n, 0])
-    _call(plan, "dpotrf", [sizes[0], sizes[1], left.place, sizes[2], sizes[3]])
-    at = plan.call(plan.jit("sweeps.strided", "refuse"), [Place(REFUSED, 0), sizes[3]])
-    plan.place(plan.make(record.row), left._replace(strides=(8, 8 * n)))
-    plan.refusal(at, record)
-    plan.memory.give(left.chunk)
-    return True
 
 
 def _anywhere(plan: Any, record: Any) -> bool:
@@ -236,10 +134,70 @@ def _anywhere(plan: Any, record: Any) -> bool:
     return True
 
 
-WAYS = {
-    REGISTRY[name]: way
-    for name, way in (
-        ("solve", _solved), ("inv", _inverted), ("det", _determinant), ("cholesky", _factored), ("anywhere", _anywhere),
-    )
-}  # fmt: skip
-"""By op, how it becomes steps."""
+ANYWHERE = REGISTRY["anywhere"]
+
+
+UNKNOWNS = 6
+"""Systems with so many unknowns are solved without LAPACK."""
+MOST_TRIANGLES = 64
+"""Of a longer stack of triangular systems SciPy solves them all."""
+
+
+class SystemSteps(LoopSteps):
+    """Solutions of systems."""
+
+    def solve(self, x: PlanValue, y: PlanValue | None) -> PlanValue:
+        """The z with x z = y, for one vector y or for matrices of columns; x⁻¹ where there is no y."""
+        n, real = x.spec.shape[-1], all(v is None or v.spec.dtype == np.float64 for v in (x, y))
+        vector = y is not None and y.spec.ndim == 1
+        if x.spec.shape[-2:] != (n, n) or (y is not None and y.spec.shape[-1 if vector else -2] != n):
+            raise NoStep("solve")
+        if n > UNKNOWNS or not real:
+            found: PlanValue = (
+                self.linalg("inv", x) if y is None else self.linalg("solve1" if vector else "solve", x, y)
+            )
+            return found
+        right = self._unit(n) if y is None else view(y, [*axes(y), (1, 0)]) if vector else y
+        stack = np.broadcast_shapes(x.spec.shape[:-2], right.spec.shape[:-2])
+        a, z = self.copy(self._stacked(x, stack)), self.copy(self._stacked(right, stack))
+        columns = right.spec.shape[-1]
+        words: list[Any] = [math.prod(stack), n, columns, a.place, z.place, Place(REFUSED, 0)]
+        self.check(self.plan.call(self.plan.jit("sweeps.small_systems", "solve"), words))
+        return view(z, axes(z)[:-1]) if vector else z
+
+    def _unit(self, n: int) -> PlanValue:
+        unit = self.plan.found.setdefault(("unit", n), np.eye(n))
+        return PlanValue(self.plan.pin(unit), (8 * n, 8), spec((n, n), unit.dtype))
+
+    @staticmethod
+    def _stacked(x: PlanValue, stack: tuple[int, ...]) -> PlanValue:
+        """Matrices broadcast to a stack."""
+        outer = axes(x)[:-2]
+        missing = len(stack) - len(outer)
+        steps = [0] * missing + [0 if n == 1 else s for n, s in outer]
+        return view(x, [*zip(stack, steps), *axes(x)[-2:]])
+
+    def triangular(self, x: PlanValue, y: PlanValue, upper: bool, left: bool, unit: bool) -> PlanValue:
+        """The z with x z = y, or z x = y, of which only one triangle of x is read.
+
+        BLAS goes by columns: it sees xᵀ, yᵀ and zᵀ.
+        """
+        n = x.spec.shape[-1]
+        if x.spec.shape[-2:] != (n, n) or y.spec.ndim < 2 or y.spec.shape[-2 if left else -1] != n:
+            raise NoStep("triangular")
+        stack = np.broadcast_shapes(x.spec.shape[:-2], y.spec.shape[:-2])
+        if math.prod(stack) > MOST_TRIANGLES or any(v.spec.dtype != np.float64 for v in (x, y)):
+            raise NoStep("triangular")
+        a, z = self._stacked(x, stack), self.copy(self._stacked(y, stack))
+        a = a if a.contiguous else self.copy(a)
+        rows, columns = y.spec.shape[-2:]
+        one = struct.unpack("q", struct.pack("d", 1.0))[0]
+        numbers = [ord("R" if left else "L"), ord("L" if upper else "U"), ord("N"), ord("U" if unit else "N")]
+        at = pointers(self.plan, [*numbers, columns, rows, one, n, columns])
+        for k in range(math.prod(stack)):
+            matrix, right = a.moved(8 * n * n * k), z.moved(8 * rows * columns * k)
+            if not unit:
+                words: list[Any] = [n, matrix, 8 * (n + 1), Place(REFUSED, 0)]
+                self.check(self.plan.call(self.plan.jit("sweeps.small_systems", "check_diagonal"), words))
+            call_library(self.plan, "dtrsm", [*at[:7], matrix, at[7], right, at[8]])
+        return z

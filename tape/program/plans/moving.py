@@ -17,7 +17,7 @@ from ops import Op
 from ...base.spec import Spec
 from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
 from .plan_places import moved
-from .reducing import pattern
+from .reducing import fold, loop_of, pattern
 
 
 class Moves(NamedTuple):
@@ -110,6 +110,8 @@ MOST = 1 << 20
 """Index maps of more elements are not looked for: NumPy does the work."""
 PLACE = 21
 """Bits of a number that say where it is; the others are drawn by chance."""
+MANY = 16
+"""From so many numbers in a row on, NumPy's own loop adds them up."""
 MOST_PLACES = 1 << 16
 """So many elements may have their places in a table, one by one."""
 
@@ -177,13 +179,17 @@ def _put(plan: Any, record: Any, puts: Any) -> bool:
     z = plan.make(record.row)
     item = record.result.dtype.itemsize
     if puts.adds or not puts.complete:
-        plan.fill(z, pattern(-0.0, item) if puts.adds and puts.complete else 0)
+        plan.fill(z, pattern(-0.0, record.result.dtype) if puts.adds and puts.complete else 0)
     for x, view in zip(operands, puts.views):
         to = moved(z.place, view.offset)
         if not puts.adds:
             plan.place(z._replace(place=to, strides=view.strides, spec=x.spec), x)
             continue
         axes = axes_of(x.spec.shape, view.strides, x.strides, by_source=True)
+        loop = loop_of(np.add, x.spec.dtype) if item == 8 and axes[0].n >= MANY else None
+        if loop is not None:
+            fold(plan, loop, item, to, x.place, axes)
+            continue
         plan.strided("accumulate_f64" if item == 8 else "accumulate_f32", item, to, x.place, axes)
     return True
 

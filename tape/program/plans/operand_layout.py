@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.spec import Spec, spec
+from ...jit.emission.task import OF_ROWS
 from ..recorded.listing import Listing
 from .groups import Group, GroupInput
 from .shifted import ROWS, Shifts
@@ -137,8 +138,8 @@ class Layout:
         whole = self.group.shape
         each = {a for a, (_, offset) in zip(self._array, self.inputs) if a >= 0 and offset < 0}
         masks = {a: axes_of(self.arrays[a].spec.shape, whole) for a in each if self.arrays[a].spec.shape != whole}
-        shifted = any(x.way is not None for x in self.arrays)
-        blocks = len(whole) - 1 if shifted else blocks_of(set(masks.values()), whole)
+        by_rows = any(x.way is not None for x in self.arrays) or any(t.how in OF_ROWS for t in self.group.targets)
+        blocks = len(whole) - 1 if by_rows else blocks_of(set(masks.values()), whole)
         patterns = {}
         for a, mask in masks.items():
             patterns[a] = pattern(mask, blocks, whole)
@@ -148,7 +149,7 @@ class Layout:
             if x.way is not None:
                 patterns[a] = "rows" if x.way == ROWS else f"runs {x.way}"
         lies = ["one" if offset >= 0 else patterns.get(a, "every") for a, (_, offset) in zip(self._array, self.inputs)]
-        return math.prod(whole[:blocks]) if shifted or "tile" in lies or "repeat" in lies else 1, lies
+        return math.prod(whole[:blocks]) if by_rows or "tile" in lies or "repeat" in lies else 1, lies
 
     def moved(self, group: Group) -> Layout:
         """The layout of a group that differs in its records alone, and in where it reads numbers (see `key_of`)."""

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops import REGISTRY
+
 from ...base.rooms import opened
 from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
-from . import linear_steps, moving, partial_writes, reducing
+from . import linear_steps, moving, partial_writes, record_steps, reducing
 from .guarding import Guarding, GuardStep
 from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
@@ -32,6 +34,13 @@ SMALL = 1 << 10
 """Results of at most so many bytes are put together in one array."""
 CHECKED = os.environ.get("TAPE_CANARIES") == "1"
 """Whether each piece of memory is followed by bytes that are looked at after every replay."""
+
+
+ROOMS = partial_writes, moving, linear_steps, reducing, record_steps
+"""Which say how records become steps, by their function ``step``."""
+SEVERAL = (record_steps,)
+"""The same for records of several results."""
+OUTPUT = REGISTRY["output"]
 
 
 class Result(NamedTuple):
@@ -57,7 +66,8 @@ class PythonStep(NamedTuple):
         makes: the records that it gives.
         wanted: the specs of what it gives, and the regions of that; None and −1 for what is no array.
         following: the step that comes after it.
-        into: for a step that refuses its operands, where its one result belongs.
+        into: for a step that refuses its operands, where its results belong: the number of one among several, −1 for
+            the only one, and the place.
         told: guards that are verified later than this, and where their values are: one that does not hold comes before
             whatever NumPy raises.
     """
@@ -67,7 +77,7 @@ class PythonStep(NamedTuple):
     makes: list[int]
     wanted: list[tuple[Spec | None, int]]
     following: int
-    into: PlanValue | None = None
+    into: Sequence[tuple[int, PlanValue]] = ()
     told: Sequence[tuple[int, PlanValue]] = ()
 
 
@@ -119,6 +129,7 @@ class Plan(PlanWords):
         self.numbers: list[tuple[int, Place, Spec]] = []
         self.given: list[tuple[int, Spec]] = []
         self._flat: dict[int, PlanValue] = {}
+        self._picked: dict[int, dict[int, list[int]]] | None = None
         self._inputs = dict(replay.inputs)
         self._constants = dict(replay.constants)
         self.made_of = tuple(replay.steps)
@@ -283,9 +294,22 @@ class Plan(PlanWords):
 
     def _made_now(self, step: NumPyStep) -> None:
         """Such a record as steps, or a stop."""
-        plain = step.result is not None and not step.unknown
-        if not plain or not any(room.step(self, step) for room in (partial_writes, moving, linear_steps, reducing)):
+        if step.row in self.values:
+            return  # one of several results of a record that is steps
+        rooms = ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ()
+        if step.unknown or not any(room.step(self, step) for room in rooms):
             self.stop(step.evaluate, step.needs, step.makes)
+
+    def rows_of(self, record: NumPyStep) -> dict[int, list[int]]:
+        """The records whose values a record gives, by the number of the result: itself, or those that pick one."""
+        if record.op.outputs == 1:
+            return {0: [record.row]}
+        if self._picked is None:
+            self._picked, listing = {}, self.listing
+            for k in np.flatnonzero(listing.code == OUTPUT.code).tolist():
+                picked = self._picked.setdefault(listing.operands(k)[0], {})
+                picked.setdefault(int(listing.parameters(k)["i"]), []).append(k)
+        return self._picked.get(record.row, {})
 
     def stop(self, run: Any, needs: list[int], makes: list[int]) -> None:
         """Python runs something, and brings the results."""
@@ -307,10 +331,15 @@ class Plan(PlanWords):
             return Raw(-1 - k)
         return None if self.listing.spec_of(k) is None else self.value(k)
 
-    def refusal(self, at: int, record: Any) -> None:
+    def number_of(self, k: int) -> Any:
+        """The number that a record is, None if it is none that is known."""
+        return self._constants.get(k)
+
+    def refusal(self, at: int, record: Any, rows: dict[int, list[int]]) -> None:
         """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
         operands = {k: self._operand(k) for k in record.needs}
-        self.stops[at] = PythonStep(record.evaluate, operands, [], [], len(self._kernels), self.values[record.row])
+        into = [(i if record.op.outputs != 1 else -1, self.values[k]) for i, found in rows.items() for k in found]
+        self.stops[at] = PythonStep(record.evaluate, operands, [], [], len(self._kernels), into)
 
     def guard_stop(self, at: int, found: GuardStep) -> None:
         """Where a step finds a guard that does not hold, Python says which."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.rooms import opened
 from .indexmaps import CopyAxis, axes_of
-from .plan_places import PlanValue, row_major
+from .plan_places import Place, PlanValue, row_major
 
-REDUCED = {np.maximum: ("greatest", -np.inf), np.minimum: ("least", np.inf), np.multiply: ("times", 1.0)}
-"""By function, the kernel and what a result begins with."""
+BEGINS = {np.multiply: 1, np.logical_and: True, np.logical_or: False}
+"""By function, what a result begins with."""
 RUNNING = {np.add: "running_sum", np.multiply: "running_product"}
 MOST = 1 << 16
 """Reductions of more elements are left to NumPy."""
@@ -21,13 +21,13 @@ MOST = 1 << 16
 def step(plan: Any, record: Any) -> bool:
     """Let a record be steps that go along axes; whether it can be."""
     op, params, result = record.op, record.params, record.result
-    if len(record.needs) != 1 or result.dtype not in (np.float64, np.float32) or set(params) - {"axis", "keepdims"}:
+    if len(record.needs) != 1 or result.dtype.kind not in "fbi" or set(params) - {"axis", "keepdims"}:
         return False
     x = plan.value(record.needs[0])
     if x.spec.dtype != result.dtype or not 0 < x.spec.size <= MOST:
         return False
-    if op.hints.reduces in REDUCED:
-        return _reduced(plan, record, x, *REDUCED[op.hints.reduces])
+    if op.hints.reduces in (np.maximum, np.minimum, *BEGINS):
+        return _reduced(plan, record, x, op.hints.reduces)
     return op.hints.accumulates in RUNNING and _running(plan, record, x, RUNNING[op.hints.accumulates])
 
 
@@ -37,23 +37,48 @@ def positions(axis: Any, ndim: int) -> list[int]:
     return [int(a) % ndim for a in chosen]
 
 
-def _reduced(plan: Any, record: Any, x: PlanValue, kernel: str, begin: float) -> bool:
-    """The result is filled, and each element of x joined to its place."""
-    item, over = record.result.dtype.itemsize, set(positions(record.params.get("axis"), x.spec.ndim or 1))
+def _reduced(plan: Any, record: Any, x: PlanValue, function: np.ufunc) -> bool:
+    """The result is filled, and each element of x joined to its place by the function's loop."""
+    result, over = record.result, set(positions(record.params.get("axis"), x.spec.ndim or 1))
     kept = tuple([1 if k in over else n for k, n in enumerate(x.spec.shape)])
-    if int(np.prod(kept)) != record.result.size:
+    loop = loop_of(function, result.dtype)
+    if int(np.prod(kept)) != result.size or loop is None:
         return False
     z = plan.make(record.row)
-    plan.fill(z, pattern(begin, item))
-    strides = [0 if k in over else s for k, s in enumerate(row_major(kept, item))]
-    axes = axes_of(x.spec.shape, strides, x.strides, by_source=True)
-    plan.strided(f"{kernel}_f{8 * item}", item, z.place, x.place, axes, room="sweeps.running")
+    plan.fill(z, pattern(begin_of(function, result.dtype), result.dtype))
+    strides = [0 if k in over else s for k, s in enumerate(row_major(kept, result.dtype.itemsize))]
+    fold(plan, loop, result.dtype.itemsize, z.place, x.place, axes_of(x.spec.shape, strides, x.strides, by_source=True))
     return True
+
+
+def loop_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
+    """The loop of a binary function for one dtype, None if it has none."""
+    room = opened("tape.jit.machine.ufunc_loops")
+    return room.loop_of(function, f"{dtype.char * 2}->{dtype.char}") if room.holds() else None
+
+
+def fold(plan: Any, loop: Any, item: int, z: Place | int, x: Place | int, axes: Sequence[CopyAxis]) -> None:
+    """A step that joins elements of x to places of z by a loop."""
+    n, z_step, x_step = axes[0]
+    plan.strided("fold", item, z, x, axes, "sweeps.running", *loop, 0, 0, 0, n, z_step, x_step, z_step)
+
+
+def begin_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
+    """What changes nothing when it is joined to an element."""
+    if function in BEGINS:
+        return BEGINS[function]
+    if dtype.kind == "f":
+        return -np.inf if function is np.maximum else np.inf
+    if dtype.kind == "b":
+        return function is np.minimum
+    return np.iinfo(dtype).min if function is np.maximum else np.iinfo(dtype).max
 
 
 def _running(plan: Any, record: Any, x: PlanValue, kernel: str) -> bool:
     """Along the axis the total so far; the other axes are gone through around it."""
     axis, item = record.params.get("axis"), record.result.dtype.itemsize
+    if record.result.dtype not in (np.float64, np.float32):
+        return False
     if axis is None:
         x = plan.flat(record.needs[0])._replace(strides=(item,), spec=record.result)
         axis = 0
@@ -68,7 +93,6 @@ def _running(plan: Any, record: Any, x: PlanValue, kernel: str) -> bool:
     return True
 
 
-def pattern(value: float, item: int) -> int:
+def pattern(value: Any, dtype: np.dtype[Any]) -> int:
     """Eight bytes of a number again and again."""
-    bits: int = struct.unpack("q", struct.pack("d", value) if item == 8 else struct.pack("ff", value, value))[0]
-    return bits
+    return int(np.full(8 // dtype.itemsize, value, dtype).view(np.int64)[0])

@@ -16,6 +16,7 @@ from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...base.untraced import paused
+from ...jit.emission.task import OF_ROWS, SUMS
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.recorder import forward_of
 from ..recorded.listing import Listing
@@ -382,5 +383,8 @@ class OneByOne:
         if target.how == "pack":
             numbers = [np.reshape(v, ()) for v in found]  # one number may come as a vector of one element
             return np.array(numbers, dtype=spec.dtype).reshape(spec.shape)
-        z = found[0] if target.how == "each" else np.sum(found[0]) if target.how == "sum" else np.mean(found[0])
+        z = found[0]
+        if target.how in SUMS:
+            total = np.sum if target.how.startswith("sum") else np.mean
+            z = total(z, axis=-1 if target.how in OF_ROWS else None)
         return np.asarray(z, dtype=spec.dtype).reshape(spec.shape)[()]

@@ -167,9 +167,9 @@ class Stamp:
         if stop is None:
             return None
         operands: dict[int, Any] = {j: self._value(number, x) for j, x in stop.operands.items()}  # type: ignore[arg-type]
+        into: list[Any] = [(i, self._value(number, x)) for i, x in stop.into]
         following = self.first + number * self.length + stop.following
-        into, told = self._value(number, stop.into), self._told(number)
-        return stop._replace(operands=operands, following=following, into=into, told=told)
+        return stop._replace(operands=operands, following=following, into=into, told=self._told(number))
 
     def _told(self, number: int) -> list[tuple[int, PlanValue]]:
         """The guards on what was made up to the end of a round.

@@ -181,8 +181,8 @@ class PlanRun:
             for index, value in stop.told:
                 self.plan.replay.guards.verify(index, self.view(value), self.expecting)
             raise
-        if stop.into is not None:  # a step refused what NumPy takes
-            self.view(stop.into)[...] = found[0]
+        for i, place in stop.into:  # a step refused what NumPy takes
+            self.view(place)[...] = found[0] if i < 0 else found[0][i]
         for k, (spec, region), z in zip(stop.makes, stop.wanted, found):
             if spec is None:
                 self.things[k] = z

@@ -122,14 +122,15 @@ class PlanWords:
         self.strided("place", item, z.place, x.place, axes_of(z.spec.shape, z.strides, x.strides))
 
     def strided(
-        self, kernel: str, item: int, z: Place | int, x: Place | int, axes: Sequence[Any], room: str = "sweeps.strided"
-    ) -> None:
-        """A step of `tape.jit.sweeps.strided`, or of another room there whose steps have the same words."""
+        self, kernel: str, item: int | Place, z: Place | int, x: Place | int, axes: Sequence[Any],
+        room: str = "sweeps.strided", *more: int | Place,
+    ) -> int:  # fmt: skip
+        """A step of `tape.jit.sweeps.strided`, or of another room there whose steps have the same words, and more."""
         rows = 1
         for axis in axes[1:]:
             rows *= axis.n
-        words = [item, len(axes), z, x, rows, *(w for axis in axes for w in axis), *(0,) * len(axes)]
-        self.call(self.jit(room, kernel), words)
+        words = [item, len(axes), z, x, rows, *(w for axis in axes for w in axis), *(0,) * len(axes), *more]
+        return self.call(self.jit(room, kernel), words)
 
     def copy(self, z: Place | int, x: Place | int, nbytes: int) -> None:
         """A step that copies bytes."""

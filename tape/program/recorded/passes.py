@@ -18,6 +18,7 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.recorder import forward_of
+from .expanding import expand
 from .later import LARGE
 from .listing import Listing, is_fixed, number_of
 from .trace import CONSTANT, INPUT
@@ -218,7 +219,7 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     return left, right, kept, twice, repeats, spreads, decides.reshape(-1)
 
 
-PASSES = (prune, fold, widen, merge, prune)
+PASSES = (prune, expand, fold, widen, merge, prune)
 """In the order in which a program goes through them."""
 
 

@@ -12,6 +12,7 @@ import tape
 from ops import REGISTRY
 from tape.base.tensor import Tensor
 from tape.program.capture.record_call import record_call
+from tape.program.recorded.expanding import expand
 from tape.program.recorded.listing import Listing
 from tape.program.recorded.passes import PASSES, fold, is_fixed, merge, prune, shorten
 from tape.program.recorded.trace import CONSTANT, INPUT
@@ -134,7 +135,7 @@ passes = pytest.mark.parametrize("step", [*dict.fromkeys(PASSES), shorten], ids=
 def test_meaning(seed, step):
     before = listing(seed)
     after = step(before)
-    assert len(after) <= len(before)
+    assert step in (expand, shorten) or len(after) <= len(before)
     for odd in (False, True):
         check_same(before, after, inputs(seed + 1000, odd))
 

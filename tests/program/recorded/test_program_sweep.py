@@ -47,6 +47,7 @@ UNARY = [
         else x
     ),
     lambda x: np.sort(x, axis=0),
+    lambda x: np.nan_to_num(x),
 ]  # fmt: skip
 """Records of arrays; the last has no step."""
 SMALLEST = 64
@@ -142,7 +143,7 @@ def test_views_are_no_steps():
 
 
 def test_stops_are_counted():
-    found = record(lambda x: np.fft.rfft(x[1:]).real.sum() + x[0], np.ones(5)).statistics()
+    found = record(lambda x: np.linalg.pinv(x[1:, None]).sum() + x[0], np.ones(5)).statistics()
     assert found.numpy == found.stops > 0
     assert record(lambda x: (x[1:] @ x[:-1]) * x.max(), np.ones(5)).statistics().stops == 0
 

@@ -1,0 +1,116 @@
+"""The compiled loops within NumPy's and SciPy's ufuncs, by address.
+
+A ufunc keeps a loop for each combination of dtypes, a C function of the addresses of its operands, their sizes and
+strides (``PyUFuncGenericFunction`` in NumPy's C API).  So what NumPy computes without Python can be a step of a sweep,
+and gives the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.locks import once
+from .frames import address_of
+
+COUNTS, FUNCTIONS, DATA, COUNT, NAME, TYPES = 16, 32, 40, 48, 56, 64
+"""Bytes from the beginning of a ufunc to what it says in ``numpy/ufuncobject.h``."""
+FE_INVALID = 1
+LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+
+
+class UfuncLoop(NamedTuple):
+    """The addresses of a loop and of what it wants to be given."""
+
+    function: int
+    data: int
+
+
+def _word(address: int) -> int:
+    return int(ctypes.c_int64.from_address(address).value)
+
+
+@cache
+def loop_of(ufunc: np.ufunc, types: str) -> UfuncLoop | None:
+    """The loop of a ufunc for dtypes such as ``"dd->d"``; None if it has none, or its memory is not as expected."""
+    if types not in ufunc.types or not _laid_out(ufunc):
+        return None
+    functions, data, known = (_word(id(ufunc) + at) for at in (FUNCTIONS, DATA, TYPES))
+    if not functions or not known:
+        return None
+    k = ufunc.types.index(types)
+    wanted = bytes([np.dtype(c).num for c in types.replace("->", "")])
+    loop = UfuncLoop(_word(functions + 8 * k), _word(data + 8 * k) if data else 0)
+    return loop if loop.function and ctypes.string_at(known + k * ufunc.nargs, ufunc.nargs) == wanted else None
+
+
+def _laid_out(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc's memory begins as NumPy's header says."""
+    counts = list((ctypes.c_int32 * 3).from_address(id(ufunc) + COUNTS))
+    if counts != [ufunc.nin, ufunc.nout, ufunc.nargs]:
+        return False
+    if ctypes.c_int32.from_address(id(ufunc) + COUNT).value != ufunc.ntypes:
+        return False
+    name, address = ufunc.__name__.encode(), _word(id(ufunc) + NAME)
+    return bool(address) and ctypes.string_at(address, len(name)) == name
+
+
+class Flags(NamedTuple):
+    """The addresses of C's ``feclearexcept`` and ``fetestexcept``."""
+
+    clear: int
+    test: int
+
+
+@once
+def flags() -> Flags | None:
+    """How a loop is asked whether it failed: those of linear algebra say so by the flag of invalid operations.
+
+    None if a matrix without an inverse does not raise the flag that is looked at.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        clear, test = library.feclearexcept, library.fetestexcept
+    except (OSError, AttributeError):
+        return None
+    found = loop_of(linear_algebra("inv"), "d->d")
+    if found is None:
+        return None
+    seen = []
+    for matrix in (np.eye(2), np.zeros((2, 2))):
+        result = np.empty((2, 2))
+        sizes, strides = np.array([1, 2]), np.array([0, 0, 16, 8, 16, 8])
+        operands = np.array([address_of(matrix), address_of(result)])
+        clear(FE_INVALID)
+        LOOP(found.function)(address_of(operands), address_of(sizes), address_of(strides), found.data)
+        seen.append(test(FE_INVALID) != 0)
+    clear(FE_INVALID)
+    if seen != [False, True]:
+        return None
+    return Flags(*(int(ctypes.cast(f, ctypes.c_void_p).value or 0) for f in (clear, test)))
+
+
+def linear_algebra(name: str) -> Any:
+    """The generalised ufunc that does the work in `numpy.linalg`, None if this NumPy has none of that name."""
+    return getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
+
+
+def fourier(name: str) -> Any:
+    """The same of `numpy.fft`."""
+    return getattr(getattr(np.fft._pocketfft, "pfu", None), name, None)
+
+
+@once
+def holds() -> bool:
+    """Whether loops can be called so: tried on a product of three numbers, of which every other one is taken."""
+    found = loop_of(np.multiply, "dd->d")
+    if found is None:
+        return False
+    x, y, z = np.arange(6.0), np.array(3.0), np.zeros(3)
+    operands = np.array([address_of(x), address_of(y), address_of(z)])
+    sizes, strides = np.array([3]), np.array([16, 0, 8])
+    LOOP(found.function)(address_of(operands), address_of(sizes), address_of(strides), found.data)
+    return bool((z == [0.0, 6.0, 12.0]).all())

@@ -1,0 +1,179 @@
+"""Steps that put the elements along an axis in order, or find some of them; nan comes after all numbers.
+
+Their words are those of `tape.jit.sweeps.strided`, where z is for whole numbers; x is gone through along the
+first axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..machine.address import get, load_f32, load_f64, put, store_f32, store_f64
+from ..machine.jitting import inner
+from .strided import AXES, ITEM, NDIM, ROWS, X, Z, advance
+
+FEW = 16
+"""So many elements are put in order by insertion."""
+
+
+def _before(descending: bool) -> Any:
+    """Whether a comes before b: nan last, or, where the order is descending, first."""
+    if descending:
+        return inner(lambda a, b: a > b or (a != a and b == b))
+    return inner(lambda a, b: a < b or (a == a and b != b))
+
+
+UP, DOWN = _before(False), _before(True)
+
+
+def _order(load: Any, before: Any) -> Callable[[int], None]:
+    """The positions of the elements in their order, equal ones as they stand.
+
+    In the place of the bytes of a number is where there is memory for twice as many whole numbers as a row has
+    elements; after the counters comes a flag that is raised if two elements are equal, 0 where that does not matter.
+    """
+
+    @inner
+    def insert(at, first, last, x, x_step):  # type: ignore[no-untyped-def]
+        for i in range(first, last):
+            value, j = load(x + i * x_step), i
+            while j > first and before(value, load(x + get(at, j - 1) * x_step)):
+                put(at, j, get(at, j - 1))
+                j -= 1
+            put(at, j, i)
+
+    @inner
+    def merge(source, to, first, middle, last, x, x_step):  # type: ignore[no-untyped-def]
+        i, j = first, middle
+        for k in range(first, last):
+            left = i < middle
+            if left and j < last:
+                left = not before(load(x + get(source, j) * x_step), load(x + get(source, i) * x_step))
+            if left:
+                put(to, k, get(source, i))
+                i += 1
+            else:
+                put(to, k, get(source, j))
+                j += 1
+
+    @inner
+    def sort_row(at, n, x, x_step):  # type: ignore[no-untyped-def]
+        other = at + 8 * n
+        for first in range(0, n, FEW):
+            insert(at, first, min(first + FEW, n), x, x_step)
+        width = FEW
+        while width < n:
+            for first in range(0, n, 2 * width):
+                merge(at, other, first, min(first + width, n), min(first + 2 * width, n), x, x_step)
+            at, other = other, at
+            width *= 2
+        return at
+
+    def order(step):  # type: ignore[no-untyped-def]
+        memory, z, x = get(step, ITEM), get(step, Z), get(step, X)
+        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+        flag = get(step, AXES + 4 * get(step, NDIM))
+        for _ in range(get(step, ROWS)):
+            found = sort_row(memory, n, x, x_step)
+            for k in range(n):
+                put(z + k * z_step, 0, get(found, k))
+                if flag != 0 and k > 0:
+                    a, b = load(x + get(found, k - 1) * x_step), load(x + get(found, k) * x_step)
+                    if not before(a, b):
+                        put(flag, 0, 1)
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return order
+
+
+def _first(load: Any, before: Any) -> Callable[[int], None]:
+    """The position of the first element that no other comes before; of the first nan where there is one."""
+
+    def first(step):  # type: ignore[no-untyped-def]
+        z, x = get(step, Z), get(step, X)
+        n, x_step = get(step, AXES), get(step, AXES + 2)
+        for _ in range(get(step, ROWS)):
+            place, best = 0, load(x)
+            for k in range(1, n):
+                value = load(x + k * x_step)
+                if best == best and (value != value or before(value, best)):
+                    place, best = k, value
+            put(z, 0, place)
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return first
+
+
+def _running(load: Any, before: Any) -> Callable[[int], None]:
+    """For each element the position of the extreme so far, the last one where several are equal."""
+
+    def run(step):  # type: ignore[no-untyped-def]
+        z, x = get(step, Z), get(step, X)
+        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+        for _ in range(get(step, ROWS)):
+            place, best = 0, load(x)
+            for k in range(n):
+                value = load(x + k * x_step)
+                if value != value or (best == best and not before(best, value)):
+                    place, best = k, value
+                put(z + k * z_step, 0, place)
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return run
+
+
+def _recurrence(load: Any, store: Any) -> Callable[[int], None]:
+    """z[k] += x[k] z[k − 1] along the first axis."""
+
+    def recur(step):  # type: ignore[no-untyped-def]
+        z, x = get(step, Z), get(step, X)
+        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+        for _ in range(get(step, ROWS)):
+            for k in range(1, n):
+                at = z + k * z_step
+                store(at, load(at) + load(x + k * x_step) * load(at - z_step))
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return recur
+
+
+order_f64, order_f32 = _order(load_f64, UP), _order(load_f32, UP)
+order_down_f64, order_down_f32 = _order(load_f64, DOWN), _order(load_f32, DOWN)
+least_f64, least_f32 = _first(load_f64, UP), _first(load_f32, UP)
+greatest_f64, greatest_f32 = _first(load_f64, DOWN), _first(load_f32, DOWN)
+least_so_far_f64, least_so_far_f32 = _running(load_f64, UP), _running(load_f32, UP)
+greatest_so_far_f64, greatest_so_far_f32 = _running(load_f64, DOWN), _running(load_f32, DOWN)
+recurrence_f64, recurrence_f32 = _recurrence(load_f64, store_f64), _recurrence(load_f32, store_f32)
+
+
+def search(step):  # type: ignore[no-untyped-def]
+    """Where numbers belong in an array in order: how long it is, where it is, how many numbers, where z and they are,
+    and whether after equal ones; as `np.searchsorted` looks for them, also where the array is in no order."""
+    n, x, z, y = get(step, 0), get(step, 1), get(step, 3), get(step, 4)
+    after, low, high = get(step, 5), 0, n
+    last = load_f64(y)
+    for k in range(get(step, 2)):
+        key = load_f64(y + 8 * k)
+        if (not UP(key, last)) if after else UP(last, key):
+            high = n
+        else:
+            low = 0
+            high = high + 1 if high < n else n
+        last = key
+        while low < high:
+            middle = low + ((high - low) >> 1)
+            value = load_f64(x + 8 * middle)
+            if (not UP(key, value)) if after else UP(value, key):
+                low = middle + 1
+            else:
+                high = middle
+        put(z, k, low)

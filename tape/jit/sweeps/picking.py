@@ -1,0 +1,93 @@
+"""Steps that read, write or add at places given by whole numbers, which come from memory.
+
+Their words: bytes of a number, how many axes and how many arrays of numbers of places, where z and x are, how many
+elements, the flag that is raised for a number out of range; for each array of numbers where it is, how long the axis is
+that they are for, the bytes from one place to the next, and how far the array has been gone through; for each axis, the
+outermost first, a counter, how many elements, and the bytes from one to the next in z, in x and in each array.
+Counters are 0 before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..machine.address import get, load_byte, load_f32, load_f64, load_word, put, store_byte, store_f32, store_f64
+from ..machine.jitting import inner
+
+ITEM, NDIM, ARRAYS, Z, X, COUNT, FLAG, HEAD = range(8)
+READ, WRITE, ADD = range(3)
+ARRAY, AXIS = 4, 4
+
+
+@inner
+def place_of(step):  # type: ignore[no-untyped-def]
+    """How far the place that the numbers give is from the first; −1 if one is out of range."""
+    place = 0
+    for j in range(get(step, ARRAYS)):
+        array = HEAD + ARRAY * j
+        i, n = load_word(get(step, array) + get(step, array + 3)), get(step, array + 1)
+        if i < 0:
+            i += n
+        if i < 0 or i >= n:
+            return -1
+        place += i * get(step, array + 2)
+    return place
+
+
+@inner
+def advance(step, z, x):  # type: ignore[no-untyped-def]
+    """Count one element on; where z and x are then."""
+    arrays = get(step, ARRAYS)
+    width = AXIS + arrays
+    first = HEAD + ARRAY * arrays
+    for d in range(get(step, NDIM) - 1, -1, -1):
+        axis = first + width * d
+        count = get(step, axis) + 1
+        last = count >= get(step, axis + 1)
+        by = 1 - count if last else 1
+        put(step, axis, 0 if last else count)
+        z += by * get(step, axis + 2)
+        x += by * get(step, axis + 3)
+        for j in range(arrays):
+            offset = HEAD + ARRAY * j + 3
+            put(step, offset, get(step, offset) + by * get(step, axis + AXIS + j))
+        if not last:
+            break
+    return z, x
+
+
+@inner
+def move_number(to, source, item):  # type: ignore[no-untyped-def]
+    """Copy a number."""
+    if item == 8:
+        put(to, 0, load_word(source))
+    else:
+        for k in range(item):
+            store_byte(to + k, load_byte(source + k))
+
+
+def _at_places(how: int, load: Any, store: Any) -> Callable[[int], None]:
+    """One element after the other; nothing is done where a number is out of range, but the flag is raised."""
+
+    def go(step):  # type: ignore[no-untyped-def]
+        z, x, item = get(step, Z), get(step, X), get(step, ITEM)
+        for _ in range(get(step, COUNT)):
+            place = place_of(step)
+            if place < 0:
+                put(get(step, FLAG), 0, 1)
+            elif how == READ:
+                move_number(z, x + place, item)
+            elif how == WRITE:
+                move_number(z + place, x, item)
+            else:
+                store(z + place, load(z + place) + load(x))
+            z, x = advance(step, z, x)
+
+    return go
+
+
+read = _at_places(READ, load_f64, store_f64)
+write = _at_places(WRITE, load_f64, store_f64)
+add_f64 = _at_places(ADD, load_f64, store_f64)
+add_f32 = _at_places(ADD, load_f32, store_f32)

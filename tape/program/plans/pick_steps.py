@@ -1,0 +1,178 @@
+"""Steps that read and write at places given by whole numbers: gathers, scatters, indices with arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.spec import spec
+from ...jit.machine.regions import REFUSED
+from .plan_places import Place, PlanValue
+from .step_memory import NoStep, StepMemory, axes, view
+
+
+class Chosen(NamedTuple):
+    """A choice of elements of an array, in some shape.
+
+    Attributes:
+        axes: of the shape, how many elements there are and the bytes from one to the next in the array, which begins at
+            `offset`.
+        arrays: whole numbers with the strides of that shape, how long the axis is that they choose from, and its
+            stride.
+    """
+
+    axes: list[tuple[int, int]]
+    offset: int
+    arrays: list[tuple[PlanValue, list[int], int, int]]
+
+
+class PickSteps(StepMemory):
+    """Reads and writes at places."""
+
+    def read(self, x: PlanValue, chosen: Chosen) -> PlanValue:
+        """The chosen elements of x."""
+        z = self.new(spec(tuple(n for n, _ in chosen.axes), x.spec.dtype))
+        source = view(x, chosen.axes, chosen.offset)
+        self._at("read", z, source, z.strides, source.strides, chosen)
+        return z
+
+    def add(self, z: PlanValue, chosen: Chosen, x: PlanValue) -> PlanValue:
+        """z, which may be changed, with x added to the chosen elements, one after the other."""
+        if x.spec.dtype != z.spec.dtype or z.spec.dtype not in (np.float64, np.float32):
+            raise NoStep("add")
+        target, strides = view(z, chosen.axes, chosen.offset), self._over(x, chosen)
+        self._at(f"add_f{8 * z.spec.dtype.itemsize}", target, x, target.strides, strides, chosen)
+        return z
+
+    @staticmethod
+    def _over(x: PlanValue, chosen: Chosen) -> tuple[int, ...]:
+        """The strides of x broadcast to the chosen elements."""
+        shape = tuple(n for n, _ in chosen.axes)
+        extra = len(shape) - x.spec.ndim
+        if extra < 0 or any(n not in (1, m) for n, m in zip(x.spec.shape, shape[extra:])):
+            raise NoStep("shape")
+        return (0,) * extra + tuple(0 if n == 1 else s for n, s in axes(x))
+
+    def _plain(self, part: Any) -> list[Any]:
+        """A part of an index, its arrays and lists as whole numbers in memory; of a mask one for each axis."""
+        if part is None or part is Ellipsis or isinstance(part, (slice, PlanValue)):
+            return [part]
+        if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+            return [int(part)]
+        array = np.asarray(part)
+        found = list(array.nonzero()) if array.dtype == np.bool_ and array.ndim else [array]
+        if not all(a.dtype.kind in "iu" and a.size for a in found):
+            raise NoStep("index")
+        made = []
+        for a in found:
+            whole = np.ascontiguousarray(a, dtype=np.int64)
+            made.append(PlanValue(self.plan.pin(whole), whole.strides, spec(whole.shape, whole.dtype)))
+        return made
+
+    def _at(
+        self,
+        kernel: str,
+        z: PlanValue,
+        x: PlanValue,
+        z_strides: Sequence[int],
+        x_strides: Sequence[int],
+        chosen: Chosen,
+    ) -> None:
+        lengths = [n for n, _ in chosen.axes]
+        words: list[Any] = [
+            z.spec.dtype.itemsize, len(lengths), len(chosen.arrays), z.place, x.place, math.prod(lengths),
+            Place(REFUSED, 0),
+        ]  # fmt: skip
+        for numbers, _, n, stride in chosen.arrays:
+            if numbers.spec.dtype != np.int64:
+                raise NoStep("places")
+            words += [numbers.place, n, stride, 0]
+        for d, n in enumerate(lengths):
+            words += [0, n, z_strides[d], x_strides[d], *(strides[d] for _, strides, _, _ in chosen.arrays)]
+        self.check(self.plan.call(self.plan.jit("sweeps.picking", kernel), words))
+
+    # Choices.
+
+    def along(self, x: PlanValue, indices: PlanValue, axis: int) -> Chosen:
+        """One element along an axis at each place of the indices."""
+        axis = range(x.spec.ndim)[axis] if x.spec.ndim else 0
+        if indices.spec.ndim != x.spec.ndim or not x.spec.ndim:
+            raise NoStep("along")
+        if any(m > n for k, (m, n) in enumerate(zip(indices.spec.shape, x.spec.shape)) if k != axis):
+            raise NoStep("along")
+        shape = indices.spec.shape
+        moves = [(n, 0 if k == axis else s) for k, (n, s) in enumerate(zip(shape, x.strides))]
+        numbers = indices, list(indices.strides), x.spec.shape[axis], x.strides[axis]
+        return Chosen(moves, 0, [numbers])
+
+    def put(self, z: PlanValue, chosen: Chosen, x: PlanValue, accumulate: bool = False) -> PlanValue:
+        """z, which may be changed, with x at the chosen elements, of which the last stays; or added to them."""
+        if accumulate:
+            return self.add(z, chosen, x)
+        x = self.convert(x, z.spec.dtype)
+        target, strides = view(z, chosen.axes, chosen.offset), self._over(x, chosen)
+        self._at("write", target, x, target.strides, strides, chosen)
+        return z
+
+    def at(self, x: PlanValue, index: Any) -> Chosen:
+        """The elements at an index of slices, integers, None, an ellipsis, and whole numbers or masks, which may be in
+        memory if they are numbers."""
+        index = [p for part in (index if isinstance(index, tuple) else [index]) for p in self._plain(part)]
+        named = sum(part is not None and part is not Ellipsis for part in index)
+        if named > x.spec.ndim:
+            raise NoStep("index")
+        every = [slice(None)] * (x.spec.ndim - named)
+        if not any(part is Ellipsis for part in index):
+            index = [*index, Ellipsis]
+        parts = [p for part in index for p in (every if part is Ellipsis else [part])]
+        arrays = [p for p in parts if isinstance(p, PlanValue)]
+        if any(isinstance(p, PlanValue) and p.spec.dtype.kind == "b" for p in parts):
+            raise NoStep("mask")
+        shape = np.broadcast_shapes(*[a.spec.shape for a in arrays])
+        made: list[tuple[int, int, list[int]]] = []
+        chosen: list[tuple[PlanValue, list[int], int, int]] = []
+        where, offset, k = [], 0, 0
+        for position, part in enumerate(parts):
+            if part is None:
+                made.append((1, 0, []))
+                continue
+            n, stride = x.spec.shape[k], x.strides[k]
+            k += 1
+            if isinstance(part, slice):
+                start, stop, by = part.indices(n)
+                made.append((len(range(start, stop, by)), stride * by, []))
+                offset += start * stride if range(start, stop, by) else 0
+                continue
+            where.append((position, len(made)))
+            if isinstance(part, PlanValue):
+                strides = [0 if m == 1 else s for m, s in axes(part)]
+                chosen.append((part, [0] * (len(shape) - len(strides)) + strides, n, stride))
+            else:
+                offset += range(n)[part] * stride
+        side_by_side = bool(where) and where[-1][0] - where[0][0] == len(where) - 1
+        before = where[0][1] if side_by_side else 0
+        after = len(made) - before
+        result = [(n, s) for n, s, _ in made[:before]] + [(n, 0) for n in shape]
+        result += [(n, s) for n, s, _ in made[before:]]
+        spread = [(v, [0] * before + strides + [0] * after, n, stride) for v, strides, n, stride in chosen]
+        return Chosen(result, offset, spread)
+
+    def slices(self, x: PlanValue, indices: PlanValue, axis: int | None) -> tuple[PlanValue, Chosen]:
+        """Whole slices of x along an axis, or elements of the flat x: x as it is read then, and the choice."""
+        if axis is None:
+            x, axis = self.flat(x), 0
+        if not x.spec.ndim:
+            raise NoStep("slices")
+        return x, self.at(x, (*[slice(None)] * range(x.spec.ndim)[axis], indices))
+
+    def parts(self, x: PlanValue, axis: int, lengths: Sequence[int] | None) -> tuple[PlanValue, ...]:
+        """x cut along an axis into parts of these lengths; into slices without the axis, where there are none."""
+        at = range(x.spec.ndim)[axis]
+        before, (n, stride), after = axes(x)[:at], axes(x)[at], axes(x)[at + 1 :]
+        if lengths is None:
+            return tuple(view(x, [*before, *after], k * stride) for k in range(n))
+        ends = np.cumsum([0, *lengths]).tolist()
+        return tuple(view(x, [*before, (m, stride), *after], k * stride) for k, m in zip(ends, lengths))

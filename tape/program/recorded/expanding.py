@@ -1,0 +1,136 @@
+"""Records of ops that are made of others, as those others: what kernels can compute together with what is around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ops import Op
+from ops.core.registry import OPS
+
+from ...base.spec import Spec
+from .listing import Listing, listing_of
+from .trace import CONSTANT, INPUT, Trace, Untraceable
+from .traced import Traced, traced
+
+
+@cache
+def _made_of_others(count: int) -> np.ndarray:
+    """The opcodes of the ops that say what they are made of."""
+    return np.array([op.code for op in OPS[:count] if op.hints.made_of is not None], dtype=np.int64)
+
+
+def expand(listing: Listing) -> Listing:
+    """With the records in the place of others that these are made of."""
+    rows = np.flatnonzero(np.isin(listing.code, _made_of_others(len(OPS)))).tolist()
+    known: dict[Any, Listing | None] = {}
+    parts = [(k, part) for k in rows if (part := _part(listing, k, known)) is not None]
+    return _Spliced(listing, parts).listing() if parts else listing
+
+
+def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing | None:
+    """What a record is made of, as a list of its own."""
+    op, result = listing.op(k), listing.spec_of(k)
+    specs = [listing.spec_of(j) for j in listing.operands(k)]
+    if op is None or result is None or any(s is None or not s.size or s.dtype.kind != "f" for s in specs):
+        return None
+    if any(map(listing.is_number, listing.operands(k))):  # it takes the dtype of what it meets
+        return None
+    key = op, int(listing.param[k]), tuple(specs)
+    if key not in known:
+        known[key] = _recorded(op, listing.parameters(k), specs, result)  # type: ignore[arg-type]
+    return known[key]
+
+
+def _recorded(op: Op, params: dict[str, Any], specs: list[Spec], result: Spec) -> Listing | None:
+    """The list of what an op is made of for such operands, None if it is not made of others then."""
+    trace = Trace()
+    examples = [np.broadcast_to(np.ones((), s.dtype), s.shape) for s in specs]
+    with trace.recording(), np.errstate(all="ignore"):
+        try:
+            z = op.made_of([traced(trace, trace.input(x)) for x in examples], params)
+            if z is None:
+                return None
+            row = z._row if isinstance(z, Traced) else trace.operand(z)
+        except Untraceable:
+            return None
+    trace.open = False
+    for constant in trace.constants:
+        if isinstance(constant, np.ndarray):
+            constant.flags.writeable = False  # nobody else has it
+    return listing_of(trace, [row]) if trace.spec(row) is result and not trace.guards else None
+
+
+class _Spliced:
+    """A listing in which lists stand in the place of some records."""
+
+    def __init__(self, listing: Listing, parts: list[tuple[int, Listing]]):
+        self.whole = listing
+        self.params, self.specs, self.constants = list(listing.params), list(listing.specs), list(listing.constants)
+        self._indices = {s: i for i, s in enumerate(self.specs)}
+        self.place = np.empty(len(listing), dtype=np.int64)
+        self.columns: list[tuple[np.ndarray, ...]] = []
+        self.args: list[tuple[np.ndarray, bool]] = []
+        self.count = begin = 0
+        for k, part in parts:
+            self._keep(begin, k)
+            self._put(k, part)
+            begin = k + 1
+        self._keep(begin, len(listing))
+
+    def _keep(self, begin: int, end: int) -> None:
+        """Records as they are."""
+        w = self.whole
+        self.place[begin:end] = self.count + np.arange(end - begin)
+        self.columns.append(
+            (*(c[begin:end] for c in (w.code, w.param, w.spec, w.line)), np.diff(w.first[begin : end + 1]))
+        )
+        self.args.append((w.args[w.first[begin] : w.first[end]], True))
+        self.count += end - begin
+
+    def _put(self, k: int, part: Listing) -> None:
+        """A list in the place of record k, without its inputs."""
+        own = part.code != INPUT
+        where = np.where(own, self.count + np.cumsum(own) - 1, 0)
+        operands = self.place[self.whole.operands(k)]
+        inputs = np.flatnonzero(~own)
+        where[inputs] = operands[part.param[inputs]]
+        param = part.param.copy()
+        param[(part.code >= 0) & (param >= 0)] += len(self.params)
+        param[part.code == CONSTANT] += len(self.constants)
+        specs = np.array([self._index(s) for s in part.specs] + [-1], dtype=np.int64)
+        line = np.full(len(part), self.whole.line[k], dtype=np.int64)
+        columns = part.code, param, specs[part.spec], line, np.diff(part.first)
+        self.columns.append(tuple(c[own] for c in columns))
+        self.args.append((where[part.args], False))
+        self.params += part.params
+        self.constants += part.constants
+        self.place[k] = where[part.outputs[0]]
+        self.count += int(own.sum())
+
+    def _index(self, spec: Spec) -> int:
+        found = self._indices.setdefault(spec, len(self.specs))
+        if found == len(self.specs):
+            self.specs.append(spec)
+        return found
+
+    def listing(self) -> Listing:
+        """The whole."""
+        code, param, spec, line, counts = (np.concatenate(c) for c in zip(*self.columns))
+        args = np.concatenate([self.place[a] if kept else a for a, kept in self.args])
+        return replace(
+            self.whole,
+            code=code,
+            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            args=args,
+            param=param,
+            spec=spec,
+            line=line,
+            outputs=self.place[self.whole.outputs],
+            params=self.params,
+            specs=self.specs,
+            constants=self.constants,
+        )

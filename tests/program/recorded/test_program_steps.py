@@ -1,0 +1,194 @@
+"""Records that their ops' declarations make steps of: NumPy's values, and its errors, at each of their operands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import tape
+from ops import REGISTRY
+from ops.core.batching_index import SLOT
+from tape.jit.machine import ufunc_loops
+from tape.program import record
+from tape.program.plans.plan import Plan
+
+RNG = np.random.default_rng(0)
+MATRICES = [RNG.standard_normal((4, 4)) + 4.0 * np.eye(4), RNG.standard_normal((2, 7, 7)) + 7.0 * np.eye(7)]
+MATRICES += [MATRICES[0].T, MATRICES[0].astype(np.float32), MATRICES[1] + 1j * np.swapaxes(MATRICES[1], -1, -2)]
+CUBE = RNG.standard_normal((5, 4, 3))
+CUBE[1, 2, 0], CUBE[0, 0, 0], CUBE[3, 1, 2] = CUBE[0, 2, 0], np.nan, -0.0
+NUMBERS = RNG.integers(-3, 3, (5, 4, 3))
+
+
+@pytest.fixture(autouse=True)
+def _checked(monkeypatch):
+    """Every piece of memory is followed by bytes that nobody may write to."""
+    monkeypatch.setattr(Plan.__init__, "__defaults__", (True,))
+
+
+def replayed(f, *xs):
+    """What the steps of a program give, none of which is a stop; replayed twice: a step leaves itself as it was."""
+    program = record(f, *map(tape.tensor, xs))
+    assert program.statistics().numpy == 0
+    sweeper = program.replay.sweeper
+    sweeper(xs)
+    return sweeper(xs)
+
+
+def several(z):
+    return z if isinstance(z, tuple) else (z,)
+
+
+def check(op, xs, params, **tolerance):
+    """Compare an op's steps with its forward function, bit for bit unless a tolerance is given."""
+    found = replayed(lambda *xs: op(*xs, **params), *xs)
+    with np.errstate(all="ignore"):
+        wanted = several(op.forward(*xs, **params))
+    for z, w in zip(found, wanted, strict=True):
+        assert (np.shape(z), np.asarray(z).dtype) == (np.shape(w), np.asarray(w).dtype)
+        if tolerance:
+            assert_allclose(z, w, **tolerance)
+        else:
+            assert_array_equal(z, w)
+
+
+@pytest.mark.parametrize("x", MATRICES, ids=lambda x: f"{x.dtype}{x.shape}{x.flags.c_contiguous}")
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "qr", "svd", "eigh", "cholesky"])
+def test_matrices(name, x):
+    close = {"rtol": 1e-13, "atol": 1e-14} if x.dtype != np.float32 else {"rtol": 1e-5, "atol": 1e-6}
+    symmetric = name in ("eigh", "cholesky")
+    check(REGISTRY[name], (x @ np.conj(np.swapaxes(x, -1, -2)) if symmetric else x,), {}, **close)
+
+
+@pytest.mark.parametrize("n", [1, 3, 6, 7])
+def test_systems(n):
+    x, y = RNG.standard_normal((2, n, n)) + n * np.eye(n), RNG.standard_normal((n, 2))
+    for a, b in ((x, y), (x[0].T, y), (x[0], y[:, 0]), (x[1], np.stack([y, y]))):
+        check(REGISTRY["solve"], (a, b), {}, rtol=1e-13, atol=1e-14)
+    for upper in (False, True):
+        for unit in (False, True):
+            params = {"upper": upper, "unitriangular": unit}
+            check(REGISTRY["solve_triangular"], (x, y), {**params, "left": True}, rtol=1e-11, atol=1e-12)
+            check(REGISTRY["solve_triangular"], (x[0], y.T), {**params, "left": False}, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["solve", "inv", "cholesky", "solve_triangular"])
+@pytest.mark.parametrize("bad", [np.zeros((3, 3)), -np.eye(3), np.full((3, 3), np.nan), 1e-14 * np.eye(3)], ids=str)
+def test_what_numpy_refuses(name, bad):
+    """The same exception, or the same numbers."""
+    op, more = REGISTRY[name], () if name in ("inv", "cholesky") else (np.ones((3, 1)),)
+    params = {"upper": True} if name == "solve_triangular" else {}
+    program = record(lambda *xs: op(*xs, **params), *map(tape.tensor, (np.eye(3), *more)))
+    for _ in range(2):
+        try:
+            wanted = op.forward(bad, *more, **params)
+        except np.linalg.LinAlgError:
+            with pytest.raises(np.linalg.LinAlgError):
+                program.replay.sweeper((bad, *more))
+        else:
+            assert_allclose(program.replay.sweeper((bad, *more))[0], wanted, rtol=1e-12)
+    assert_allclose(program.replay.sweeper((np.eye(3), *more))[0], op.forward(np.eye(3), *more, **params))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64], ids=lambda d: d.__name__)
+def test_transforms(dtype):
+    x = CUBE[1:].astype(dtype)
+    for axes in ((0,), (1, -1)):
+        for inverse in (False, True):
+            check(REGISTRY["fft_c2c"], (x,), {"axes": axes, "norm": "ortho", "inverse": inverse}, rtol=1e-5, atol=1e-5)
+            check(REGISTRY["fft_c2c"], (x,), {"axes": axes, "norm": None, "inverse": inverse})
+    if x.dtype.kind == "f":
+        check(REGISTRY["fft_r2c"], (x,), {"axis": 1, "norm": None})
+    else:
+        check(REGISTRY["fft_c2r"], (x,), {"axis": 0, "n": 6, "norm": None})
+        check(REGISTRY["fft_c2r"], (x,), {"axis": 0, "n": 7, "norm": "forward"}, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_order(axis, dtype):
+    for x in (CUBE.astype(dtype), RNG.permutation(np.repeat(np.arange(40.0), 3)).reshape(2, 60, 1).astype(dtype)):
+        for name, params in (
+            ("argmax", {}), ("argmin", {"keepdims": True}), ("sort", {}), ("sort", {"descending": True}),
+            ("topk", {"k": 1}), ("kthvalue", {"k": 1}), ("max_along", {}), ("min_along", {"keepdims": True}),
+            ("cummax", {}), ("cummin", {}), ("argsort", {"stable": True}), ("argsort", {}), ("unbind", {}),
+        ):  # fmt: skip
+            check(REGISTRY[name], (x,), {"axis": axis, **params})
+
+
+def test_equal_elements_are_in_the_order_of_numpy():
+    x = np.repeat(np.arange(30.0), 2)[::-1].copy()
+    program = record(lambda x: REGISTRY["argsort"](x), tape.tensor(RNG.random(60)))
+    assert_array_equal(program.replay.sweeper((x,))[0], np.argsort(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda d: d.__name__)
+def test_places(dtype):
+    x, i, j = CUBE.astype(dtype), NUMBERS[0, :, 0].copy(), NUMBERS[1, :1, 0].copy()
+    check(REGISTRY["gather"], (x, NUMBERS), {"axis": 1})
+    check(REGISTRY["scatter_add"], (x, NUMBERS, 2 * x), {"axis": 1})
+    check(REGISTRY["take"], (x, NUMBERS), {"axis": 0})
+    check(REGISTRY["take"], (x, NUMBERS), {"axis": None})
+    check(REGISTRY["index_add"], (x, i, x), {"axis": 1})
+    every = slice(None)
+    for form, arrays in (
+        ((SLOT,), (i,)), ((every, SLOT), (i,)), ((SLOT, SLOT, slice(1, None)), (i, j)), ((SLOT, every, SLOT), (i, j)),
+        ((Ellipsis, SLOT), (i,)), ((None, 1, SLOT), (i,)), ((SLOT, None, slice(None, None, -1), 0), (i,)),
+    ):  # fmt: skip
+        check(REGISTRY["lookup"], (x, *arrays), {"form": form})
+        y = REGISTRY["lookup"].forward(x, *arrays, form=form) + dtype(1)
+        check(REGISTRY["deposit"], (y, *arrays), {"form": form, "shape": x.shape})
+        for accumulate in (False, True):
+            check(REGISTRY["overwrite"], (x, y, *arrays), {"form": form, "accumulate": accumulate})
+    for index in (i, (every, i), x[..., 0] > 0, (1, slice(None, None, 2)), (Ellipsis, [0, -1]), (i, i)):
+        for accumulate in (False, True):
+            params = {"index": index, "accumulate": accumulate}
+            check(REGISTRY["index_put"], (x, np.asarray(dtype(0.5))), params)
+
+
+def test_a_place_out_of_range_is_an_index_error():
+    program = record(lambda x, i: REGISTRY["take"](x, i, axis=0), tape.tensor(CUBE), tape.tensor(NUMBERS))
+    for _ in range(2):
+        with pytest.raises(IndexError, match="out of bounds"):
+            program.replay.sweeper((CUBE, NUMBERS + 7))
+        assert_array_equal(program.replay.sweeper((CUBE, NUMBERS))[0], CUBE[NUMBERS])
+
+
+def test_searches_and_recurrences():
+    x = np.sort(CUBE.reshape(-1))
+    for side in ("left", "right"):
+        check(REGISTRY["searchsorted"], (x, CUBE), {"side": side})
+    check(REGISTRY["recurrence"], (CUBE[1:], 0.5 * CUBE[1:]), {"axis": 0}, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda d: d.__name__)
+def test_special_functions_and_other_dtypes(dtype):
+    x = np.abs(CUBE[1:].astype(dtype)) + dtype(0.1)
+    for name in ("i0", "special_j0", "erfinv", "special_gamma"):
+        check(REGISTRY[name], (x / 8,), {})
+    check(REGISTRY["special_gammainc"], (x[0], x), {})
+    z = x + 1j * x[::-1]
+    for name in ("real", "imag", "sgn", "conj", "exp"):
+        check(REGISTRY[name], (z.astype(np.complex128 if dtype is np.float64 else np.complex64),), {})
+    check(REGISTRY["cast"], (x > 0.5,), {"dtype": np.dtype(dtype)})
+    check(REGISTRY["resize"], (x,), {"n": 7, "axis": 1})
+
+
+@pytest.mark.parametrize("shape", [(7, 33), (3, 5, 40), (2, 1, 17), (300, 16)])
+def test_sums_of_rows_end_a_kernel(shape):
+    x = RNG.standard_normal(shape)
+    for tier in ("quick", "optimised"):
+        program = record(lambda x: (np.exp(x).sum(axis=-1), (x * x).mean(axis=-1, keepdims=True)), x)
+        assert len(program.statistics().kernels) == 1
+        fast = tape.compile(lambda x: (np.exp(x).sum(axis=-1), (x * x).mean(axis=-1, keepdims=True)), tier=tier)
+        for _ in range(2):
+            z, w = fast(x)
+            assert_allclose(z, np.exp(x).sum(axis=-1), rtol=1e-13)
+            assert_allclose(w, (x * x).mean(axis=-1, keepdims=True), rtol=1e-13)
+
+
+def test_a_loop_is_found_where_numpy_says():
+    assert ufunc_loops.holds()
+    assert ufunc_loops.loop_of(np.add, "dd->d") != ufunc_loops.loop_of(np.add, "ff->f")
+    assert ufunc_loops.loop_of(np.add, "dd->f") is None
