@@ -124,7 +124,10 @@ def step(plan: Any, record: Any) -> bool:
         return False
     if len(specs) == 1 and op.is_view(params) and _looked(plan, record, specs[0]):
         return True
-    if not is_linear(op) or sum(s.size for s in specs) + result.size > MOST or not result.size:
+    if is_linear(op) and not result.size:  # nothing moves
+        plan.make(record.row)
+        return True
+    if not is_linear(op) or sum(s.size for s in specs) + result.size > MOST:
         return False
     key = (op, id(params), tuple(specs), result)
     found = plan.found.get(key)

@@ -228,3 +228,19 @@ def test_a_plan_is_made_again_when_kernels_are():
     assert isinstance(made.replay.sweeper, Sweeper)
     assert not plans.CHECKED
     assert_allclose(made(np.arange(4.0)), np.tanh(np.array([0.0, 2.0, 6.0])) @ np.arange(3.0))
+
+
+def test_nothing_is_moved_without_a_stop():
+    """Slices that are empty in the last round, as those of a loop over the rest of a column are."""
+
+    def rest(x):
+        y = x * 1.0
+        for i in range(len(x)):
+            y[i] += y[i + 1 :] @ x[i + 1 :]
+        return (y * y).sum()
+
+    x = np.linspace(0.1, 1.0, 6)
+    program = record(rest, x)
+    assert_allclose(program(x), rest(x), 1e-12)
+    assert program.statistics().stops == 0
+    assert_allclose(record(tape.func.grad(rest), x)(x), tape.func.grad(rest)(x), 1e-12)
