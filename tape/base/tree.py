@@ -25,6 +25,8 @@ class Structure(NamedTuple):
 
 
 LEAF = Structure(None, (), ())
+NUMBERS = frozenset({float, int, bool, complex})
+"""Types of leaves that long lists are made of: such a list is not gone through in Python."""
 
 
 class Mismatch(Exception):
@@ -36,7 +38,8 @@ def structure_of(tree: Any) -> Structure:
     if isinstance(tree, dict):
         return Structure(type(tree), tuple(tree), tuple(map(structure_of, tree.values())))
     if isinstance(tree, (tuple, list)):
-        return Structure(type(tree), (), tuple(map(structure_of, tree)))
+        inside = (LEAF,) * len(tree) if NUMBERS.issuperset(map(type, tree)) else tuple(map(structure_of, tree))
+        return Structure(type(tree), (), inside)
     return LEAF
 
 
@@ -48,7 +51,9 @@ def leaves_of(tree: Any) -> list[Any]:
 
 
 def _gather(tree: Any, found: list[Any]) -> None:
-    if isinstance(tree, (dict, tuple, list)):
+    if isinstance(tree, (tuple, list)) and NUMBERS.issuperset(map(type, tree)):
+        found.extend(tree)
+    elif isinstance(tree, (dict, tuple, list)):
         for part in tree.values() if isinstance(tree, dict) else tree:
             _gather(part, found)
     else:

@@ -16,6 +16,7 @@ from .problems import (
     few,
     layers,
     lorenz,
+    rounds,
     rows_read,
     rows_written,
     slices_written,
@@ -42,8 +43,8 @@ def first(name: str, text: str, work: str, warm: int, size: int, small: int, **o
     )  # fmt: skip
 
 
-def _peak(peer: str, when: str, work: str, size: int) -> Sampler:
-    return lambda: processes.peak_bytes(peer, when, work, size)
+def _peak(peer: str, when: str, work: str, *size: int) -> Sampler:
+    return lambda: processes.peak_bytes(peer, "again" if peer.endswith("again") else when, work, *size)
 
 
 def peak(when: str, text: str) -> Fresh:
@@ -51,6 +52,15 @@ def peak(when: str, text: str) -> Fresh:
     return Fresh(
         f"peak memory {when}", text, _peak, ("tape.compile", "tape", "torch", "jax.jit"), unit="B", rounds=3,
         size=(when, "black_scholes", 10**6), small=(when, "black_scholes", 10**4),
+    )  # fmt: skip
+
+
+def peak_of_first(work: str, text: str) -> Fresh:
+    """A row about the memory of a first call beside that of later ones."""
+    return Fresh(
+        f"peak memory first, {work}", f"{text}, 512 × 512, 20 steps: the most memory in use during the first call",
+        _peak, ("tape.compile", "tape.compile, again", "jax.jit"), unit="B", rounds=3,
+        goal=within("tape.compile, again", 2), size=("first", work, 512, 20), small=("first", work, 64, 2),
     )  # fmt: skip
 
 
@@ -154,6 +164,11 @@ COMPILED: tuple[Timed | Fresh, ...] = (
         ("tape.compile", "casadi", "jax.jit", "numba"), "call", within("casadi", 3) & faster("jax.jit", 10),
     ),
     Timed(
+        "guards", "a number grows until it is large enough, 685 rounds: value and gradient; unguarded: it does not ask",
+        rounds, (1000.0,), (5.0,), ("tape.compile", "tape.compile, unguarded"), "call",
+        within("tape.compile, unguarded", 2),
+    ),
+    Timed(
         "few in njit", "the same, one call from `@numba.njit` code; Numba: by hand", few, (22,), (3,),
         ("tape.compile, in njit", "numba, in njit"), goal=beyond("numba, in njit", 2e-7, "0.2 µs"),
         per=lambda _: Inside.CALLS,
@@ -179,4 +194,6 @@ COMPILED: tuple[Timed | Fresh, ...] = (
     *RECURRENCES,
     peak("again", "Black–Scholes as above: the most memory in use while it is computed, inputs and results included"),
     peak("first", "the same during the first call"),
+    peak_of_first("heat", "heat equation by slices"),
+    peak_of_first("reaction", "Gray and Scott's reaction by rolls"),
 )  # fmt: skip

@@ -4,7 +4,7 @@
 
 prints how many bytes a history takes for each record, and
 
-    python -m tests.benchmarks.memory PEER {first,again} WORK SIZE
+    python -m tests.benchmarks.memory PEER {first,again} WORK SIZE…
 
 the most that are in use beyond those of the loaded library while value and gradient are computed: for the
 first time, which may record and compile, or again.
@@ -18,7 +18,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import problems
+from . import problems, recurrences
 from .first import once
 from .peers import start
 from .work import chain
@@ -42,13 +42,13 @@ def growth(peer: str, records: int) -> float:
     return (after - before) / records
 
 
-def peak(peer: str, when: str, name: str, size: int) -> float:
+def peak(peer: str, when: str, name: str, *size: int) -> float:
     """Bytes in use at most while value and gradient are computed, inputs and results included."""
-    make = getattr(problems, name)
-    once(peer, problems.again(make, 1000))
+    make = getattr(problems if hasattr(problems, name) else recurrences, name)
+    once(peer, problems.again(make, *(min(n, 1000) if len(size) == 1 else 3 for n in size)))
     settle()
     before = resident()
-    run = once(peer, make(size))
+    run = once(peer, make(*size))
     if when == "again":
         for _ in range(3):
             run.gradients()
@@ -73,4 +73,4 @@ def highest() -> int:
 
 if __name__ == "__main__":
     peer, *rest = sys.argv[1:]
-    print(growth(peer, int(rest[0])) if len(rest) == 1 else peak(peer, rest[0], rest[1], int(rest[2])))
+    print(growth(peer, int(rest[0])) if len(rest) == 1 else peak(peer, rest[0], rest[1], *map(int, rest[2:])))

@@ -103,6 +103,8 @@ PEERS: dict[str, tuple[str, Callable[[Any, Work], Any]]] = {
     "tape.compile, quick": ("tape", partial(Compiled, tier="quick")),
     "tape.compile, interpreted": ("tape", partial(Compiled, tier="interpret")),
     "tape.compile, 2 threads": ("tape", partial(Compiled, threads=2)),
+    "tape.compile, unguarded": ("tape", partial(Compiled, guarded=False)),
+    "tape.compile, again": ("tape", Compiled),
     "casadi": ("casadi", CasADi),
     "numba": ("numba", ByHand),
     "tape.compile, in njit": ("tape", Inside),

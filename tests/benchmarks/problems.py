@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from math import sqrt
 from typing import Any
@@ -84,6 +85,29 @@ def few(steps: int) -> Work:
         return z, by_x, by_y
 
     return Work(program, (np.asarray(0.3), np.asarray(0.7)), by_hand=by_hand)
+
+
+def rounds(limit: float) -> Work:
+    """A number grows until it is large enough, which every round asks."""
+
+    def grown(x: Any, k: Any) -> Any:
+        return x + k * x + 0.001
+
+    def program(xp: Any, x: Any, k: Any) -> Any:
+        while x < limit:
+            x = grown(x, k)
+        return x
+
+    inputs, count, x = (np.asarray(1.0), np.asarray(0.01)), 0, 1.0
+    while x < limit:
+        x, count = grown(x, 0.01), count + 1
+
+    def unguarded(xp: Any, x: Any, k: Any) -> Any:
+        for _ in range(count):
+            x = grown(x, k)
+        return x
+
+    return Work(program, inputs, unguarded=unguarded)
 
 
 def rosenbrock(n: int) -> Work:
@@ -208,4 +232,4 @@ def again(make: Callable[..., Work], *size: Any) -> Work:
         z = once(xp, *inputs)
         return z * z
 
-    return Work(program, work.variables, work.constants, work.lanes, work.order)
+    return replace(work, program=program, by_hand=None, in_jax=None)

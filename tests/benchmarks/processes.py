@@ -131,6 +131,6 @@ def copies(name: str, warm: int) -> Iterator[Callable[[], str]]:
         yield lambda: shutil.copytree(f"{top}/filled", tempfile.mkdtemp(dir=top), dirs_exist_ok=True)
 
 
-def peak_bytes(peer: str, when: str, name: str, size: int) -> float:
+def peak_bytes(peer: str, when: str, name: str, *size: int) -> float:
     """The most memory in use in a fresh process; see `memory`."""
-    return printed(["-m", "tests.benchmarks.memory", peer, when, name, str(size)])
+    return printed(["-m", "tests.benchmarks.memory", peer, when, name, *map(str, size)])

@@ -25,6 +25,7 @@ class Work:
         by_hand: value and gradients as a loop that Numba compiles: of numbers ``by_hand(*variables)`` returns both,
             of arrays ``by_hand(*variables, *gradients)`` fills the gradients in.
         in_jax: the program as one writes it for JAX, where that differs.
+        unguarded: what the program does for these inputs, without asking for values.
     """
 
     program: Callable[..., Any]
@@ -34,6 +35,7 @@ class Work:
     order: int = 1
     by_hand: Callable[..., Any] | None = None
     in_jax: Callable[..., Any] | None = None
+    unguarded: Callable[..., Any] | None = None
 
     def reference(self) -> list[np.ndarray]:
         """Gradients by the complex step ∂f/∂xᵢ = Im f(x + ih eᵢ) / h, in NumPy alone: slow and exact."""

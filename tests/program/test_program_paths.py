@@ -137,3 +137,19 @@ def test_a_few_replays_do_not_pay_for_recording_more():
         np.testing.assert_array_equal(fast(x, np.float64(7)), chosen(x, 7))
     assert {float(program.guards[0].seen) for program in fast.programs} == {0.0, 1.0, 2.0}
     np.testing.assert_array_equal(fast(x, np.float64(1)), chosen(x, 1))
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_many_numbers_as_arguments_reach_their_places(dtype):
+    """Numbers that lie side by side are put there together."""
+
+    def f(xs, y, *others):
+        return sum(k * x for k, x in enumerate(xs)) * y, xs[0] - others[-1]
+
+    fast = tape.compile(f)
+    for seed in range(3):
+        xs = np.random.default_rng(seed).uniform(size=40).astype(dtype)
+        numbers = xs.tolist() if dtype is float else list(xs)
+        for found, wanted in zip(fast(numbers, numbers[1], *numbers[:5]), f(xs.astype(float), xs[1], *xs[:5])):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype is not float else 1e-13)
+    assert len(fast.programs) == 1

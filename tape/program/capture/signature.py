@@ -12,7 +12,7 @@ import numpy as np
 from ...base.dtypes import kind_of
 from ...base.spec import Spec, spec
 from ...base.tensor import Face, Tensor
-from ...base.tree import Structure, build, leaves_like, leaves_of, structure_of, transform
+from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of, transform
 from ...recording.recorder import masked_error
 from ..world.contents import MISSING, dict_of, equal, parts_of, same_bytes
 from ..world.kinds import CONTAINERS, IMMUTABLE
@@ -161,7 +161,12 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     given = []
     structure = exact(structure_of((args, kwargs)))
     leaves = leaves_of((args, kwargs))
+    if not fixed_floats and FLOATS.issuperset(map(type, leaves)):
+        return CallArguments((structure, *[float] * len(leaves)), leaves)
     return CallArguments((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
+
+
+FLOATS = frozenset({float})
 
 
 def numbers_of_arrays(part: Any, arguments: Any) -> Any:
@@ -183,10 +188,11 @@ def is_narrow(x: Any) -> bool:
 
 def exact(structure: Structure) -> Structure:
     """A structure that equals no other one with keys of other types: 1 is not 1.0."""
-    if structure.container is None:
+    inside = structure.inside
+    if structure.container is None or (not structure.keys and inside.count(LEAF) == len(inside)):
         return structure
     keys = tuple([key if type(key) is str else Fixed(key) for key in structure.keys])
-    return Structure(structure.container, keys, tuple(map(exact, structure.inside)))
+    return Structure(structure.container, keys, tuple(map(exact, inside)))
 
 
 def objects_in(key: Any) -> list[Any]:

@@ -94,6 +94,7 @@ class Guarding:
 
     def __init__(self, plan: Any, table: GuardTable):
         self.plan, self.table = plan, table
+        self._verified: set[int] = set()
 
     def begin(self, made_in_kernels: set[int]) -> None:
         """Let the truth values that kernels make for guards lie side by side; verify what is there already."""
@@ -113,6 +114,7 @@ class Guarding:
             if found is None:
                 continue
             value = plan.flat(k)
+            self._verified.add(k)
             for i in found:
                 values.append((i, value))
                 self._add(blocks, value, self.table.seen[i], i)
@@ -121,6 +123,15 @@ class Guarding:
         words = [word for block in blocks for word in self._words(*block)]
         at = plan.call(plan.jit("sweeps.verified", "verify"), [Place(REFUSED, 0), len(blocks), *words])
         plan.guard_stop(at, GuardStep(values))
+
+    def finish(self) -> None:
+        """Raise if a guard was passed over.
+
+        Raises:
+            AssertionError: so that the function runs as it is.
+        """
+        if self._verified != self.table.of_row.keys():
+            raise AssertionError("a plan has no step for one of its guards")
 
     def _add(self, blocks: list[list[Any]], value: PlanValue, seen: np.ndarray, index: int) -> None:
         """Lengthen the last block by a truth value that lies behind it, or begin another."""

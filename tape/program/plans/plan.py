@@ -147,6 +147,7 @@ class Plan(PlanWords):
             self.guarding.after(step.makes)
             for k in step.drops:
                 self._drop(k)
+        self.guarding.finish()
         self.results = self._finish()
         self.close()
         self._flat.clear()

@@ -136,7 +136,9 @@ class Shifts:
         if self.listing.code[k] != CONSTANT:
             return False
         constant = self.listing.constant(k)
-        return type(constant) is np.ndarray and is_fixed(constant) and not constant.tobytes().strip(b"\0")
+        if type(constant) is not np.ndarray or not is_fixed(constant):
+            return False
+        return not np.ascontiguousarray(constant).reshape(-1).view(np.uint8).any()  # 0.0, and not −0.0
 
 
 def runs_of(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec, zeros: Sequence[bool]) -> list[Run]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
 from .guarding import GuardStep
 from .ownership import separate, suspects
 from .plan import Plan, PythonStep, Raw, Result, SharedKernel, plan_of
-from .plan_places import CANARY, Place, PlanValue, array_at
+from .plan_places import CANARY, UNIT, Place, PlanValue, array_at
 from .prepared import aligned
 from .replay import Replay
 from .threads import share
@@ -84,10 +84,7 @@ class Sweeper:
         self.sweep = SWEEP(address)
         self.steps = address_of(plan.steps)
         self.constants = dict(replay.constants)
-        self.numbers = [
-            (source, struct.Struct("d" if spec.dtype.itemsize == 8 else "f").pack_into, plan.data + place.offset)
-            for source, place, spec in plan.numbers
-        ]
+        self.numbers = list(packed(plan))
         self.suspects = suspects(replay.listing, plan.stopped)
         self.pools = [(region, Pool(spec)) for region, spec in plan.given]
         self._blocks: list[PlanBlock] = []
@@ -109,6 +106,23 @@ class Sweeper:
                 self._blocks.append(block)
 
 
+def packed(plan: Plan) -> Iterator[tuple[list[int], Any, int]]:
+    """The inputs that are plain numbers, those side by side together: their sources, how to pack them, and where."""
+    runs: list[tuple[list[int], list[str], int, int]] = []
+    for source, place, spec in plan.numbers:
+        letter, offset = "d" if spec.dtype.itemsize == 8 else "f", plan.data + place.offset
+        form = f"{letter}{UNIT - spec.dtype.itemsize}x"  # up to the end of the number's own memory
+        if runs and runs[-1][3] == offset and not plan.memory.checked:
+            sources, forms, begin, _ = runs[-1]
+            sources.append(source)
+            forms.append(form)
+            runs[-1] = sources, forms, begin, offset + UNIT
+        else:
+            runs.append(([source], [form], offset, offset + UNIT))
+    for sources, forms, begin, _ in runs:
+        yield sources, struct.Struct(f"={''.join(forms)}").pack_into, begin
+
+
 class PlanRun:
     """One call of a plan."""
 
@@ -124,8 +138,8 @@ class PlanRun:
                 array = fit(array, spec)
             self.arrays[region] = array
             regions[region] = address_of(array)
-        for source, pack, offset in sweeper.numbers:
-            pack(block.buffer, offset, inputs[source])
+        for sources, pack, offset in sweeper.numbers:
+            pack(block.buffer, offset, *map(inputs.__getitem__, sources))
         for region, pool in sweeper.pools:
             array = self.arrays[region] = pool.take()
             regions[region] = address_of(array)

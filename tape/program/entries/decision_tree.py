@@ -12,7 +12,6 @@ from typing import Any
 from ..capture.signature import Fixed, varying
 from ..recorded.guards import GuardMissed
 from ..recorded.trace import same
-from ..recorded_program import Program
 from ..world.surroundings import Surroundings
 from .entry import Shortcut
 
@@ -23,7 +22,7 @@ WORTH = 8
 class Path:
     """A program, and where to go on when one of its guards misses."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Any):
         self.program, self.shortcut = program, Shortcut()
         self.branches: list[tuple[int, Any, Path]] = []
         self.used_before = 1  # right after it was recorded
