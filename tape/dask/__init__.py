@@ -23,14 +23,14 @@ if find_spec("dask") is None:
 
 if TYPE_CHECKING:
     from .evaluation import gauss_newton, hvp, value_and_grad
-    from .paths import PathReport
+    from .parcel_programs import PathReport
     from .scenario_map import map
 
 # A worker needs none of these names, and so does not wait for what they import.
 __getattr__ = on_demand(
     "tape.dask",
     {
-        "PathReport": "tape.dask.paths",
+        "PathReport": "tape.dask.parcel_programs",
         "gauss_newton": "tape.dask.evaluation",
         "hvp": "tape.dask.evaluation",
         "map": "tape.dask.scenario_map",

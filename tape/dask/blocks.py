@@ -65,8 +65,9 @@ class Blocks:
         if gone:
             raise RuntimeError(
                 f"{len(gone)} of {len(self.futures)} pieces of the data are no longer in the memory of the cluster "
-                f"({gone[0]} is {self.futures[gone[0]].status}): the client that had put them there was closed, or "
-                "the cluster was started again.\nPersist the data with the client that there is now."
+                f"({gone[0]} is {self.futures[gone[0]].status}): the client that had put them there was closed, "
+                "the cluster was started again, or a worker was lost with what nobody can compute anew.\n"
+                "Persist the data with the client that there is now."
             )
 
     def learn(self, get: Get, name: str) -> None:

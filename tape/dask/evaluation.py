@@ -14,7 +14,7 @@ from ..base.tree import build, leaves_of, structure_of, transform
 from .batches import Homes
 from .blocks import Blocks
 from .parcel import same
-from .paths import PathReport
+from .parcel_programs import PathReport
 from .scheduling import Scheduler
 from .source import UserFunction
 from .sum_graph import FAN_IN, SumGraph, sum_graph

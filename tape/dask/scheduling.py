@@ -11,7 +11,7 @@ import dask.threaded
 from dask.base import get_scheduler
 
 from .parcel import Parcel, same
-from .paths import PathReport, reports
+from .parcel_programs import PathReport, reports
 
 _sent: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 """By client and digest, the futures of the parcels that are in a cluster's memory."""

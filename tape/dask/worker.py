@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.tree import leaves_of, transform
-from .paths import here, opened
+from .parcel_programs import here, opened
 from .tree_sum import Leaves, Sums, merged
 
 

@@ -16,7 +16,7 @@ import dask
 import dask.array as da
 
 import tape.dask
-from tape.dask import parcel, paths, worker
+from tape.dask import parcel, parcel_programs, worker
 
 draw = np.random.default_rng(5)
 X = draw.normal(size=(203, 3))
@@ -232,7 +232,7 @@ def test_map_requires_a_result_for_each_row():
 
 def test_too_many_paths_give_the_same_numbers(monkeypatch):
     """What a block gives must not depend on whether its path could be kept."""
-    monkeypatch.setattr(paths, "MOST_PATHS", 2)
+    monkeypatch.setattr(parcel_programs, "MOST_PATHS", 2)
 
     def loss(w, X, y):
         return (X @ w).sum() * float(y[0])
@@ -323,15 +323,15 @@ def test_mistakes(mistake):
 def test_another_version_is_refused():
     travelled = ("0.0.1, file format 2", *parcel.packed("f", "map", None, squares, None, False, "optimised")[1:])
     with pytest.raises(RuntimeError, match=r"client has version 0\.0\.1, .* this process has "):
-        paths.opened(travelled)
+        parcel_programs.opened(travelled)
 
 
 def test_opened_parcels_are_forgotten_some_day(monkeypatch):
-    monkeypatch.setattr(paths, "MOST_OPEN", 1)
+    monkeypatch.setattr(parcel_programs, "MOST_OPEN", 1)
     parcels = [parcel.packed(f"f{k}", "map", None, squares, None, False, "optimised") for k in range(3)]
-    opened = [paths.opened(tuple(p)) for p in parcels]
-    assert paths.opened(tuple(parcels[2])) is opened[2]
-    assert paths.opened(tuple(parcels[0])) is not opened[0]
+    opened = [parcel_programs.opened(tuple(p)) for p in parcels]
+    assert parcel_programs.opened(tuple(parcels[2])) is opened[2]
+    assert parcel_programs.opened(tuple(parcels[0])) is not opened[0]
 
 
 def test_records_of_a_bag_become_arrays():
