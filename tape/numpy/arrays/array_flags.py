@@ -34,7 +34,7 @@ class Flags:
         if name == "writeable":
             writeable(self._of, bool(value))
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: Any, value: Any) -> None:
         np.empty(1).flags[name] = value
         if name in ("W", "WRITEABLE"):
             writeable(self._of, bool(value))
