@@ -8,6 +8,8 @@ through it.
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,12 +32,18 @@ class Inner:
     Attributes:
         recording: whether what is outside of the derivative wants to differentiate through it.
         targets: the new tensors, as the sweep looks for them.
+
+    Leaves of derivatives that its function takes on the way are nobody's once these are done.  Its gradients may depend
+    on them, but nothing outside differentiates through that.
     """
 
     def __init__(self, recording: bool | None = None):
         self.recording = current().recording if recording is None else recording
         self.targets: list[Tensor] = []
         self._leaves: dict[int, Tensor] = {}
+        self._within: dict[int, weakref.ref[Tensor]] = {}
+        self._around = [inner for inner in [r() for r in _calling()] if inner is not None]
+        _calling()[:] = [weakref.ref(inner) for inner in (*self._around, self)]
 
     def argument(self, x: Tensor) -> Tensor:
         """A new tensor in the place of an argument: the function gets it, and the sweep goes to it."""
@@ -53,6 +61,7 @@ class Inner:
 
     def called(self) -> None:
         """The function has returned: its numbers may leave what is being recorded again."""
+        _calling()[:] = [r for r in _calling() if r() not in (None, self)]
         for target in self.targets:
             for part in components(target):
                 part._seek(False)
@@ -77,11 +86,17 @@ class Inner:
         """A leaf of this derivative's own, on the given memory."""
         made = leaf(value, requires_grad=True)
         self._leaves[key(made)] = made
+        for inner in self._around:
+            inner._within[key(made)] = weakref.ref(made)
         return made
 
     def is_seen_outside(self, *tensors: Tensor) -> bool:
         """Whether tensors depend on something with a gradient that is not this derivative's own."""
-        return any(k < 0 and k not in self._leaves for k in history(tensors))
+        return any(k < 0 and k not in self._leaves and not self._was_within(k) for k in history(tensors))
+
+    def _was_within(self, key: int) -> bool:
+        """Whether a key is that of a leaf of a derivative that the function took."""
+        return key in self._within and self._within[key]() is not None
 
     def gradients(
         self, outputs: Iterable[Tensor], weights: Iterable[Tensor | None], *, retain: bool,
@@ -115,6 +130,18 @@ class Inner:
     def filled(self, gradients: Iterable[Tensor | None]) -> list[Tensor]:
         """Gradients as the caller gets them, with zeros for the targets that nothing depends on."""
         return [zeros(t) if g is None else self.outside(g) for t, g in zip(self.targets, gradients)]
+
+
+_local = threading.local()
+
+
+def _calling() -> list[weakref.ref[Inner]]:
+    """The derivatives whose functions run in this thread, from the outermost on."""
+    try:
+        found: list[weakref.ref[Inner]] = _local.inner
+    except AttributeError:
+        found = _local.inner = []
+    return found
 
 
 def _twin(x: Tensor) -> Tensor:

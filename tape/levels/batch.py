@@ -17,10 +17,10 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.core.batching import Application, batch, broadcast, for_all_lanes
+from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
 from ops.core.op import shape_of
 
-from ..base.errors import unused_error
+from ..base.errors import note, unused_error
 from ..base.tensor import Tensor
 from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
 from ..recording.recorder import CUSTOM, wrap
@@ -90,7 +90,10 @@ class Batch(Level):
             return params["ctx"].map(self, xs, flags)
         if op.batch is for_all_lanes:
             return op(*xs, **params)
-        z = batch(Application(op, self.n, xs, flags, params))
+        try:
+            z = batch(Application(op, self.n, xs, flags, params))
+        except LanesDiffer as error:
+            raise note(error) from None
         return self.layer(z) if op.outputs == 1 else tuple(map(self.layer, z))
 
     def parts(self, x: Any) -> tuple[Any, bool]:

@@ -15,6 +15,7 @@ from ops.core.batching import LanesDiffer
 from ops.core.batching_index import SLOT, is_array, parts_of
 from ops.shapes.index import is_plain
 
+from ..base.errors import note
 from ..base.kind import Placement
 from ..base.spec import Spec, spec
 from ..base.tensor import STATE, Tensor
@@ -299,7 +300,7 @@ def _refusal(name: str, what: str) -> Callable[..., Any]:
     def refuse(self: Batched, *args: Any, **kwargs: Any) -> Any:
         if not self._level.alive:
             return getattr(self._primal, name)(*args, **kwargs)
-        raise hidden(what)
+        raise note(hidden(what))
 
     refuse.__name__ = name
     return yielding(refuse) if name == "__array__" else refuse

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops import Op
+from ops import REGISTRY, Op
 from ops.algebra.sparse import yielding
 from ops.core.op import in_dtype
 
@@ -24,7 +24,7 @@ from ..base.kind import Placement
 from ..base.location import user_frame
 from ..base.tensor import Tensor
 from ..memory.adopting import worn
-from ..recording.level import Level, live, requires_grad
+from ..recording.level import Level, components, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .dual_writing import Moving, parts, still, zeros
@@ -56,6 +56,8 @@ class Direction(Level):
         if all(t is None for t in moving):
             return z
         with on_the_users_line(), np.errstate(all="ignore"):
+            if op.view and op.outputs == 1 and moving[0] is not None:
+                moving[0] = _laid_alike(operands[0], moving[0], op, params, z)
             z_dot = op.jvp(primals, moving, z, params)
             if op.outputs == 1:
                 return dual(z, _apart(z_dot, moving), self)
@@ -78,6 +80,40 @@ class Direction(Level):
         moved += [(d, _ones(d) if g is None else g) for d, g in zip(z_dots, gs) if d is not None]
         dots = _reverse(reverse, moved, xs, retain, create, True)
         return [_joined(x, g, g_dot, self) for x, g, g_dot in zip(xs, found, dots)]
+
+
+def _laid_alike(x: Any, x_dot: Any, op: Op, params: dict[str, Any], z: Any) -> Any:
+    """The tangent of what a view is made of, in memory where the same look at it is a view too.
+
+    Raises:
+        RuntimeError: if other looks at that memory would not see it there.
+    """
+    if op not in MAY_COPY or not _shares(z, parts(x, x._level)[0]) or _shares(op(x_dot, **params), x_dot):
+        return x_dot
+    if not _is_alone(x_dot):
+        raise RuntimeError(
+            f"{op.name} gives a view of an array, and would give a copy of its tangent, which lies otherwise in memory "
+            "and is looked at elsewhere: writes would be lost.\nCopy the array first, as y = y.copy()."
+        )
+    strides = tuple(parts(x, x._level)[0].stride())
+    axes = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
+    turned = ops.clone(ops.permute(x_dot, axes=tuple(axes)).contiguous())
+    x._tangent = ops.permute(turned, axes=tuple(np.argsort(axes).tolist()))
+    return x._tangent
+
+
+def _is_alone(x: Tensor) -> bool:
+    """Whether nothing else looks at a tensor's memory, and that is known."""
+    return all(found is not None and len(found[1]) == 1 for found in [part._lookers() for part in components(x)])
+
+
+def _shares(x: Any, y: Any) -> bool:
+    """Whether two tensors lie in the same memory."""
+    return [id(part._memory()) for part in components(x)] == [id(part._memory()) for part in components(y)]
+
+
+MAY_COPY = frozenset({REGISTRY["reshape"], REGISTRY["view_as_complex"]})
+"""Views that are copies where memory does not lie as they need it."""
 
 
 class Dual(Moving):
@@ -121,9 +157,14 @@ class Dual(Moving):
     def contiguous(self, memory_format: Any = None) -> Tensor:
         """The tensor itself if its memory is in row-major order, else a copy that is."""
         primal = self._primal.contiguous(memory_format)
-        if primal is self._primal or self._tangent is None:
+        if self._tangent is None:
             return self if primal is self._primal else primal
-        return make(primal, ops.clone(self._tangent), self._level)
+        tangent = self._tangent.contiguous(memory_format)
+        if primal is self._primal:
+            if tangent is not self._tangent and _is_alone(self._tangent):
+                self._tangent = tangent
+            return self
+        return make(primal, ops.clone(tangent) if tangent is self._tangent else tangent, self._level)
 
     def _placements(self, lanes: int = 0) -> Iterator[Placement]:
         """How the primal lies in memory, and the tangent where it lies alike: else the tangent is read from a copy."""

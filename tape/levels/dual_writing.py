@@ -155,5 +155,7 @@ def _like(target: Tensor, value: Any) -> Tensor:
 
 
 def zeros(x: Tensor) -> Tensor:
-    """Zeros of a tensor's shape and dtype."""
+    """Zeros of a tensor's shape and dtype, which lie in memory in its order."""
+    if type(x) is Tensor and type(x._data) is np.ndarray:
+        return wrap(np.zeros_like(x._data))
     return wrap(np.zeros(x._spec.shape, x._spec.dtype)[()])

@@ -230,15 +230,15 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     Raises:
         TypeError: if the values lie in the same memory, which NumPy reads after it has written there.
     """
-    if isinstance(vals, Face) and _memory(vals) == _memory(arr):
+    if isinstance(vals, Face) and _memory(vals) & _memory(arr):
         raise TypeError("np.place: the values lie in the array that they are put into; give it a copy: vals.copy()")
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         arr.flat[places] = _repeated(vals, len(places))
 
 
-def _memory(x: Any) -> list[Any]:
-    return [part._memory() for part in components(x._tensor)]
+def _memory(x: Any) -> set[int]:
+    return {id(part._memory()) for part in components(x._tensor)}
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:

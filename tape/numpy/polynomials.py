@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.batching import LanesDiffer
-
+from ..base.tensor import Face
+from .arrays.array_text import lanes
 from .constructors import as_array, gathered
 
 
@@ -86,10 +86,7 @@ def real_if_all_are(found: Any, a: Any) -> Any:
     values = found[0] if isinstance(found, tuple) else found
     if as_array(a).dtype.kind == "c" or values.dtype.kind != "c":
         return found
-    try:
-        if not np.all(np.imag(values) == 0.0):
-            return found
-    except LanesDiffer:
+    if (isinstance(values, Face) and lanes(values._tensor)) or not np.all(np.imag(values) == 0.0):
         return found
     return type(found)(*map(np.real, found)) if isinstance(found, tuple) else np.real(found)
 

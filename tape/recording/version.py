@@ -210,11 +210,12 @@ def renew(tensor: Tensor) -> None:
     """
     base = base_of(tensor)
     if not isinstance(base._data, np.ndarray):
+        base._data = np.array(base._data)[()]  # the scalar that a record holds stays what it is
         return
     looks = [view for view in family(base) if isinstance(view._data, np.ndarray)] if is_related(base) else []
     if _others(base, looks) <= _NOBODY:
         return
-    base._data = base._data.copy()
+    base._data = base._data.copy("K")  # in its order, in which the views are views
     for view in looks:
         above = look_of(view)
         assert above is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from derivatives import V, X, bumpy, close, value
 
@@ -92,3 +93,20 @@ def test_threads_differentiate_at_the_same_time():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: hessian(bumpy)(X), range(12)):
             close(found, expected)
+
+
+def test_what_a_derivative_on_the_way_leaves_behind_is_no_history():
+    """A gradient with respect to a constant depends on that, but nobody outside differentiates by it."""
+
+    def program(v):
+        return np.sum(tape.func.grad(lambda x: np.sum(x**3 * v))(np.ones(2)) ** 2)
+
+    v = np.array([1.0, 2.0])
+    found = tape.func.grad(program)(v)
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(found, 18 * v)
+    np.testing.assert_allclose(tape.func.hessian(program)(v), 18 * np.eye(2))
+    outside = tape.tensor(2.0, requires_grad=True)
+    kept = tape.func.grad(lambda v: tape.func.grad(lambda x: (x**3 * v * outside).sum())(tape.ones(2)).sum())
+    assert not tape.func.grad(lambda v: tape.func.grad(lambda x: (x * v).sum())(v).sum())(tape.ones(2)).requires_grad
+    assert tape.autograd.grad(kept(tape.ones(2)).sum(), outside)[0].item() == 6.0

@@ -275,5 +275,12 @@ def test_values_that_lie_in_the_array_they_are_placed_in_are_refused():
         np.place(y, y > 1, y)
         return y.sum()
 
-    with pytest.raises(TypeError, match=r"vals\.copy\(\)"):
-        tape.func.grad(program)(X)
+    def of_a_copy(x):
+        y = x * 1
+        np.place(y, y > 1, y * x)
+        return y.sum()
+
+    for transform in (tape.func.grad, tape.func.jacfwd):
+        with pytest.raises(TypeError, match=r"vals\.copy\(\)"):
+            transform(program)(X)
+        assert_allclose(transform(of_a_copy)(X), gradients(of_a_copy, [X])[0], rtol=1e-6)

@@ -12,6 +12,7 @@ import numpy as np
 
 import ops
 
+from .array_flags import writeable
 from .attributes import Attributes
 from .face_base import Axis, absent, numpy, told
 from .leaving import plain, refusal
@@ -275,4 +276,4 @@ class Changes(Attributes):
         if uic or (align is not None and not align):
             raise ValueError("only the flag write of an array that is recorded can be changed")
         if write is not None:
-            self._tensor._readonly = not write
+            writeable(self, bool(write))

@@ -51,16 +51,18 @@ def _all_gain(held: Tensor, levels: list[Any]) -> None:
     base, lookers = found
     whole = gained(base, levels)
     seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
-    memory = [part._memory() for part in components(whole)]
-    for tensor, _ in lookers:
-        if [part._memory() for part in components(seen[id(tensor)])] != memory:
-            raise _unseen()
+    if any(_memory(made) != _memory(whole) for made in seen.values()):
+        raise _unseen()
     for array in gc.get_referrers(*[tensor for tensor, _ in lookers]):
         if type(array) is Array and id(array._tensor) in seen:
             readonly = array._tensor._readonly
             array._tensor = seen[id(array._tensor)]
             if readonly:
                 array._tensor._readonly = True
+
+
+def _memory(x: Tensor) -> list[int]:
+    return [id(part._memory()) for part in components(x)]
 
 
 def _unseen() -> TypeError:

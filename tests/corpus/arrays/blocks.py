@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ..tree import Statement
 from .array_blocks import ARRAYS, LINES, METHODS, NUMBERS
+from .wide_blocks import ARGUMENTS, INDEXING, KINDS_OF_NUMBERS, MEMORY, REDUCING
 
 LOOPS = """
 for j in range(3):
@@ -262,6 +263,7 @@ def parsed(lines: tuple[str, ...], filled: Callable[[str], str]) -> tuple[Statem
 
 
 BLOCKS = [piece for text in (LOOPS, CONTROL, FUNCTIONS, OBJECTS, ARRAYS, METHODS) for piece in pieces(text)]
+WIDE = [piece for text in (KINDS_OF_NUMBERS, MEMORY, INDEXING, REDUCING, ARGUMENTS) for piece in pieces(text)]
 ALONE = [(line,) for line in LINES.strip().splitlines()]
 CONVERTING = [(line,) for line in NUMBERS.strip().splitlines()]
 """Lines whose numbers are Python's."""

@@ -28,8 +28,8 @@ class Tally:
     wrong: list[int] = field(default_factory=list)
     whole: int = 0
 
-    def add(self, program: Program, names: tuple[str, ...] = NAMES) -> None:
-        found = compare(program, names)
+    def add(self, program: Program, names: tuple[str, ...] = NAMES, fewer: bool = False) -> None:
+        found = compare(program, names, fewer)
         for name, verdict in found.items():
             self.verdicts[name][verdict.kind] += 1
             if verdict.kind in ("refused", "warned"):
@@ -64,9 +64,9 @@ def main(programs: int, first: int, show: int, converting: bool = True, turns: b
             continue
         run += 1
         names = in_turn(seed) if turns else NAMES
-        tally.add(program, names)
+        tally.add(program, names, turns)
         if tally.wrong[-1:] == [seed] and len(tally.wrong) <= show:
-            smallest, found = minimise(program, lambda p, names=names: worst(p, names))
+            smallest, found = minimise(program, lambda p, names=names: worst(p, names, turns))
             print(f"--- array program {seed}\n{smallest.source}--- {found}\n", flush=True)
     print("\n".join(tally.lines()))
     for reason, count in tally.reasons.most_common(20):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from ..tree import Statement
-from .blocks import ALONE, BLOCKS, CONVERTING, parsed
+from .blocks import ALONE, BLOCKS, CONVERTING, WIDE, parsed
 from .program import Program
 
 SCALARS = (
@@ -219,7 +219,8 @@ class Grammar:
             self._list,
             self._until,
             self._fail,
-            *[self._piece] * 6,
+            *[self._piece] * 4,
+            *[self._wide] * 4,
         )
         return self.random.choice(simple + nested if depth > 0 else simple)(depth)
 
@@ -228,6 +229,9 @@ class Grammar:
 
     def _piece(self, depth: int) -> tuple[Statement, ...]:
         return (Statement("if True:", parsed(self.random.choice(BLOCKS), self.filled)),)
+
+    def _wide(self, depth: int) -> tuple[Statement, ...]:
+        return (Statement("if True:", parsed(self.random.choice(WIDE), self.filled)),)
 
     def _assign(self, depth: int) -> tuple[Statement, ...]:
         kind = self.random.choice("sssvvvvmmpi")

@@ -48,6 +48,11 @@ class Program:
             lines += statement.lines("    ")
         return "\n".join([*lines, f"    return {self.result}", ""])
 
+    @property
+    def reads_memory(self) -> bool:
+        """Whether something is made that shows what was in memory before."""
+        return EMPTY.search(self.source) is not None
+
     def with_body(self, body: tuple[Statement, ...]) -> Program:
         return replace(self, body=body)
 

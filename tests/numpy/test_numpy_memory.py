@@ -1,0 +1,120 @@
+"""How arrays lie in memory, and whether they may be written, under derivatives and `vmap`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from differences import jacobians
+from numpy.testing import assert_allclose
+
+import tape
+
+IN_ORDERS = {
+    "asfortranarray": lambda x: np.asfortranarray(np.outer(x, x) * 1.0),
+    "order": lambda x: np.array(np.outer(x, x) * 1.0, order="F"),
+    "filled": lambda x: _into(np.zeros((3, 3), order="F"), np.outer(x, x)),
+    "turned": lambda x: (np.outer(x, x) * 1.0).T,
+}  # fmt: skip
+
+
+def _into(y, value):
+    y[...] = value
+    return y
+
+
+@pytest.mark.parametrize("order", IN_ORDERS)
+@pytest.mark.parametrize("look", [lambda y: y.ravel("F"), lambda y: y.T.reshape(-1), lambda y: y.reshape(9, order="F")])
+def test_tangents_lie_in_memory_as_what_they_belong_to(order, look):
+    """Otherwise a view of one would be a copy of the other, and what is written there be lost."""
+
+    def program(x):
+        y = IN_ORDERS[order](x)
+        row = look(y)
+        row[1] = 7.0 * x[2]
+        row[4:] *= x[0]
+        return y.reshape(-1) * row
+
+    x = np.array([0.5, 2.0, 3.0])
+    expected = jacobians(program, [x])[0]
+    for found in (
+        tape.func.jacfwd(program)(x),
+        tape.compile(tape.func.jacfwd(program))(x),
+        tape.func.jacrev(program)(x),
+    ):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_arrays_without_axes_are_written_after_they_were_read():
+    def program(x):
+        y = np.array(x[0])
+        y *= x[1]
+        y *= x[2]
+        before = y * y
+        y[...] = x[2]
+        return before + y
+
+    x = np.array([0.5, 2.0, 3.0])
+    assert_allclose(tape.func.grad(program)(x), jacobians(program, [x])[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "close", [lambda y: setattr(y.flags, "writeable", False), lambda y: y.flags.__setitem__("WRITEABLE", False),
+              lambda y: y.setflags(write=False)],
+)  # fmt: skip
+def test_what_is_not_to_be_written_is_not(close):
+    def program(x):
+        y = x * 1
+        close(y)
+        assert not y.flags.writeable
+        assert not y[1:].flags["W"]
+        with pytest.raises(ValueError, match="read-only"):
+            y[1:][0] = x[0]
+        y.setflags(write=True)
+        y[0] = x[1]
+        return (y * y).sum()
+
+    x = np.array([0.5, 2.0, 3.0])
+    assert_allclose(tape.func.grad(program)(x), [0.0, 8.0, 6.0])
+
+
+def test_what_is_not_to_be_written_is_not_compiled_either():
+    def program(x):
+        y = x * 1
+        y.flags.writeable = False
+        try:
+            y[0] = x[1]
+        except ValueError:
+            return y[2] * y[1]
+        return y[0]
+
+    x = np.array([0.5, 2.0, 3.0])
+    assert_allclose(tape.compile(tape.func.grad(program))(x), [0.0, 3.0, 2.0])
+
+
+def test_flags_answer_as_numpys():
+    def program(x):
+        y = np.asfortranarray(np.outer(x, x))
+        assert repr(y.flags) == repr(np.asfortranarray(np.outer(np.ones(3), np.ones(3))).flags)
+        assert y.flags.f_contiguous
+        assert not y.flags["C_CONTIGUOUS"]
+        assert isinstance(y.flags, type(np.empty(0).flags))
+        with pytest.raises(AttributeError):
+            y.flags.owndata = False
+        return y.sum()
+
+    tape.func.grad(program)(np.ones(3))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_refusal_of_lanes_is_not_swallowed(compiled):
+    """The function would go another way because of us, and give what it gives there."""
+
+    def program(x):
+        try:
+            return x * 2 if x[0] > 0 else x
+        except RuntimeError:
+            return x * 100
+
+    mapped = tape.vmap(program)
+    with pytest.raises(RuntimeError, match="vmap: this asks for the truth of numbers"):
+        (tape.compile(mapped) if compiled else mapped)(np.array([[1.0, 2.0], [-1.0, 0.5]]))
