@@ -21,7 +21,7 @@ from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
 from .plans.guarding import GuardStep
-from .plans.plan import Plan, Raw, Result, is_memory, plan_of
+from .plans.plan import Raw, Result, is_memory, plan_of
 from .plans.replay import Replay
 from .recorded.guards import shown
 from .recorded_program import Program
@@ -31,7 +31,7 @@ _pinned: list[Any] = []
 
 
 SMALL = 256
-"""Results of fewer bytes, read as numbers, lie in the block itself: memory of their own would cost a third of a call."""
+"""Results of fewer bytes that are read as numbers lie in the block itself: to get memory for each takes longer."""
 LINE = 8
 """Words from one place for results to the next, so that none begins amid a line of the processor's cache."""
 
@@ -125,7 +125,7 @@ def _source(native: NativePlan, number: int, result: str) -> str:
         lines.append(f"block.view(np.{_name(spec.dtype)})[{(plan.data + place.offset) // spec.dtype.itemsize}] = a{i}")
     for j, (region, spec) in enumerate(plan.given):
         if j in native.inside:
-            lines.append(f"block[{region}] = block.ctypes.data + {native.inside[j]}")
+            lines += [f"block[{region}] = block.ctypes.data", f"block[{region}] += {native.inside[j]}"]
             continue
         lines += [f"g{j} = np.empty({spec.shape}, np.{_name(spec.dtype)})", f"block[{region}] = g{j}.ctypes.data"]
         kept.append(f"g{j}")

@@ -118,12 +118,7 @@ def merge(  # type: ignore[no-untyped-def]
         tag = np.int64(h >> np.uint64(33))  # tells records apart without a look at them
         while table[slot] >= 0:
             other = table[slot] & LOW
-            if (
-                table[slot] >> HALF == tag
-                and code[other] == op
-                and param[other] == param[k]
-                and spec[other] == spec[k]
-            ):
+            if table[slot] >> HALF == tag and code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
                 begin = first[other]
                 alike = first[other + 1] - begin == end - start
                 j = 0
