@@ -21,7 +21,7 @@ from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
 from ..levels.direction import zeros
 from ..recording.leaf import leaf, recorded
-from ..recording.level import Layer, active, components, history, live, requires_grad
+from ..recording.level import Layer, active, components, history, keys, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 
@@ -44,6 +44,7 @@ class Inner:
         self._within: dict[int, weakref.ref[Tensor]] = {}
         self._around = [inner for inner in [r() for r in _calling()] if inner is not None]
         _calling()[:] = [weakref.ref(inner) for inner in (*self._around, self)]
+        self._own: set[int] = set()  # records known to depend on these leaves alone; what a record depends on stays
 
     def argument(self, x: Tensor) -> Tensor:
         """A new tensor in the place of an argument: the function gets it, and the sweep goes to it."""
@@ -92,7 +93,10 @@ class Inner:
 
     def is_seen_outside(self, *tensors: Tensor) -> bool:
         """Whether tensors depend on something with a gradient that is not this derivative's own."""
-        return any(k < 0 and k not in self._leaves and not self._was_within(k) for k in history(tensors))
+        if any(k < 0 and k not in self._leaves and not self._was_within(k) for k in history(tensors, self._own)):
+            return True
+        self._own.update(k for k in keys(tensors) if k > 0)
+        return False
 
     def _was_within(self, key: int) -> bool:
         """Whether a key is that of a leaf of a derivative that the function took."""

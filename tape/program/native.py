@@ -21,7 +21,7 @@ from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
 from .plans.guarding import GuardStep
-from .plans.plan import Plan, Raw, Result, is_memory, plan_of
+from .plans.plan import Raw, Result, is_memory, plan_of
 from .plans.replay import Replay
 from .recorded.guards import shown
 from .recorded_program import Program
@@ -29,6 +29,11 @@ from .recorded_program import Program
 _pinned: list[Any] = []
 """The plans and machine code whose addresses are part of somebody's jitted code: they must never go away."""
 
+
+SMALL = 256
+"""Results of fewer bytes that are read as numbers lie in the block itself: to get memory for each takes longer."""
+LINE = 8
+"""Words from one place for results to the next, so that none begins amid a line of the processor's cache."""
 
 _lock = threading.RLock()
 
@@ -84,6 +89,19 @@ class NativePlan:
             head += [count, plan.pin(np.ascontiguousarray(table).reshape(-1))]
         self.address = plan.pin(np.array([*head, plan.memory.nbytes], dtype=np.int64))
         self.words = plan.nbytes // 8 + 1
+        self.inside = self._inside()
+
+    def _inside(self) -> dict[int, int]:
+        """Where in the block, in bytes, results lie that are read as numbers only: by their number among the given."""
+        results = self.plan.results
+        arrays = {r.array for r in results[: self.program.count] if isinstance(r, Result) and r.spec.ndim}
+        arrays.update(r.array for r in results[self.program.count :] if isinstance(r, Result))
+        found: dict[int, int] = {}
+        for j, (_, spec) in enumerate(self.plan.given):
+            if j not in arrays and spec.nbytes <= SMALL:
+                start = -(-self.words // LINE) * LINE
+                found[j], self.words = 8 * start, start + spec.nbytes // 8 + 1
+        return found
 
 
 def _source(native: NativePlan, number: int, result: str) -> str:
@@ -106,6 +124,9 @@ def _source(native: NativePlan, number: int, result: str) -> str:
     for i, place, spec in plan.numbers:
         lines.append(f"block.view(np.{_name(spec.dtype)})[{(plan.data + place.offset) // spec.dtype.itemsize}] = a{i}")
     for j, (region, spec) in enumerate(plan.given):
+        if j in native.inside:
+            lines += [f"block[{region}] = block.ctypes.data", f"block[{region}] += {native.inside[j]}"]
+            continue
         lines += [f"g{j} = np.empty({spec.shape}, np.{_name(spec.dtype)})", f"block[{region}] = g{j}.ctypes.data"]
         kept.append(f"g{j}")
     lines.append(f"run(block.ctypes.data, {native.address})")
@@ -113,14 +134,15 @@ def _source(native: NativePlan, number: int, result: str) -> str:
         lines += [f"if block[{REFUSED}]:", f"    raise NativeGuardMissed({number}, block[{REFUSED}] - 1)"]
     for i, result_at in enumerate(plan.results[: native.program.count]):
         again = result_at in plan.results[:i] and isinstance(result_at, Result) and result_at.spec.ndim
-        lines.append(f"z{i} = {_taken(plan, result_at)}{'.copy()' if again else ''}")
+        lines.append(f"z{i} = {_taken(native, result_at)}{'.copy()' if again else ''}")
     lines += [f"keep(({', '.join([*kept, 'block'])},))", f"return {result}"]
     names = ", ".join(f"a{i}" for i in range(len(native.arguments)))
     return f"def program({names}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def _taken(plan: Plan, place: Any) -> str:
+def _taken(native: NativePlan, place: Any) -> str:
     """A result as an expression."""
+    plan = native.plan
     if isinstance(place, Raw):
         if place.source < 0:
             constant = plan.constant(place.source)
@@ -128,6 +150,9 @@ def _taken(plan: Plan, place: Any) -> str:
         array = any(i == place.source and spec.ndim for i, _, spec in plan.brought)
         return f"a{place.source}.copy()" if array else f"a{place.source}"
     spec, given = place.spec, f"g{place.array}"
+    if place.array in native.inside:
+        dtype = plan.given[place.array][1].dtype
+        return f"block.view(np.{_name(dtype)})[{native.inside[place.array] // dtype.itemsize + place.start}]"
     if plan.given[place.array][1] is spec and spec.ndim and not place.start:
         return given
     part = f"{given}[{place.start}:{place.start + spec.size}].copy().reshape({spec.shape})"

@@ -35,14 +35,15 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     tensor([[1., 2.],
             [3., 4.]], requires_grad=True)
     """
-    if isinstance(data, (list, tuple)) and carries(data):
+    is_array = type(data) is np.ndarray
+    if not is_array and isinstance(data, (list, tuple)) and carries(data):
         warnings.warn(
             "tensor() makes plain numbers of tensors in a list that require grad, or belong to a transformation, so no "
             "gradient flows through them.\nGather them with tape.as_tensor() or tape.stack(), or say .detach().",
             stacklevel=2,
         )
     value = array_of(data, dtype)
-    if value is data or np.may_share_memory(value, np.asarray(_strip(data))):
+    if value is data or np.may_share_memory(value, data if is_array else np.asarray(_strip(data))):
         value = value.copy()
     return leaf(value if value.ndim else value[()], requires_grad, device)
 
@@ -53,8 +54,9 @@ def array_of(data: Any, dtype: Any = None, exact: bool = False) -> np.ndarray:
     Plain numbers get the default dtype, unless they are to stay `exact` because they go to where there is a dtype.
     """
     dtype = check_dtype(dtype)
-    values = _strip(data)
-    array = plain_array(values)
+    is_array = type(data) is np.ndarray
+    values = data if is_array else _strip(data)
+    array = data if is_array else plain_array(values)
     if kind_of(array.dtype) not in "biufc":
         raise TypeError(
             f"a tensor needs numbers: a number, nested lists of numbers, or a numeric array; got {type(data).__name__} "

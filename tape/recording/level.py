@@ -15,11 +15,11 @@ from typing import Any
 import ops
 from ops import Op
 
-from ..base.row import X, Y, key, operands
+from ..base.row import key
 from ..base.tensor import Tensor
 from .functionalising import functionalise
 from .indexing import LayeredIndex, plain_index
-from .wengert import current, list_of
+from .wengert import current, operands_of
 
 depths = itertools.count()
 _thread = threading.local()
@@ -268,10 +268,7 @@ def history(tensors: Iterable[Any], beyond: Collection[int] = ()) -> Iterator[in
         seen.add(k)
         yield k
         if k > 0 and k not in beyond:
-            wengert = list_of(k)
-            with wengert.still():
-                row = wengert.record(k)
-            queue += operands(row[X], row[Y])
+            queue += operands_of(k)
 
 
 def keys(tensors: Iterable[Any]) -> set[int]:

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..base.location import Location, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, arguments, op_of
+from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, arguments, op_of, operands
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from . import liveness
@@ -265,6 +265,16 @@ def row_of(handle: int) -> list[Any]:
         return wengert.record(handle)
     with wengert.still():
         return wengert.record(handle)
+
+
+def operands_of(handle: int) -> tuple[Any, ...]:
+    """The operands of a record, on whichever list it is: handles, leaves, and None for what has no history."""
+    wengert = list_of(handle)
+    at = (handle - wengert.shift) * WIDTH
+    row = wengert.rows[at : at + Y + 1]  # at once: a list may be scanned between any two looks at it
+    if not row or row[HANDLE] != handle:
+        row = row_of(handle)
+    return operands(row[X], row[Y])
 
 
 def _start() -> WengertList:

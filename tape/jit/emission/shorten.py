@@ -8,6 +8,9 @@ import numpy as np
 
 from ..machine.gradual import Pass, inner
 
+HALF, LOW = 32, (1 << 32) - 1
+"""A word of `merge`'s table holds a record in its lower half, and in the upper one part of its hash."""
+
 
 @Pass
 def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
@@ -112,9 +115,10 @@ def merge(  # type: ignore[no-untyped-def]
             h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(args[j])
         h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
         slot = (h >> np.uint64(20)) & mask
+        tag = np.int64(h >> np.uint64(33))  # tells records apart without a look at them
         while table[slot] >= 0:
-            other = table[slot]
-            if code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
+            other = table[slot] & LOW
+            if table[slot] >> HALF == tag and code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
                 begin = first[other]
                 alike = first[other + 1] - begin == end - start
                 j = 0
@@ -126,4 +130,4 @@ def merge(  # type: ignore[no-untyped-def]
                     break
             slot = (slot + np.uint64(1)) & mask
         if place[k] == k:
-            table[slot] = k
+            table[slot] = (tag << HALF) | k

@@ -163,10 +163,11 @@ def _interpreted(trace: Trace, block: Block, interpreter: Any, instructions: np.
     needed = np.zeros(first + n, dtype=np.bool_)
     needed[operands[operands >= 0]] = True
     given = np.flatnonzero(needed[:first])
-    if any(type(trace.values[k]) is Later for k in given.tolist()):
+    known = [trace.values[k] for k in given.tolist()]
+    if Later in map(type, known):
         return [Later(block.kinds[truth]) for truth in block.truth.tolist()]
     values = np.zeros(first + n, dtype=dtype)
-    values[given] = [trace.values[k] for k in given.tolist()]
+    values[given] = known
     code = np.zeros((n + 1, interpreter.INSTRUCTION), dtype=np.int32)
     code[:n, 0] = instructions
     code[:n, 1] = np.arange(first, first + n)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -71,9 +71,6 @@ class Replay:
         listing = self.listing
         self.shifts = shifts = Shifts(listing)
         alike: dict[Any, KernelStep] = {}
-        words = ColumnLists(
-            *(a.tolist() for a in (listing.code, listing.first, listing.args, listing.param, listing.spec))
-        )
         first = 0 if self.tier is None else None
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
         for piece in pieces(listing, rounds_of(listing) if by_rounds else []):
@@ -81,11 +78,13 @@ class Replay:
                 body = Replay(piece.body, self.tier, threads=1, by_rounds=False)
                 self.steps.append(RoundsStep(listing, piece, body, self.guards))
                 continue
-            for s in _steps_among(listing, piece):
+            steps = _steps_among(listing, piece)
+            single = numpy_steps(listing, [s.row for s in steps if not isinstance(s, Group)])
+            for s in steps:
                 self.steps.append(
                     kernel_step(listing, s, self.tier, self.threads, first, shifts, alike)
                     if isinstance(s, Group)
-                    else NumPyStep(listing, s.row, words)
+                    else next(single)
                 )
         self.saved = PER_RECORD * len(listing) + ELEMENT * sum([int(step.elements) for step in self.steps])
         self._lives()
@@ -212,16 +211,6 @@ def _steps_among(listing: Listing, rows: np.ndarray) -> list[Any]:
     return [renumbered(step, numbers) for step in steps_of(part)]
 
 
-class ColumnLists(NamedTuple):
-    """Columns of a listing as lists, whose words Python reads faster."""
-
-    code: list[int]
-    first: list[int]
-    args: list[int]
-    param: list[int]
-    spec: list[int]
-
-
 class NumPyStep:
     """A record that is no part of a kernel.
 
@@ -234,13 +223,11 @@ class NumPyStep:
     elements = 0
     upgrade_at = NEVER
 
-    def __init__(self, listing: Listing, k: int, words: ColumnLists):
-        self.op, self.row, self.makes, self.listing = OPS[words.code[k]], k, [k], listing
-        self.needs = words.args[words.first[k] : words.first[k + 1]]
-        param, spec = words.param[k], words.spec[k]
+    def __init__(self, listing: Listing, row: int, code: int, needs: list[int], param: int, spec: int, unknown: bool):
+        self.op, self.row, self.makes, self.listing = OPS[code], row, [row], listing
+        self.needs, self.unknown = needs, unknown
         self.params = listing.params[param] if param >= 0 else {}
         self.result = listing.specs[spec] if spec >= 0 else None
-        self.unknown = any(words.spec[x] < 0 for x in self.needs)
 
     def upgraded(self, replays: int, alike: Any) -> NumPyStep:
         """The same: there are no tiers."""
@@ -258,6 +245,20 @@ class NumPyStep:
         except Exception as error:  # NumPy does not know of the user's line
             error.add_note(f"in {self.op.name}, recorded at {self.listing.location(self.row)}")
             raise
+
+
+def numpy_steps(listing: Listing, rows: list[int]) -> Iterator[NumPyStep]:
+    """The steps of some records; what columns say of all of them is read at once."""
+    k = np.array(rows, dtype=np.int64)
+    counts = listing.first[k + 1] - listing.first[k]
+    ends = np.cumsum(counts)
+    needs = listing.args[np.repeat(listing.first[k] - ends + counts, counts) + np.arange(counts.sum())]
+    unknown = np.concatenate([[0], np.cumsum(listing.spec[needs] < 0)])
+    unknown = unknown[ends] > unknown[ends - counts]
+    columns = (x.tolist() for x in (listing.code[k], listing.param[k], listing.spec[k], unknown, ends - counts, ends))
+    operands = needs.tolist()
+    for row, code, param, spec, strange, start, end in zip(rows, *columns):
+        yield NumPyStep(listing, row, code, operands[start:end], param, spec, strange)
 
 
 class KernelStep:

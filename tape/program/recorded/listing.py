@@ -155,11 +155,14 @@ class Rows:
 def together(codes: list[CodeType], instructions: list[int]) -> np.ndarray:
     """The lines of records as numbers: a tuple for each would keep the collector busy."""
     ids = np.fromiter(map(id, codes), np.int64, len(codes))
-    numbers = np.array(integers(instructions))
-    others = np.flatnonzero(ids != ids[-1])  # mostly few: it is one function that does most
-    ids = ids[others]
-    numbers[others] += (np.searchsorted(np.unique(ids), ids) + 1) * (numbers.max(initial=0) + 1)
-    return numbers
+    numbers = integers(instructions)
+    starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1  # mostly few: a function makes many records in a row
+    if not len(starts):
+        return numbers
+    starts = np.concatenate([[0], starts])
+    known: dict[int, int] = {}
+    functions = np.array([known.setdefault(k, len(known)) for k in ids[starts].tolist()], dtype=np.int64)
+    return numbers + np.repeat(functions * (numbers.max() + 1), np.diff(starts, append=len(ids)))
 
 
 def integers(numbers: list[int]) -> np.ndarray:

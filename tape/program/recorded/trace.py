@@ -106,6 +106,7 @@ class Trace:
         ordered: whether what it does in place would be something else if the arguments lay otherwise in memory.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
+        integers: the rows of plain integers.
         own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
         sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
         templates: by all that rules can see of a record, its parameters and what they append for it.
@@ -135,6 +136,7 @@ class Trace:
         self.ordered = False
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
+        self.integers: dict[int, int] = {}
         self._objects: dict[int, int] = {}
         self._prints: dict[int, Any] = {}
         self.own: dict[int, tuple[Tensor, Any]] = {}
@@ -187,10 +189,12 @@ class Trace:
 
     def number(self, value: Any) -> int:
         """The row of a plain number; equal numbers of one type share it."""
-        key = value if type(value) is float and value else (type(value), repr(value))  # -0.0 is not 0.0
-        found = self.numbers.get(key)
+        kind = type(value)
+        known = self.integers if kind is int else self.numbers
+        key = value if kind is int or (kind is float and value) else (kind, repr(value))  # -0.0 is not 0.0
+        found = known.get(key)
         if found is None:
-            found = self.numbers[key] = self._constant(value, value)
+            found = known[key] = self._constant(value, value)
         return found
 
     def capture(self, thing: Any) -> int:

@@ -275,7 +275,9 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
             if y is None:
                 y = trace.number(other)
         elif kind is int:
-            y = trace.number(other)
+            y = trace.integers.get(other)
+            if y is None:
+                y = trace.number(other)
         else:
             return otherwise(self, other)
         x = self._row

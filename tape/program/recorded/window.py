@@ -24,7 +24,8 @@ class Window:
     def __init__(self, trace: Trace, first: int):
         columns = Columns(trace, first)
         offsets, args = operands_of(columns)
-        before = np.unique(args[args < first])
+        before = np.sort(args[args < first])
+        before = before[np.diff(before, prepend=-1) > 0]
         m = len(before)
         self.first, self.count, self._shift = first, len(trace) - first, m - first
         self.numbers = np.concatenate([before, np.arange(first, len(trace))])
