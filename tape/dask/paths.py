@@ -17,7 +17,7 @@ from ..program import GuardMissed, Untraceable
 from ..program.capture.record_call import record_call
 from ..program.capture.signature import CallArguments, take_apart
 from ..program.compiled import MOST_PATHS
-from ..program.entries.paths import Path
+from ..program.entries.path_tree import Path
 from ..program.recorded.guards import shown
 from ..program.recorded_program import Program, from_bytes
 from ..program.world.looking import surroundings

@@ -21,7 +21,7 @@ from .capture.signature import CallArguments, numbers_of_arrays, objects_in, tak
 from .capture.variety import Variety, advice
 from .capture.witness import Again
 from .entries.conditions import Entry
-from .entries.paths import WORTH, Path, Paths
+from .entries.path_tree import WORTH, Path, Paths
 from .files.pickling import named, renamed, restored
 from .plans.replay import OverBudget, Refitted
 from .recorded.guards import GuardMissed

@@ -230,6 +230,7 @@ class _Way:
     def _go_on_alone(self, saved: str, finished: str) -> None:
         """Take the GIL again; the memory is in use until the results have been read, if there are any."""
         w = self.write
+        assert self.busy is not None
         w.perform("PyEval_RestoreThread", saved)
         w.store(w.say(f"zext i1 {finished} to i64"), w.known(ctypes.addressof(self.busy)))
         for thing in self.held:
