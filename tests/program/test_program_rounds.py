@@ -14,7 +14,8 @@ from tape.program.adjoints import adjoint
 from tape.program.plans import replay as replays
 from tape.program.plans.plan import Plan
 from tape.program.plans.replay import Replay, RoundsStep
-from tape.program.plans.rounds import rounds_of, stretches
+from tape.program.plans.rounds import rounds_of
+from tape.program.recorded.stretches import stretches
 
 A = np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9
 ROWS = np.random.default_rng(0).normal(size=(40, 3))

@@ -274,6 +274,7 @@ class KernelStep:
     """
 
     drops: list[int]
+    _one_by_one: OneByOne | None
 
     def __init__(
         self, listing: Listing, group: Group, tier: str, threads: int | None, replays: int | None, shifts: Shifts
@@ -310,7 +311,7 @@ class KernelStep:
 
     def _name(self) -> None:
         """Say which records it needs and makes."""
-        self._one_by_one: OneByOne | None = None
+        self._one_by_one = None
         self.needs = list(dict.fromkeys([*self.layout.numbers, *(x.row for x in self.layout.arrays)]))
         self.makes = [t.row for t in self.group.targets]
 
