@@ -56,7 +56,7 @@ class Mapping(NamedTuple):
     steps: np.ndarray
 
 
-class Loop:
+class AdjointLoop:
     """A loop of the trace, while the sweep goes through it.
 
     Attributes:
@@ -280,7 +280,7 @@ class Loop:
         self.states.clear()
 
 
-def loops_of(sweep: Any) -> list[Loop]:
+def loops_of(sweep: Any) -> list[AdjointLoop]:
     """The loops of what a sweep goes through."""
     runs = sweep.runs
     listing, window = runs.list, runs.window
@@ -294,7 +294,7 @@ def loops_of(sweep: Any) -> list[Loop]:
     for start, period, count in stretches(like):
         rounds = like[start : start + count * period].reshape(count, period)
         if count >= LEAST and (rounds == rounds[0]).all():
-            found.append(Loop(sweep, start + window.first, period, count))
+            found.append(AdjointLoop(sweep, start + window.first, period, count))
     return found
 
 
