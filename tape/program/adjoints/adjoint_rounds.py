@@ -42,7 +42,7 @@ class State(NamedTuple):
     adjoints: dict[int, Any]
 
 
-class Mapping(NamedTuple):
+class RowMapping(NamedTuple):
     """From a round to the next that the sweep goes through: by operand of its records, what happens to the number.
 
     Attributes:
@@ -192,7 +192,7 @@ class AdjointLoop:
             found.append((code, operands, params, spec, trace.line(k), x if code < 0 else -1))
         return found
 
-    def _mapping(self, one: Any, other: Any, number: int, least: int, first: int, m: int) -> Mapping | None:
+    def _mapping(self, one: Any, other: Any, number: int, least: int, first: int, m: int) -> RowMapping | None:
         """Where the operands of a round's records are in the others; None if that cannot be told."""
         before = np.array([k for row in one for k in row[1]], dtype=np.int64)
         now = np.array([k for row in other for k in row[1]], dtype=np.int64)
@@ -217,7 +217,7 @@ class AdjointLoop:
                 columns[i] = among[0]
             elif k != past:
                 return None
-        return Mapping(now, columns, steps)
+        return RowMapping(now, columns, steps)
 
     def _args_after(self, number: int) -> list[int]:
         """The operands of the records of the round after one."""
@@ -240,7 +240,7 @@ class AdjointLoop:
 
     # Rounds that are appended.
 
-    def _append(self, rows: Any, mapping: Mapping, number: int, rounds: int, end: int, told: list[Guard]) -> int:
+    def _append(self, rows: Any, mapping: RowMapping, number: int, rounds: int, end: int, told: list[Guard]) -> int:
         """Append the records of so many rounds, or of those before one in which Python is told something else."""
         trace, m = self.trace, len(rows)
         k = np.arange(1, rounds + 1)[:, None]
