@@ -32,13 +32,13 @@ def op_of(row: list[Any]) -> Op:
 
 def name_of(row: list[Any]) -> str:
     """What to call a record's operation in a message."""
-    op = op_of(row)
-    return op.title(arguments(row, op)[2])
+    op, _, _, params = arguments(row)
+    return op.title(params)
 
 
-def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
-    """Operands, operand values and parameters of a record."""
-    params = row[PARAMS]
+def arguments(row: list[Any]) -> tuple[Op, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    """Op, operands, operand values and parameters of a record."""
+    op, params = OPS[row[OP]], row[PARAMS]
     number = params if type(params) is float else None
     if type(row[X]) is tuple:
         refs, values = row[X], row[XV] or (None,) * len(row[X])
@@ -48,12 +48,12 @@ def arguments(row: list[Any], op: Op) -> tuple[tuple[Any, ...], tuple[Any, ...],
         refs = row[X], row[Y]
         values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
     named = {} if params is None or number is not None else dict(zip(op.params, params))
-    return refs, values, named
+    return op, refs, values, named
 
 
 def operand_count(row: list[Any]) -> int:
     """Number of operands of a record."""
-    return len(arguments(row, op_of(row))[0])
+    return len(arguments(row)[1])
 
 
 def key(ref: Any) -> int:

@@ -132,8 +132,8 @@ def _ancestors(handle: int) -> Iterator[Induced]:
 
 def node_name(row: list[Any]) -> str:
     """The name of a record's node, as PyTorch spells it."""
-    op = op_of(row)
-    return op.node_name(arguments(row, op)[2])
+    op, _, _, params = arguments(row)
+    return op.node_name(params)
 
 
 def tell(error: BaseException, what: str, place: Location) -> None:
@@ -154,13 +154,13 @@ def tell(error: BaseException, what: str, place: Location) -> None:
 def nan_error(row: list[Any], g: Any, i: int, bar: Any) -> RuntimeError:
     """The error for a rule that gave nan in its adjoint `bar` of operand `i`, from the adjoint `g`."""
     op = op_of(row)
-    lines = [f"Function '{node_name(row)}' returned nan values in its {_output(row, op, i)}th output."]
+    lines = [f"Function '{node_name(row)}' returned nan values in its {_output(row, i)}th output."]
     lines.append(f"  recorded at {locate(row[CODE], row[LASTI])}")
-    bar, values = _whole(row, op, _plain(g), i, bar)
+    bar, values = _whole(row, _plain(g), i, bar)
     index = first(np.isnan(bar))
     place = f"the first nan at index {_bracket(index)} of " if index else ""
     lines.append(f"  {place}the gradient of operand {_operand(op, i)} comes from")
-    lines += [f"    {line}" for line in _inputs(row, op, i, values, index if op.kind == "elementwise" else None)]
+    lines += [f"    {line}" for line in _inputs(row, i, values, index if op.kind == "elementwise" else None)]
     if any(np.isnan(v).any() for v in _parts(_plain(g))):
         lines.append(
             "The gradient that came in was nan already: it was given to backward(), a hook returned it, or infinite "
@@ -184,9 +184,9 @@ def _parts(x: Any) -> list[Any]:
     return [_plain(part) for part in x.parts.values()] if isinstance(x, Bundle) else [x]
 
 
-def _output(row: list[Any], op: Op, i: int) -> int:
+def _output(row: list[Any], i: int) -> int:
     """Which output of PyTorch's node belongs to an operand: plain numbers and conditions have none."""
-    refs, values, _ = arguments(row, op)
+    op, refs, values, _ = arguments(row)
     return sum(op.rule(k) is not None and not (refs[k] is None and type(values[k]) is float) for k in range(i))
 
 
@@ -198,9 +198,9 @@ def _bracket(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]"
 
 
-def _whole(row: list[Any], op: Op, g: Any, i: int, bar: Any) -> tuple[Any, dict[str, Any]]:
+def _whole(row: list[Any], g: Any, i: int, bar: Any) -> tuple[Any, dict[str, Any]]:
     """An adjoint before broadcasting is undone, so that its index is that of the values too; and the values by name."""
-    _, values, params = arguments(row, op)
+    op, _, values, params = arguments(row)
     values = tuple(map(_plain, values))
     names = [_operand(op, k) for k in range(len(values))]
     known = {"g": g, **dict(zip(names, values)), "z": row[ZV]}
@@ -215,10 +215,11 @@ def _whole(row: list[Any], op: Op, g: Any, i: int, bar: Any) -> tuple[Any, dict[
     return bar, known
 
 
-def _inputs(row: list[Any], op: Op, i: int, values: dict[str, Any], index: tuple[int, ...] | None) -> Iterator[str]:
+def _inputs(row: list[Any], i: int, values: dict[str, Any], index: tuple[int, ...] | None) -> Iterator[str]:
     """The numbers that the rule met, and where each came from."""
+    op, operands, _, _ = arguments(row)
     rule = op.rule(i)
-    refs = {_operand(op, k): ref for k, ref in enumerate(arguments(row, op)[0])}
+    refs = {_operand(op, k): ref for k, ref in enumerate(operands)}
     for name, value in values.items():
         read = name == "g" or op.variadic or (rule is not None and name in rule.names)
         if read and value is not None:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from ..base.location import Location, locate
-from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X, arguments, op_of
+from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X, arguments
 from ..base.spec import Spec
 from ..base.tensor import Tensor, Theme
 from ..recording.recorder import OUTPUT, output, wrap
@@ -87,7 +87,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Per operand, the node that made it and which of that node's results it is."""
-        return tuple(map(edge_of, self._arguments()[0]))
+        return tuple(map(edge_of, arguments(self._row())[1]))
 
     @property
     def requires_grad(self) -> bool:
@@ -145,10 +145,6 @@ class Node:
     def _row(self) -> list[Any]:
         return row_of(self._handle)
 
-    def _arguments(self) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
-        row = self._row()
-        return arguments(row, op_of(row))
-
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
         """Where the tensors lie that a custom function has saved for backward."""
@@ -170,7 +166,7 @@ class Node:
 
     def _context(self) -> Any:
         """The ctx of a custom function, whose attributes are the node's too."""
-        return self._arguments()[2].get("ctx")
+        return arguments(self._row())[3].get("ctx")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *saved_names(self._row())]
@@ -232,8 +228,7 @@ def _class_named(name: str, base: type[Node]) -> type[Node]:
 def node_of(handle: int) -> tuple[Node, int]:
     """The node of a record, and which of the node's results the record is."""
     row = row_of(handle)
-    op = op_of(row)
-    refs, _, params = arguments(row, op)
+    op, refs, _, params = arguments(row)
     if op.name == "output":
         return node_of(refs[0])[0], params["i"]
     found = _nodes.get(handle)
@@ -267,8 +262,7 @@ def spec_of_result(handle: int, i: int) -> Spec:
     made = record_of_result(handle, i)
     if made is not None:
         return row_of(made)[SPEC]
-    op = op_of(row)
-    refs, _, params = arguments(row, op)
+    op, refs, _, params = arguments(row)
     if op.name == "custom":
         return params["ctx"]._outputs[i]
     given = [np.zeros(spec.shape, spec.dtype) for spec in map(spec_of_operand, refs) if spec]

@@ -28,7 +28,7 @@ from ops.core.registry import OPS, in_dtype
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate, user_frame
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, key, name_of, op_of, operands
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, key, name_of, operands
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
@@ -41,8 +41,7 @@ CLONE = REGISTRY["clone"]
 
 def released(row: list[Any]) -> bool:
     """Whether a value that the rules need was dropped by an earlier backward."""
-    op = op_of(row)
-    refs, values, _ = arguments(row, op)
+    op, refs, values, _ = arguments(row)
     return lacking(op, refs, values, row)
 
 
@@ -86,8 +85,7 @@ def _by_its_ctx(row: list[Any], g: Any, wanted: Callable[[Any], bool]) -> list[t
 def _by_its_rules(
     row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
 ) -> Iterable[tuple[int, Any, Any]]:
-    op = op_of(row)
-    refs, values, params = arguments(row, op)
+    op, refs, values, params = arguments(row)
     if lacking(op, refs, values, row):
         raise released_error(row)
     z = row[ZV]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ops import Op
 
-from ..base.row import SPEC, WIDTH, XV, YV, ZV, arguments, op_of
+from ..base.row import SPEC, WIDTH, XV, YV, ZV, arguments
 from ..base.tensor import Tensor
 from ..recording.functions import FIRST, SECOND, SPELLINGS
 from ..recording.packing import Packed, PackHooks, opened
@@ -108,8 +108,7 @@ def read(node: Any, handle: int, name: str, raw: bool) -> Any:
         RuntimeError: if the value was released.
     """
     row = row_of(handle)
-    op = op_of(row)
-    refs, values, params = arguments(row, op)
+    op, refs, values, params = arguments(row)
     if not raw:
         if name.endswith(SIZES) and (i := _operand(op, name.removesuffix(SIZES), len(refs))) is not None:
             spec = spec_of_operand(refs[i]) if refs[i] is not None else None
@@ -173,8 +172,7 @@ def _operand(op: Op, name: str, count: int) -> int | None:
 
 def saved_names(row: list[Any]) -> list[str]:
     """The attributes of a node that show what its record keeps."""
-    op = op_of(row)
-    _, values, params = arguments(row, op)
+    op, _, values, params = arguments(row)
     words = ("self", "exponent" if op.name == "pow" else "other")
     names = [word for word, value in zip(words, values) if value is not None] if op.arity in (1, 2) else []
     if row[ZV] is not None and row[SPEC] is not None:

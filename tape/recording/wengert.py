@@ -28,7 +28,7 @@ import numpy as np
 
 from ..base.location import Location, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, arguments, op_of, operands
+from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, arguments, operands
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from . import liveness
@@ -326,10 +326,9 @@ def _orphan() -> WengertList | None:
 
 def result_count(row: list[Any]) -> int:
     """Number of results of a record."""
-    op = op_of(row)
+    op, refs, _, params = arguments(row)
     if op.outputs > 0:
         return op.outputs
-    refs, _, params = arguments(row, op)
     if op.name == "custom":
         return len(getattr(params["ctx"], "_outputs", ()))
     spec = spec_of_operand(refs[0])
