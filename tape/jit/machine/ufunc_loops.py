@@ -58,7 +58,7 @@ def _laid_out(ufunc: np.ufunc) -> bool:
     return bool(address) and ctypes.string_at(address, len(name)) == name
 
 
-class Flags(NamedTuple):
+class LoopFlags(NamedTuple):
     """The addresses of C's ``feclearexcept`` and ``fetestexcept``."""
 
     clear: int
@@ -66,7 +66,7 @@ class Flags(NamedTuple):
 
 
 @once
-def flags() -> Flags | None:
+def flags() -> LoopFlags | None:
     """How a loop is asked whether it failed: those of linear algebra say so by the flag of invalid operations.
 
     None if a matrix without an inverse does not raise the flag that is looked at.
@@ -90,7 +90,7 @@ def flags() -> Flags | None:
     clear(FE_INVALID)
     if seen != [False, True]:
         return None
-    return Flags(*(int(ctypes.cast(f, ctypes.c_void_p).value or 0) for f in (clear, test)))
+    return LoopFlags(*(int(ctypes.cast(f, ctypes.c_void_p).value or 0) for f in (clear, test)))
 
 
 def linear_algebra(name: str) -> Any:

@@ -1,19 +1,117 @@
-"""Records as the steps that their ops declare (`Hints.steps`); elementwise ones as the loops of ufuncs."""
+"""Records as the steps that their ops declare (`Hints.steps`); elementwise ones as the loops of ufuncs.
+
+Those along one axis are here as well: order, extremes and where they are, recurrences, searches.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ops.core.loops import ufunc_of
 
+from ...base.spec import spec
+from ...jit.machine.regions import REFUSED
+from .indexmaps import CopyAxis, axes_of
 from .linear_steps import SystemSteps
-from .order_steps import OrderSteps
 from .pick_steps import PickSteps
-from .plan_places import PlanValue
-from .step_memory import NoStep
+from .plan_places import Place, PlanValue
+from .step_memory import NoStep, StepMemory, axes, view
 
 MOST = 1 << 16
 """Records with more numbers are left to NumPy: what a stop costs does not matter there."""
+ROOM = "sweeps.ordering"
+
+
+class OrderSteps(StepMemory):
+    """What goes along an axis."""
+
+    def order(self, x: PlanValue, axis: int, descending: bool = False, unique: bool = False) -> PlanValue:
+        """The positions of the elements in their order along an axis, equal ones as they stand.
+
+        With `unique` the step refuses equal elements: NumPy's order of those is its own.
+        """
+        kernel, at = self._kernel("order_down" if descending else "order", x), self._axis(x, axis)
+        z = self.new(spec(x.spec.shape, np.dtype(np.int64)))
+        memory = self.new(spec((2 * x.spec.shape[at],), np.dtype(np.int64)))
+        step = self._along(kernel, z, x, at, memory.place, Place(REFUSED, 0) if unique else 0)
+        if unique:
+            self.check(step)
+        return z
+
+    def place_of_extreme(self, x: PlanValue, axis: int | None, greatest: bool, keepdims: bool) -> PlanValue:
+        """The position of the first greatest or least element along an axis, or of the flat array."""
+        shape = x.spec.shape
+        flat = self.flat(x) if axis is None else x
+        at = self._axis(flat, 0 if axis is None else axis)
+        kept = [(1, 0) if k == at else (n, 0) for k, (n, _) in enumerate(axes(flat))]
+        made = self.new(spec(tuple(n for n, _ in kept), np.dtype(np.int64)))
+        self._along(self._kernel("greatest" if greatest else "least", flat), self._spread(made, flat, at), flat, at)
+        if keepdims:
+            return made if axis is not None else view(made, [(1, 0)] * len(shape))
+        return view(made, [a for k, a in enumerate(axes(made)) if k != at])
+
+    def places_so_far(self, x: PlanValue, axis: int, greatest: bool) -> PlanValue:
+        """For each element the position of the extreme so far, the last one where several are equal."""
+        at = self._axis(x, axis)
+        z = self.new(spec(x.spec.shape, np.dtype(np.int64)))
+        self._along(self._kernel(f"{'greatest' if greatest else 'least'}_so_far", x), z, x, at)
+        return z
+
+    def recurrence(self, x: PlanValue, y: PlanValue, axis: int) -> PlanValue:
+        """z[k] = y[k] + x[k] z[k − 1] along an axis."""
+        if x.spec != y.spec:
+            raise NoStep("recurrence")
+        z, at = self.copy(y), self._axis(x, axis)
+        self._along(self._kernel("recurrence", x), z, x, at)
+        return z
+
+    def search(self, x: PlanValue, y: PlanValue, after: bool) -> PlanValue:
+        """Where numbers y belong in an array x in order."""
+        if x.spec.dtype != np.float64 or y.spec.dtype != np.float64 or x.spec.ndim != 1:
+            raise NoStep("search")
+        array, keys, z = self.flat(x), self.flat(y), self.new(spec(y.spec.shape, np.dtype(np.int64)))
+        words: list[Any] = [x.spec.size, array.place, y.spec.size, z.place, keys.place, int(after)]
+        self.plan.call(self.plan.jit(ROOM, "search"), words)
+        return z
+
+    def first(self, x: PlanValue, axis: int, begin: int, end: int) -> PlanValue:
+        """The elements along an axis from `begin` to `end`."""
+        at, n = self._axis(x, axis), x.spec.shape[axis]
+        if not 0 <= begin <= end <= n:
+            raise NoStep("first")
+        return view(x, [(end - begin if k == at else m, s) for k, (m, s) in enumerate(axes(x))], begin * x.strides[at])
+
+    def squeezed(self, x: PlanValue, axis: int) -> PlanValue:
+        """Without an axis of length 1."""
+        at = self._axis(x, axis)
+        return view(x, [a for k, a in enumerate(axes(x)) if k != at])
+
+    @staticmethod
+    def _kernel(name: str, x: PlanValue) -> str:
+        if x.spec.dtype not in (np.float64, np.float32):
+            raise NoStep(name)
+        return f"{name}_f{8 * x.spec.dtype.itemsize}"
+
+    @staticmethod
+    def _axis(x: PlanValue, axis: int) -> int:
+        if not -x.spec.ndim <= axis < x.spec.ndim:
+            raise NoStep("axis")
+        return axis % x.spec.ndim
+
+    @staticmethod
+    def _spread(z: PlanValue, x: PlanValue, at: int) -> PlanValue:
+        """A result of length 1 along an axis as one of x's length, which stays in its place there."""
+        return view(z, [(n, 0 if k == at else s) for k, (n, s) in enumerate(zip(x.spec.shape, z.strides))])
+
+    def _along(self, kernel: str, z: PlanValue, x: PlanValue, at: int, memory: Any = 0, *more: Any) -> int:
+        """A step along an axis; the others are gone through around it."""
+        along = CopyAxis(x.spec.shape[at], z.strides[at], x.strides[at])
+        others = [a for k, a in enumerate(zip(x.spec.shape, z.strides, x.strides)) if k != at and a[0] != 1]
+        around = axes_of(*map(list, zip(*others))) if others else []  # type: ignore[arg-type]
+        found: int = self.plan.strided(kernel, memory, z.place, x.place, [along, *around], ROOM, *more)
+        return found
 
 
 class RecordSteps(SystemSteps, PickSteps, OrderSteps):
