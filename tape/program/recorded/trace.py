@@ -190,7 +190,7 @@ class Trace:
     def number(self, value: Any) -> int:
         """The row of a plain number; equal numbers of one type share it."""
         kind = type(value)
-        known = self.integers if kind is int else self.numbers
+        known: dict[Any, int] = self.integers if kind is int else self.numbers
         key = value if kind is int or (kind is float and value) else (kind, repr(value))  # -0.0 is not 0.0
         found = known.get(key)
         if found is None:
