@@ -73,7 +73,7 @@ def gradient_by_differences(factor: float):
                 g = np.zeros(xs[i].shape)
                 for k in range(g.size):
                     ends = {t: np.asarray(f(*comparing.moved(xs, i, k, t))) for t in comparing.TIMES}
-                    g.reshape(-1)[k] = factor * comparing.slope(ends, 1e-4)
+                    g.reshape(-1)[k] = factor * comparing.slope(ends, comparing.STEP)
                 by_input.append(g)
             return tuple(by_input)
 
