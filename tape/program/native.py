@@ -216,11 +216,11 @@ def njit(program: Program) -> Any:
     a tuple of them, with tuples inside where the function had tuples or lists inside.  Results are the caller's own.
     It is made once for a program.
 
-    What can be called so: elementwise functions of float64 and float32 numbers, truth values, sums and means, whatever
-    moves numbers (indexing, reshaping, joining), and matrix products, which are meant for small matrices.
-    What cannot: other decompositions of matrices, sorting, running sums, products and extremes along axes, complex
-    numbers, arithmetic of integers, dicts as results, and reading arrays or tensors from outside of the function,
-    which may change.
+    What can be called so: whatever a replay does without going back to Python (``statistics().stops`` is 0), such as
+    elementwise and special functions, reductions, indexing, sorting, Fourier transforms and matrix products.
+    What cannot: steps that may have to raise NumPy's errors (inverses, systems, factors of matrices, places that are
+    computed), what stops a replay, dicts as results, and reading arrays or tensors from outside of the function, which
+    may change.
 
     Where a guard does not hold, as where another branch would have been taken, it raises RuntimeError.
 
