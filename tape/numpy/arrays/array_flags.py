@@ -10,7 +10,7 @@ from ...base.tensor import Face
 from ...recording.views import base_of
 
 
-class Flags:
+class ArrayFlags:
     """What `numpy.ndarray.flags` says, of an array of the same layout; to be writeable or not is said of this one."""
 
     __slots__ = ("_of", "_shown")
@@ -40,7 +40,7 @@ class Flags:
             writeable(self._of, bool(value))
 
     def __eq__(self, other: Any) -> bool:
-        return bool(self._shown == (other._shown if type(other) is Flags else other))
+        return bool(self._shown == (other._shown if type(other) is ArrayFlags else other))
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -14,7 +14,7 @@ import ops
 
 from ...base.tensor import Tensor
 from ...recording.views import base_of
-from .array_flags import Flags
+from .array_flags import ArrayFlags
 from .callee import callee, is_attribute
 from .face_base import Base, numpy
 from .leaving import is_foreign, plain, refusal, value_of
@@ -188,7 +188,7 @@ class Attributes(Base):
         owns = self.base is None and in_order.strides == self.strides
         shown = in_order if owns else outline(self._tensor)
         shown.flags.writeable = self._is_array and not self._tensor._readonly
-        return Flags(self, shown.flags)
+        return ArrayFlags(self, shown.flags)
 
     @property
     def device(self) -> str:
