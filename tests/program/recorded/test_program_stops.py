@@ -16,7 +16,7 @@ from tape.program.plans.replay import NumPyStep
 
 MAY_STOP = frozenset(
     """
-    angle as_strided cofactor complex contract copy_over cummax cummin digamma elimination fill getitem lgamma log_ndtr
+    angle cofactor complex contract copy_over cummax cummin digamma elimination fill lgamma log_ndtr
     logcumsumexp masked_choice masked_place matrix_exp median_all median_along nan_to_num nanmedian_all nanmedian_along
     ndtr pinv polar polygamma round scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi
     special_bip special_chi special_ci special_fresnelc special_fresnels special_shi special_si special_zeta std_mean
