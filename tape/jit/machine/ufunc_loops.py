@@ -34,9 +34,9 @@ def _word(address: int) -> int:
 
 
 @cache
-def loop_of(ufunc: np.ufunc, types: str) -> UfuncLoop | None:
+def loop_of(ufunc: np.ufunc | None, types: str) -> UfuncLoop | None:
     """The loop of a ufunc for dtypes such as ``"dd->d"``; None if it has none, or its memory is not as expected."""
-    if types not in ufunc.types or not _laid_out(ufunc):
+    if ufunc is None or types not in ufunc.types or not _laid_out(ufunc):
         return None
     functions, data, known = (_word(id(ufunc) + at) for at in (FUNCTIONS, DATA, TYPES))
     if not functions or not known:
@@ -74,7 +74,7 @@ def flags() -> LoopFlags | None:
     try:
         library = ctypes.CDLL(None)
         clear, test = library.feclearexcept, library.fetestexcept
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, TypeError):  # Windows has no library without a name
         return None
     found = loop_of(linear_algebra("inv"), "d->d")
     if found is None:
@@ -100,7 +100,7 @@ def linear_algebra(name: str) -> Any:
 
 def fourier(name: str) -> Any:
     """The same of `numpy.fft`."""
-    return getattr(getattr(np.fft._pocketfft, "pfu", None), name, None)
+    return getattr(getattr(getattr(np.fft, "_pocketfft", None), "pfu", None), name, None)
 
 
 @once
