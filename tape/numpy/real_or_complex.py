@@ -71,7 +71,7 @@ def _extreme(place: Any) -> Callable[..., Any]:
             found = np.ravel(a)[place(a)]
             return np.reshape(found, (1,) * a.ndim) if keepdims is True else found
         found = np.take_along_axis(a, place(a, axis, keepdims=True), axis)
-        return found if keepdims is True else np.squeeze(found, axis)
+        return found if keepdims is True else np.squeeze(found, axis)[()]  # a number, where no axis is left
 
     return answer
 

@@ -70,16 +70,16 @@ def test_a_replay_ends_at_the_first_guard_that_misses(monkeypatch):
 
     def f(x):
         if x[0] > 0.0:
-            return np.linalg.eig(np.outer(x, x) + np.diag(x))[0].real.sum()
+            return np.linalg.pinv(np.outer(x, x) + np.diag(x)).sum()
         return x.sum()
 
     program = tape.record(f, np.array([1.0, 2.0]))
     np.testing.assert_allclose(program(np.array([2.0, 3.0])), f(np.array([2.0, 3.0])))
-    assert "eig" in ran
+    assert "pinv" in ran
     ran.clear()
     with pytest.raises(tape.program.GuardMissed):
         program(np.array([-1.0, 2.0]))
-    assert "eig" not in ran
+    assert "pinv" not in ran
     assert program.missed == 1
 
 

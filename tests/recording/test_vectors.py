@@ -29,7 +29,7 @@ def code_of(function, *args):
     steps = [step for step in program.replay.steps if isinstance(step, KernelStep)]
     assert len(steps) == 1
     task = task_of(Layout(program.listing, steps[0].group))
-    return KernelWriter(task, width_of(task.bits, task.size, "optimised") if task.size != 1 else 1).text()
+    return KernelWriter(task, width_of(task.bits, steps[0].group.size, "optimised") if task.many else 1).text()
 
 
 def head_of(code):

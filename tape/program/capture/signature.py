@@ -12,7 +12,7 @@ import numpy as np
 from ...base.dtypes import kind_of
 from ...base.spec import Spec, spec
 from ...base.tensor import Face, Tensor
-from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of, transform
+from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import masked_error
 from ..world.contents import MISSING, dict_of, equal, parts_of, same_bytes
 from ..world.kinds import CONTAINERS, IMMUTABLE
@@ -172,12 +172,20 @@ FLOATS = frozenset({float})
 def numbers_of_arrays(part: Any, arguments: Any) -> Any:
     """A part of a call's arguments as its function meets them while it is recorded: floats are numbers of NumPy's.
 
-    They stay Python's beside tensors, and beside arrays of less than 64 bits, whose precision they take.
+    They stay Python's beside tensors, and beside arrays of less than 64 bits, whose precision they take.  Lists and
+    dicts stay the caller's own, with what is in them, as the function may change them.
     """
     leaves = leaves_of(arguments)
     if not any(type(x) is float for x in leaves) or any(isinstance(x, Tensor) or is_narrow(x) for x in leaves):
         return part
-    return transform(lambda x: np.float64(x) if type(x) is float else x, part)
+    return {name: _numpys(x) for name, x in part.items()} if type(part) is dict else _numpys(part)
+
+
+def _numpys(x: Any) -> Any:
+    """A float as NumPy's, also within tuples."""
+    if type(x) is tuple:
+        return tuple(map(_numpys, x))
+    return np.float64(x) if type(x) is float else x
 
 
 def is_narrow(x: Any) -> bool:
