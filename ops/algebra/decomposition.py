@@ -36,7 +36,7 @@ def _cholesky_jvp(z: Any, x_dot: Any) -> Any:
 
 cholesky = general(
     "cholesky", lambda x: np.linalg.cholesky(x), _cholesky_vjp, jvp=_cholesky_jvp,
-    hints=Hints(steps=lambda s, x: s.linalg("cholesky_lo", x)),
+    hints=Hints(steps=lambda s, x: s.linalg("cholesky_lo", x), raises=slice(0, 1)),
     symmetric=True, node="LinalgCholeskyExBackward0", complex=ADJOINT, cases=positive_cases,
     batch=trailing(2),
     doc="Lower triangular L with L Lᴴ = x, for symmetric or Hermitian positive definite x, read in its lower triangle.",
@@ -106,7 +106,7 @@ def _qr_steps(s: Any, x: Any) -> Any:
 
 qr = general(
     "qr", lambda x: tuple(np.linalg.qr(x)), _qr_vjp, jvp=_qr_jvp,
-    hints=Hints(steps=_qr_steps),
+    hints=Hints(steps=_qr_steps, raises=slice(0, 1)),
     outputs=2, node="LinalgQrBackward0", complex=ADJOINT, cases=matrix_cases((3, 3), (4, 2), (2, 4), (2, 3, 2)),
     batch=trailing(2),
     doc="x = Q R with orthonormal columns in Q and R upper triangular, in the reduced form.",

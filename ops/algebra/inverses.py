@@ -36,7 +36,7 @@ inv = general(
     "inv", lambda x: np.linalg.inv(x),
     lambda g, z: -matmul(mT(z), matmul(g, mT(z))),
     jvp=lambda z, x_dot: -matmul(z, matmul(x_dot, z)),
-    hints=Hints(steps=lambda s, x: s.solve(x, None)),
+    hints=Hints(steps=lambda s, x: s.solve(x, None), raises=slice(0, 1)),
     node="LinalgInvExBackward0", numpy=(np.linalg.inv,), complex=HOLOMORPHIC, cases=_regular_cases,
     batch=trailing(2),
     doc="Inverse of square matrices.  A singular one raises LinAlgError.",
@@ -77,7 +77,7 @@ def _solve_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 solve = general(
     "solve", lambda x, y: np.linalg.solve(x, y), _solve_x, _solve_y, jvp=_solve_jvp,
-    hints=Hints(steps=lambda s, x, y: s.solve(x, y)),
+    hints=Hints(steps=lambda s, x, y: s.solve(x, y), raises=slice(0, 1)),
     node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), complex=HOLOMORPHIC, cases=_solve_cases,
     batch=solving,
     doc="The z with x z = y, for square x; y is one vector or matrices of columns.  A singular x raises LinAlgError.",
@@ -208,7 +208,7 @@ def _pinv_jvp(x: Any, z: Any, x_dot: Any) -> Any:
 
 pinv = general(
     "pinv", lambda x, *, rcond=None, hermitian=False: np.linalg.pinv(x, rcond, hermitian), _pinv_vjp, jvp=_pinv_jvp,
-    node="LinalgPinvBackward0", numpy=(np.linalg.pinv,),
+    hints=Hints(raises=slice(0, 1)), node="LinalgPinvBackward0", numpy=(np.linalg.pinv,),
     complex=ADJOINT, cases=cases_of(((3, 2), {}), ((2, 3), {}), ((2, 4, 3), {})),
     batch=trailing(2),
     doc="Pseudo-inverse (Moore and Penrose); its derivative supposes that the rank does not change.",

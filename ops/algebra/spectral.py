@@ -130,7 +130,9 @@ def _eigh_jvp(z: Any, x_dot: Any) -> Any:
 
 eigh = general(
     "eigh", lambda x, *, UPLO="L": tuple(np.linalg.eigh(x, UPLO)), _eigh_vjp, jvp=_eigh_jvp,
-    hints=Hints(steps=lambda s, x, UPLO: s.linalg("eigh_lo" if UPLO in "Ll" else "eigh_up", x)),
+    hints=Hints(
+        steps=lambda s, x, UPLO: s.linalg("eigh_lo" if UPLO in "Ll" else "eigh_up", x), raises=slice(0, 1)
+    ),
     outputs=2, symmetric=True, node="LinalgEighBackward0", numpy=(np.linalg.eigh,),
     complex=ADJOINT, cases=positive_cases,
     batch=trailing(2),
@@ -193,7 +195,7 @@ def _eig_jvp(z: Any, x_dot: Any) -> Any:
 
 eig = general(
     "eig", _eig, _eig_vjp, jvp=_eig_jvp,
-    hints=Hints(steps=lambda s, x: s.linalg("eig", x)),
+    hints=Hints(steps=lambda s, x: s.linalg("eig", x), raises=slice(0, 1)),
     outputs=2, node="LinalgEigBackward0", complex=ADJOINT,
     cases=_apart_cases, batch=trailing(2),
     doc="""Eigenvalues and eigenvectors of square matrices, complex whatever the matrices are.
@@ -289,7 +291,7 @@ def _svd_steps(s: Any, x: Any, full_matrices: bool) -> Any:
 
 svd = general(
     "svd", _svd, _svd_vjp, jvp=_svd_jvp,
-    hints=Hints(steps=_svd_steps),
+    hints=Hints(steps=_svd_steps, raises=slice(0, 1)),
     outputs=3, node="LinalgSvdBackward0", complex=ADJOINT, cases=matrix_cases((3, 3), (4, 2), (2, 4), (2, 3, 2)),
     batch=trailing(2),
     doc="x = U diag(S) Vᴴ with orthonormal columns in U and rows in Vᴴ, S in descending order; the reduced form.",

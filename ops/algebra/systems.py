@@ -87,7 +87,10 @@ def _triangular_cases(rng: np.random.Generator) -> Iterator[Case]:
 solve_triangular = general(
     "solve_triangular", _solve_triangular, _triangular_x,
     lambda g, x, y_shape, upper, left, unitriangular: _fit(_across(g, x, upper, left, unitriangular), y_shape),
-    hints=Hints(steps=lambda s, x, y, upper, left, unitriangular: s.triangular(x, y, upper, left, unitriangular)),
+    hints=Hints(
+        steps=lambda s, x, y, upper, left, unitriangular: s.triangular(x, y, upper, left, unitriangular),
+        raises=slice(0, 1),
+    ),
     jvp=_triangular_jvp, node="LinalgSolveTriangularBackward0", complex=HOLOMORPHIC, cases=_triangular_cases,
     batch=trailing(2),
     doc="""The z with x z = y (z x = y where not `left`), reading only the upper or the lower triangle of x.

@@ -33,11 +33,13 @@ class Hints:
         decides: by position of an operand (the first or the second) and truth value there, the position of the operand
             that the op gives then, whatever the others are: where(False, x, y) is y.
         involution: whether applying the op twice gives the operand back.
+        raises: the operands, as a slice of them, for some values of which the op raises an exception (a singular
+            matrix, an index out of range), so that a program does it even if nobody reads what it gives.
     """
 
     __slots__ = (
-        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "reduces",
-        "steps",
+        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "raises",
+        "reduces", "steps",
     )  # fmt: skip
 
     def __init__(
@@ -52,10 +54,12 @@ class Hints:
         neutral: dict[int, float] | None = None,
         decides: dict[tuple[int, bool], int] | None = None,
         involution: bool = False,
+        raises: slice | None = None,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
+        self.raises = raises
 
 
 NO_HINTS = Hints()

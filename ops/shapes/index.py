@@ -222,7 +222,8 @@ def _scatter_add_cases(rng: np.random.Generator) -> Iterator[Case]:
 gather = linear(
     "gather", _gather,
     lambda g, x_shape, indices, axis: scatter_add(np.zeros(x_shape, g.dtype), indices, g, axis=axis), None,
-    cases=_gather_cases, hints=Hints(steps=lambda s, x, indices, axis: s.read(x, s.along(x, indices, axis))),
+    hints=Hints(steps=lambda s, x, indices, axis: s.read(x, s.along(x, indices, axis)), raises=slice(1, 2)),
+    cases=_gather_cases,
     batch=along("axis"),
     doc="z[i, j] = x[indices[i, j], j] for axis 0, and so on: one element chosen along an axis at each place.",
 )
@@ -230,7 +231,7 @@ gather = linear(
 scatter_add = linear(
     "scatter_add", _scatter_add,
     lambda g: g, None, lambda g, indices, axis: gather(g, indices, axis=axis),
-    cases=_scatter_add_cases, hints=Hints(steps=_scatter_add_steps),
+    cases=_scatter_add_cases, hints=Hints(steps=_scatter_add_steps, raises=slice(1, 2)),
     batch=along("axis"),
     doc="x with z[indices[i, j], j] += source[i, j] for axis 0, and so on.",
 )
@@ -278,7 +279,7 @@ take = linear(
     "take", _take, _take_transpose, None,
     node=lambda axis: "TakeBackward0" if axis is None else "IndexSelectBackward0",
     numpy=(np.take,), cases=_take_cases,
-    hints=Hints(steps=lambda s, x, indices, axis: s.read(*s.slices(x, indices, axis))),
+    hints=Hints(steps=lambda s, x, indices, axis: s.read(*s.slices(x, indices, axis)), raises=slice(1, 2)),
     batch=rules.taking,
     doc="Whole slices of x along an axis, chosen by number; elements of the flattened x where `axis` is None.",
 )
@@ -286,7 +287,7 @@ take = linear(
 index_add = linear(
     "index_add", _index_add,
     lambda g: g, None, lambda g, indices, axis: take(g, indices, axis=axis),
-    cases=_index_add_cases, hints=Hints(steps=_index_add_steps),
+    cases=_index_add_cases, hints=Hints(steps=_index_add_steps, raises=slice(1, 2)),
     batch=rules.adding,
     doc="x with the slices of `source` added to the slices of x whose numbers are `indices`.",
 )

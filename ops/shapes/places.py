@@ -139,7 +139,9 @@ lookup = general(
     "lookup", lambda *xs, form: np.asarray(xs[0])[filled(form, xs[1:])], _lookup_vjp,
     jvp=lambda xs, x_dots, form: lookup(x_dots[0], *xs[1:], form=form),
     node="IndexBackward0", cases=_cases, batch=_reading, complex=ADJOINT,
-    hints=Hints(steps=lambda s, x, *arrays, form: s.read(x, s.at(x, _with_arrays(form, arrays)))),
+    hints=Hints(
+        steps=lambda s, x, *arrays, form: s.read(x, s.at(x, _with_arrays(form, arrays))), raises=slice(1, None)
+    ),
     doc="x[index], where the arrays of the index are operands.",
 )
 
@@ -210,6 +212,6 @@ def _overwrite_steps(s: Any, x: Any, y: Any, *arrays: Any, form: Form, accumulat
 overwrite = general(
     "overwrite", _overwritten, _overwrite_vjp, jvp=_overwrite_jvp,
     node="IndexPutBackward0", cases=_overwrite_cases, batch=_writing, complex=ADJOINT,
-    hints=Hints(steps=_overwrite_steps),
+    hints=Hints(steps=_overwrite_steps, raises=slice(2, None)),
     doc="x with y put at an index, or added there, where the arrays of the index are operands.",
 )

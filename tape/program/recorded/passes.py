@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.lane import Same
+from ops.core.lane import Same, Via
+from ops.core.own import is_own
 from ops.core.registry import OPS
 
 from ...base.rooms import opened
@@ -29,12 +30,32 @@ def _jitted() -> Any:
 
 
 def prune(listing: Listing) -> Listing:
-    """Without the records that no output depends on."""
+    """Without the records that no output depends on, and that cannot raise an exception."""
     needed = np.zeros(len(listing), dtype=np.bool_)
-    _jitted().mark_needed(listing.first, listing.args, listing.outputs, needed)
+    roots = np.concatenate([listing.outputs, np.array(_raising(listing), dtype=np.int64)])
+    _jitted().mark_needed(listing.first, listing.args, roots, needed)
     if needed.all():
         return listing
     return listing.with_rows(needed, np.arange(len(listing)))
+
+
+def _raising(listing: Listing) -> list[int]:
+    """The records that raise an exception for some values of what is no constant; of users' code nothing is known."""
+    may = _may_raise(len(OPS))
+    found = np.flatnonzero((listing.code >= 0) & may[np.maximum(listing.code, 0)]).tolist()
+    return [k for k in found if any(listing.code[j] != CONSTANT for j in _deciding(listing, k))]
+
+
+def _deciding(listing: Listing, k: int) -> list[int]:
+    decided = OPS[listing.code[k]].hints.raises
+    return listing.operands(k) if decided is None else listing.operands(k)[decided]
+
+
+@cache
+def _may_raise(count: int) -> np.ndarray:
+    return np.array(
+        [op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via)) for op in OPS[:count]]
+    )
 
 
 def fold(listing: Listing) -> Listing:
