@@ -19,7 +19,7 @@ import numpy as np
 import tape
 from tape.gradcheck import check
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(tape.__file__).resolve().parents[1]
 HOUSES = (str(ROOT / "ops"), str(ROOT / "tape"))
 
 

@@ -18,7 +18,6 @@ pytest.importorskip("distributed", reason=MISSING)
 import dask
 import dask.array as da
 from distributed import Client, wait
-from hypothesis import given, strategies as st
 
 import tape.dask
 from tape.dask import source, tree_sum
@@ -385,12 +384,11 @@ def test_tasks_have_readable_names(client):
         assert len(names) <= blocks + sums
 
 
-@given(count=st.integers(1, 40), data=st.data())
-def test_blocks_are_added_up_the_same_whoever_has_which(count, data):
+@pytest.mark.parametrize("count", [*range(1, 18), 31, 32, 33, 40])
+def test_blocks_are_added_up_the_same_whoever_has_which(count):
     """The oracle adds neighbours level by level; the sums are of blocks dealt out at will, in any order."""
     parts = [(np.float64(x),) for x in draw.normal(size=count)]
-    hands = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
-    order = data.draw(st.permutations(range(5)))
+    hands, order = draw.integers(0, 5, count).tolist(), draw.permutation(5).tolist()
     sums = [tree_sum.merged(count, {(0, k): parts[k] for k in range(count) if hands[k] == hand}) for hand in order]
     found = tree_sum.merged(count, tree_sum.merged(count, *sums[:2]), *sums[2:])
     level = parts
