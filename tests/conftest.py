@@ -23,7 +23,7 @@ pytest_plugins = ["command_line", "dask_cluster", "gradcheck_damage", "sweeping"
 settings.register_profile("dev", max_examples=30, deadline=None)
 settings.register_profile(
     "ci",
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,  # a red run is the fault of the change under test
     print_blob=True,
