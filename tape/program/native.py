@@ -21,8 +21,9 @@ from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
 from .plans.guarding import GuardStep
-from .plans.plan import Raw, Result, is_memory, plan_of
+from .plans.plan import is_memory, plan_of
 from .plans.replay import Replay
+from .plans.stops import Raw, Result
 from .recorded.guards import shown
 from .recorded_program import Program
 

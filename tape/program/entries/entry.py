@@ -24,9 +24,9 @@ from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed
-from ..plans.plan import Raw
 from ..plans.replay import KernelStep
 from ..plans.round_step import RoundsStep
+from ..plans.stops import Raw
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 

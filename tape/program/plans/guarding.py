@@ -14,7 +14,7 @@ from ...base.spec import Spec
 from ...jit.machine.regions import REFUSED
 from ..recorded.guards import GuardMissed
 from ..recorded.trace import Guard, near
-from .plan_places import Place, PlanValue, place_in
+from .plan_steps.plan_places import Place, PlanValue, place_in
 
 BYTES, DOUBLE, SINGLE = range(3)
 """How the step compares numbers (see `tape.jit.sweeps.verified`)."""

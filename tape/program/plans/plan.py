@@ -1,15 +1,14 @@
 """A program as a plan: its memory laid out beforehand, and its steps as kernels that find their operands there.
 
-`tape.program.plans.sweeping` runs plans; `tape.program.plans.moving` and `tape.program.plans.linear_steps` say which
-records are steps.  What has no step is a stop: Python runs the record by NumPy, into memory of its own, and the sweep
-goes on.
+`tape.program.plans.sweeping` runs plans; the rooms of `tape.program.plans.plan_steps` say which records are steps.
+What has no step is a stop (`tape.program.plans.stops`): Python runs the record by NumPy, into memory of its own, and
+the sweep goes on.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +19,14 @@ from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
-from . import linear_steps, moving, partial_writes, record_steps, reducing
 from .guarding import Guarding, GuardStep
-from .plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
+from .plan_steps import linear_steps, moving, partial_writes, record_steps, reducing
+from .plan_steps.plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
 from .round_step import RoundsStep
 from .shifted import ROWS
+from .stops import PythonStep, Raw, Result, SharedKernel, Stops
 from .unmade import Unmade, rows_of, runs_of
 from .wording import NotByRounds, PlanWords
 
@@ -41,68 +41,6 @@ ROOMS = partial_writes, moving, linear_steps, reducing, record_steps
 SEVERAL = (record_steps,)
 """The same for records of several results."""
 OUTPUT = REGISTRY["output"]
-
-
-class Result(NamedTuple):
-    """Where a result is for the caller: in which of the arrays that are brought, from where, how many, which shape."""
-
-    array: int
-    start: int
-    spec: Spec
-
-
-class Raw(NamedTuple):
-    """A value as it came: an input by its number, a constant by −1 minus its record."""
-
-    source: int
-
-
-class PythonStep(NamedTuple):
-    """A step that Python does.
-
-    Attributes:
-        run: what does it: gets the values of the operands by record, gives those of the results.
-        operands: by record, where its value is; None for one that is no array.
-        makes: the records that it gives.
-        wanted: the specs of what it gives, and the regions of that; None and −1 for what is no array.
-        following: the step that comes after it.
-        into: for a step that refuses its operands, where its results belong: the number of one among several, −1 for
-            the only one, and the place.
-        told: guards that are verified later than this, and where their values are: one that does not hold comes before
-            whatever NumPy raises.
-    """
-
-    run: Any
-    operands: dict[int, PlanValue | Raw | None]
-    makes: list[int]
-    wanted: list[tuple[Spec | None, int]]
-    following: int
-    into: Sequence[tuple[int, PlanValue]] = ()
-    told: Sequence[tuple[int, PlanValue]] = ()
-
-
-class Stops(dict[int, PythonStep]):
-    """What Python does, by step; those within a loop by rounds are made when they are asked for.
-
-    Attributes:
-        stamps: the loops.
-    """
-
-    def __init__(self) -> None:
-        self.stamps: list[Any] = []
-
-    def __missing__(self, k: int) -> PythonStep:
-        for stamp in self.stamps:
-            found: PythonStep | None = stamp.stops(k) if stamp.first <= k < stamp.end else None
-            if found is not None:
-                return found
-        raise KeyError(k)
-
-    def all(self) -> Iterator[PythonStep]:
-        """What Python may have to do: that of a loop once."""
-        yield from self.values()
-        for stamp in self.stamps:
-            yield from stamp.body.stops.all()
 
 
 class Plan(PlanWords):
@@ -449,14 +387,6 @@ class Plan(PlanWords):
         for i, found in enumerate(results):
             if isinstance(found, Result) and found.array < 0 and found.spec.dtype == dtype:
                 results[i] = found._replace(array=number)
-
-
-class SharedKernel(NamedTuple):
-    """A kernel that several threads go through: a stop, whose table is in the block."""
-
-    step: KernelStep
-    table: int
-    single: Place | int
 
 
 def _stamping() -> Any:

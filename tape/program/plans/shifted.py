@@ -19,9 +19,9 @@ from ...base.spec import Spec
 from ..recorded.listing import Listing, is_fixed
 from ..recorded.trace import CONSTANT
 from .groups import lanes
-from .indexmaps import is_linear, view_of
-from .moving import MOST, moves_of
-from .plan_places import contiguous, row_major
+from .plan_steps.indexmaps import is_linear, view_of
+from .plan_steps.moving import MOST, moves_of
+from .plan_steps.plan_places import contiguous, row_major
 
 LEAST = 16
 """Shorter rows are copied."""

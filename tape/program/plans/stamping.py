@@ -13,9 +13,10 @@ import numpy as np
 
 from ...jit.machine.frames import WORD
 from ...jit.machine.regions import BLOCK, BROUGHT, DATA
-from .plan import Plan, PythonStep, whole
-from .plan_places import Chunk, Place, PlanValue
+from .plan import Plan, whole
+from .plan_steps.plan_places import Chunk, Place, PlanValue
 from .round_step import RoundsStep
+from .stops import PythonStep
 from .wording import NotByRounds
 
 NOWHERE = -1

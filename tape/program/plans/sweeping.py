@@ -20,10 +20,11 @@ from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
 from .guarding import GuardStep
 from .ownership import separate, suspects
-from .plan import Plan, PythonStep, Raw, Result, SharedKernel, plan_of
-from .plan_places import CANARY, UNIT, Place, PlanValue, array_at
+from .plan import Plan, plan_of
+from .plan_steps.plan_places import CANARY, UNIT, Place, PlanValue, array_at
 from .prepared import aligned
 from .replay import Replay
+from .stops import PythonStep, Raw, Result, SharedKernel
 from .threads import share
 
 SWEEP = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .linear_steps import firsts
-from .plan_places import Place, PlanValue
+from .plan_steps.linear_steps import firsts
+from .plan_steps.plan_places import Place, PlanValue
 
 
 class Unmade:

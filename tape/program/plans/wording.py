@@ -11,8 +11,8 @@ import numpy as np
 from ...base.rooms import opened
 from ...jit.machine.frames import WORD
 from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
-from .indexmaps import axes_of
-from .plan_places import Chunk, DataRegion, Place, PlanValue, place_in
+from .plan_steps.indexmaps import axes_of
+from .plan_steps.plan_places import Chunk, DataRegion, Place, PlanValue, place_in
 
 
 class NotByRounds(Exception):

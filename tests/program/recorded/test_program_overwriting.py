@@ -13,7 +13,7 @@ from tape.jit.machine.regions import DATA
 from tape.jit.sweeps.strided import AXES, ROWS as ROWS_AT
 from tape.program import record
 from tape.program.plans.plan import Plan
-from tape.program.plans.plan_places import DataRegion, Place, PlanValue
+from tape.program.plans.plan_steps.plan_places import DataRegion, Place, PlanValue
 
 ROWS, COLUMNS = 5, 6
 PARTS = [

@@ -13,7 +13,7 @@ import tape
 from tape.program import record
 from tape.program.plans import plan as plans
 from tape.program.plans.plan import Plan
-from tape.program.plans.plan_places import CANARY, DataRegion, rounded
+from tape.program.plans.plan_steps.plan_places import CANARY, DataRegion, rounded
 from tape.program.plans.sweeping import PlanBlock, PlanRun, Sweeper
 
 UNARY = [

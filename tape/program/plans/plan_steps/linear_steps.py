@@ -10,10 +10,10 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ...base.rooms import opened
-from ...base.spec import spec
-from ...jit.machine.regions import REFUSED
-from ...jit.machine.state import STORE
+from ....base.rooms import opened
+from ....base.spec import spec
+from ....jit.machine.regions import REFUSED
+from ....jit.machine.state import STORE
 from .loop_steps import LoopSteps
 from .plan_places import Place, PlanValue, moved
 from .step_memory import NoStep, axes, view

@@ -14,7 +14,7 @@ import numpy as np
 
 from ops import Op
 
-from ...base.spec import Spec
+from ....base.spec import Spec
 from .plan_places import row_major
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.spec import spec
-from ...jit.machine.regions import REFUSED
+from ....base.spec import spec
+from ....jit.machine.regions import REFUSED
 from .plan_places import Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, view
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ops import Op
 
-from ...base.spec import Spec
+from ....base.spec import Spec
 from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
 from .plan_places import moved
 from .reducing import fold, loop_of, pattern

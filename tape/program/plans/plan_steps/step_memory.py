@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.rooms import opened
-from ...base.spec import Spec, spec
+from ....base.rooms import opened
+from ....base.spec import Spec, spec
 from .indexmaps import axes_of
 from .plan_places import Place, PlanValue, row_major
 

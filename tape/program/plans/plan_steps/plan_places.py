@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.spec import Spec
-from ...jit.machine.regions import DATA
+from ....base.spec import Spec
+from ....jit.machine.regions import DATA
 
 UNIT = 16
 """Memory begins at multiples of so many bytes."""

@@ -15,7 +15,7 @@ import numpy as np
 from ops.core.batching_index import parts_of
 from ops.shapes.index import is_basic
 
-from ...base.spec import spec
+from ....base.spec import spec
 from .indexmaps import outline, seen
 from .plan_places import Place, PlanValue, array_at
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.rooms import opened
-from ...base.spec import spec
-from ...jit.machine.regions import REFUSED
+from ....base.rooms import opened
+from ....base.spec import spec
+from ....jit.machine.regions import REFUSED
 from .plan_places import Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, real_of, view
 

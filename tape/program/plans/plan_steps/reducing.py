@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.rooms import opened
+from ....base.rooms import opened
 from .indexmaps import CopyAxis, axes_of
 from .plan_places import Place, PlanValue, row_major
 

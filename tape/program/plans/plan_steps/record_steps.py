@@ -11,8 +11,8 @@ import numpy as np
 
 from ops.core.loops import ufunc_of
 
-from ...base.spec import spec
-from ...jit.machine.regions import REFUSED
+from ....base.spec import spec
+from ....jit.machine.regions import REFUSED
 from .indexmaps import CopyAxis, axes_of
 from .linear_steps import SystemSteps
 from .pick_steps import PickSteps
