@@ -229,8 +229,8 @@ class PlanRun:
                 found = self.block.views[value] = array_at(self.block.memory, start, spec, value.strides)
             return found
         array = self.arrays[place.region]
-        if array.shape == spec.shape and value.contiguous:
-            return array
+        if array.shape == spec.shape and array.dtype == spec.dtype and value.contiguous and not place.offset:
+            return array  # a part of one complex number has its shape, and is another
         return array_at(array.reshape(-1).view(np.uint8), place.offset, spec, value.strides)
 
     def shared(self, shared: SharedKernel) -> None:

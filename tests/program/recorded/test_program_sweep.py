@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -192,6 +193,36 @@ def test_complex_numbers_whole_numbers_and_truth_values_are_moved():
         assert_array_equal(made(x), np.concatenate([x[::-1].T, x.T[:2]], axis=0))
     z = np.array([1 + 2j, 3 - 4j])
     assert_array_equal(record(lambda z: np.conj(z)[::-1], z)(z), np.conj(z)[::-1])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,), (2, 3)])
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_a_stop_reads_the_part_that_a_view_of_a_stops_result_shows(monkeypatch, shape, dtype):
+    def views_alone(plan, record):
+        """All that is no view is a stop."""
+        return record.op.name in ("real", "imag", "select", "reshape", "permute", "slice") and any(
+            room.step(plan, record) for room in rooms
+        )
+
+    rooms = plans.ROOMS
+    monkeypatch.setattr(plans, "ROOMS", (SimpleNamespace(step=views_alone),))
+    rng = np.random.default_rng(1)
+    z = np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    for look in (
+        lambda z: z.real,
+        lambda z: z.imag,
+        lambda z: z.T.imag,
+        lambda z: z[..., -1:].imag if z.ndim else z.real,
+        lambda z: z.reshape(1, -1).imag,
+    ):
+
+        def f(z, look=look):
+            return look(z * (2 - 1j)) * (1 + 1j)
+
+        made = record(f, z)
+        assert made.statistics().stops >= 2
+        assert_allclose(made(z), f(z), rtol=1e-5)
+        assert_allclose(made(z + 1), f(z + 1), rtol=1e-5)
 
 
 def test_shapes_and_dtypes_are_verified_before_anything_is_read():
