@@ -27,6 +27,21 @@ def _before(descending: bool) -> Any:
 UP, DOWN = _before(False), _before(True)
 
 
+def _rows(row: Any) -> Callable[[int], None]:
+    """A kernel that does the same with each row: given the step, how many elements, and where those of z and x are."""
+
+    def kernel(step):  # type: ignore[no-untyped-def]
+        z, x = get(step, Z), get(step, X)
+        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+        for _ in range(get(step, ROWS)):
+            row(step, n, z, z_step, x, x_step)
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return kernel
+
+
 def _order(load: Any, before: Any) -> Callable[[int], None]:
     """The positions of the elements in their order, equal ones as they stand.
 
@@ -70,80 +85,59 @@ def _order(load: Any, before: Any) -> Callable[[int], None]:
             width *= 2
         return at
 
-    def order(step):  # type: ignore[no-untyped-def]
-        memory, z, x = get(step, ITEM), get(step, Z), get(step, X)
-        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-        flag = get(step, AXES + 4 * get(step, NDIM))
-        for _ in range(get(step, ROWS)):
-            found = sort_row(memory, n, x, x_step)
-            for k in range(n):
-                put(z + k * z_step, 0, get(found, k))
-                if flag != 0 and k > 0:
-                    a, b = load(x + get(found, k - 1) * x_step), load(x + get(found, k) * x_step)
-                    if not before(a, b):
-                        put(flag, 0, 1)
-            dz, dx = advance(step)
-            z += dz
-            x += dx
+    @inner
+    def order(step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        found, flag = sort_row(get(step, ITEM), n, x, x_step), get(step, AXES + 4 * get(step, NDIM))
+        for k in range(n):
+            put(z + k * z_step, 0, get(found, k))
+            if flag != 0 and k > 0:
+                a, b = load(x + get(found, k - 1) * x_step), load(x + get(found, k) * x_step)
+                if not before(a, b):
+                    put(flag, 0, 1)
 
-    return order
+    return _rows(order)
 
 
 def _first(load: Any, before: Any) -> Callable[[int], None]:
     """The position of the first element that no other comes before; of the first nan where there is one."""
 
-    def first(step):  # type: ignore[no-untyped-def]
-        z, x = get(step, Z), get(step, X)
-        n, x_step = get(step, AXES), get(step, AXES + 2)
-        for _ in range(get(step, ROWS)):
-            place, best = 0, load(x)
-            for k in range(1, n):
-                value = load(x + k * x_step)
-                if best == best and (value != value or before(value, best)):
-                    place, best = k, value
-            put(z, 0, place)
-            dz, dx = advance(step)
-            z += dz
-            x += dx
+    @inner
+    def first(_step, n, z, _z_step, x, x_step):  # type: ignore[no-untyped-def]
+        place, best = 0, load(x)
+        for k in range(1, n):
+            value = load(x + k * x_step)
+            if best == best and (value != value or before(value, best)):
+                place, best = k, value
+        put(z, 0, place)
 
-    return first
+    return _rows(first)
 
 
 def _running(load: Any, before: Any) -> Callable[[int], None]:
     """For each element the position of the extreme so far, the last one where several are equal."""
 
-    def run(step):  # type: ignore[no-untyped-def]
-        z, x = get(step, Z), get(step, X)
-        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-        for _ in range(get(step, ROWS)):
-            place, best = 0, load(x)
-            for k in range(n):
-                value = load(x + k * x_step)
-                if value != value or (best == best and not before(best, value)):
-                    place, best = k, value
-                put(z + k * z_step, 0, place)
-            dz, dx = advance(step)
-            z += dz
-            x += dx
+    @inner
+    def run(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        place, best = 0, load(x)
+        for k in range(n):
+            value = load(x + k * x_step)
+            if value != value or (best == best and not before(best, value)):
+                place, best = k, value
+            put(z + k * z_step, 0, place)
 
-    return run
+    return _rows(run)
 
 
 def _recurrence(load: Any, store: Any) -> Callable[[int], None]:
     """z[k] += x[k] z[k − 1] along the first axis."""
 
-    def recur(step):  # type: ignore[no-untyped-def]
-        z, x = get(step, Z), get(step, X)
-        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-        for _ in range(get(step, ROWS)):
-            for k in range(1, n):
-                at = z + k * z_step
-                store(at, load(at) + load(x + k * x_step) * load(at - z_step))
-            dz, dx = advance(step)
-            z += dz
-            x += dx
+    @inner
+    def recur(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        for k in range(1, n):
+            at = z + k * z_step
+            store(at, load(at) + load(x + k * x_step) * load(at - z_step))
 
-    return recur
+    return _rows(recur)
 
 
 order_f64, order_f32 = _order(load_f64, UP), _order(load_f32, UP)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..machine.address import get, load_byte, load_f32, load_f64, load_u32, load_word, put
 from ..machine.jitting import inner
 
@@ -22,19 +24,9 @@ def verify(step):  # type: ignore[no-untyped-def]
         if how == BYTES:
             found = differing_bytes(x, seen, n)
         elif how == DOUBLE:
-            for i in range(n):
-                if load_word(x + 8 * i) != load_word(seen + 8 * i):
-                    a, b = load_f64(x + 8 * i), load_f64(seen + 8 * i)
-                    if a == a or b == b:
-                        found = i
-                        break
+            found = differing_doubles(x, seen, n)
         else:
-            for i in range(n):
-                if load_u32(x + 4 * i) != load_u32(seen + 4 * i):
-                    a, b = load_f32(x + 4 * i), load_f32(seen + 4 * i)
-                    if a == a or b == b:
-                        found = i
-                        break
+            found = differing_singles(x, seen, n)
         if found < n:
             put(get(step, 0), 0, 1 + get(get(step, k + 4), found * get(step, k + 5)))
             return
@@ -53,3 +45,21 @@ def differing_bytes(x, y, n):  # type: ignore[no-untyped-def]
         if load_byte(x + i) != load_byte(y + i):
             return i
     return n
+
+
+def _differing(size: int, bits: Any, number: Any) -> Any:
+    """The first of so many numbers that differ, n if none do."""
+
+    @inner
+    def differing(x, y, n):  # type: ignore[no-untyped-def]
+        for k in range(n):
+            if bits(x + size * k) != bits(y + size * k):
+                a, b = number(x + size * k), number(y + size * k)
+                if a == a or b == b:
+                    return k
+        return n
+
+    return differing
+
+
+differing_doubles, differing_singles = _differing(8, load_word, load_f64), _differing(4, load_u32, load_f32)
