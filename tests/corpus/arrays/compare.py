@@ -91,18 +91,28 @@ UNKNOWN = "what it gives is not finite, or depends on what was in memory"
 
 def expected(program: Program, number: int) -> Expected:
     f, xs = Flat(program), inputs(program, number)
+    poisons = (float("nan"), 1e9, -1e9, 0.0) if program.reads_memory else ()
     try:
         quietly(f.plain, *xs)
     except Exception as error:
-        return Expected(None, error=type(error).__name__)
+        always = all(raises(Flat(program, poison), xs) for poison in poisons)
+        return Expected(None, error=type(error).__name__ if always else UNKNOWN)
     try:
         value = quietly(f, *xs)
     except Exception:  # another time it did not
         return Expected(None, error=UNKNOWN)
-    poisons = (float("nan"), 1e9, -1e9, 0.0) if program.reads_memory else ()
     if not np.isfinite(value).all() or not all(same(value, Flat(program, poison), xs) for poison in poisons):
         return Expected(None, error=UNKNOWN)
     return Expected(value, smooth(f, xs, value))
+
+
+def raises(f: Flat, xs: tuple[np.ndarray, ...]) -> bool:
+    """Whether a function raises."""
+    try:
+        quietly(f, *xs)
+    except Exception:
+        return True
+    return False
 
 
 def same(value: np.ndarray, f: Flat, xs: tuple[np.ndarray, ...]) -> bool:
