@@ -123,7 +123,7 @@ def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later |
         if key is not None and None not in key:
             _keep(key, found)
     shape = found.shape
-    return Later(found, None, all(map(_in_order, values)) and any(np.shape(v) == shape for v in values))
+    return Later(found, None, all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values))
 
 
 def _kind_of(value: Any) -> Any:
@@ -176,7 +176,7 @@ def _by_example(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
         found = _specs_of(given), params
         if key is not None:
             _keep(key, found)
-    ordered = all(map(_in_order, values))
+    ordered = all(map(is_ordered, values))
     return _made_later(found[0], ordered)
 
 
@@ -213,7 +213,7 @@ def _made_later(found: Any, ordered: bool) -> Any:
     return None if found is None else Later(found[0], None, ordered and found[1])
 
 
-def _in_order(value: Any) -> bool:
+def is_ordered(value: Any) -> bool:
     """Whether an operand is known to lie in row-major order."""
     if type(value) is Later:
         return value.ordered or not value.spec.ndim
