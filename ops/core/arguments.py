@@ -49,6 +49,8 @@ def arguments_of(function: Callable[..., Any]) -> Arguments:
     >>> arguments_of(lambda x, *rest, axis=None: x)
     Arguments(positional=('x',), starred='rest', keywords={'axis': None})
     """
+    if type(function) is FunctionType and [*function.__dict__] == ["__wrapped__"]:
+        return arguments_of(inspect.unwrap(function, stop=lambda f: hasattr(f, "__signature__")))
     if not _is_plain(function):
         return _inspected(function)
     code, defaults = function.__code__, function.__kwdefaults__ or {}

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import warnings
 from _thread import get_ident
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -107,25 +106,23 @@ def note(error: Refusal) -> Refusal:
     return error
 
 
-@contextmanager
-def unswallowed() -> Iterator[None]:
+class unswallowed:
     """Raise the first refusal if the function went on in spite of it.
 
     C code that goes on is told of by Python, as a SystemError, or raises an error of its own.  What is refused to a
     function inside another one is the business of whoever called it, such as `tape.compile`, which runs it as it is.
     """
-    noted: list[BaseException] = []
-    scopes = _noted.setdefault(get_ident(), [])
-    scopes.append(noted)
-    try:
-        yield
-        if noted:
+
+    def __enter__(self) -> None:
+        self.noted: list[BaseException] = []
+        _noted.setdefault(get_ident(), []).append(self.noted)
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        ident, noted = get_ident(), self.noted
+        _noted[ident].pop()
+        if not _noted[ident]:
+            del _noted[ident]
+        if noted and error is None:
             raise noted[0]
-    except Exception as error:
-        if noted and not isinstance(error, type(noted[0])):
+        if noted and isinstance(error, Exception) and not isinstance(error, type(noted[0])):
             raise noted[0] from (None if isinstance(error, SystemError) else error)
-        raise
-    finally:
-        scopes.pop()
-        if not scopes:
-            del _noted[get_ident()]

@@ -55,7 +55,10 @@ def _gather(tree: Any, found: list[Any]) -> None:
         found.extend(tree)
     elif isinstance(tree, (dict, tuple, list)):
         for part in tree.values() if isinstance(tree, dict) else tree:
-            _gather(part, found)
+            if isinstance(part, (dict, tuple, list)):
+                _gather(part, found)
+            else:
+                found.append(part)
     else:
         found.append(tree)
 
@@ -105,5 +108,16 @@ def transform(function: Callable[[Any], Any], tree: Any) -> Any:
     """The tree with a function applied to every leaf."""
     if not isinstance(tree, (dict, tuple, list)):
         return function(tree)
-    structure = structure_of(tree)
-    return _build(structure, map(function, leaves_of(tree))) if structure.inside else tree
+    return _transformed(function, tree) if tree else tree
+
+
+def _transformed(function: Callable[[Any], Any], tree: Any) -> Any:
+    kind = type(tree)
+    if isinstance(tree, dict):
+        return kind(zip(tree, _parts(function, tree.values())))
+    parts = map(function, tree) if NUMBERS.issuperset(map(type, tree)) else _parts(function, tree)
+    return kind(*parts) if kind is not tuple and hasattr(kind, "_fields") else kind(parts)
+
+
+def _parts(function: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
+    return [_transformed(function, x) if isinstance(x, (dict, tuple, list)) else function(x) for x in parts]

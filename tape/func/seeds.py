@@ -30,8 +30,11 @@ PER_BATCHED_ROW, PER_BATCHED_BYTE = 60e-6, 0.15e-9
 
 def unit_vectors(x: Tensor, unit: complex = 1) -> Iterable[Tensor]:
     """Tensors of the shape of x, each with a single 1, in the order of x's elements."""
+    one = unit if x._spec.complex else np.real(unit)
     for k in range(x._spec.size):
-        yield wrap(basis(x, k, k + 1, unit)[0][()])
+        vector = np.zeros(x._spec.size, x._spec.dtype)
+        vector[k] = one
+        yield wrap(vector.reshape(x._spec.shape)[()])
 
 
 def basis(x: Tensor, start: int, stop: int, unit: complex = 1) -> np.ndarray:

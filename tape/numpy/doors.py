@@ -22,8 +22,7 @@ import sys
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -54,7 +53,11 @@ _installed: list[int] = [0]
 
 def arrived() -> tuple[str, ...]:
     """The rooms of SciPy's that somebody has imported; none is imported for the sake of doors."""
-    return tuple([name for name in (*ROOMS, *METHODS) if _is_ready(sys.modules.get(name))])
+    loaded = sys.modules
+    return tuple([name for name in _ROOMS if name in loaded and _is_ready(loaded[name])])
+
+
+_ROOMS = *ROOMS, *METHODS
 
 
 def _is_ready(module: Any) -> bool:
@@ -152,28 +155,33 @@ def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     return found
 
 
-@contextmanager
-def opened(function: Callable[..., Any], arguments: Any = ()) -> Iterator[None]:
+class opened:
     """While this thread runs a function of arrays that is recorded, called with arguments that may call others."""
-    ident = get_ident()
-    closed.listen()
-    with _lock:
-        if not _stand:
-            _modules(arrived())  # made before any door stands in its place, whoever is first
-    places = places_in(function)
-    if arguments:
-        places = [*places, *search(arguments, doors(), NAMED)]
-    with _lock:
-        _recording[ident] = _recording.get(ident, 0) + 1
-        _installed[0] += 1
-        if not _stand and not closed.is_closed:
-            _install(arrived())
-        mine = [place for place in places if _take(place)]
-    try:
-        yield
-    finally:
+
+    def __init__(self, function: Callable[..., Any], arguments: Any = ()):
+        self.function, self.arguments = function, arguments
+
+    def __enter__(self) -> None:
+        self.ident = ident = get_ident()
+        closed.listen()
         with _lock:
-            for place in mine:
+            rooms = standing()
+            if not _stand:
+                _modules(rooms)  # made before any door stands in its place, whoever is first
+        places = places_in(self.function, rooms)
+        if self.arguments:
+            places = [*places, *search(self.arguments, _doors(rooms), NAMED)]
+        with _lock:
+            _recording[ident] = _recording.get(ident, 0) + 1
+            _installed[0] += 1
+            if not _stand and not closed.is_closed:
+                _install(rooms)
+            self.mine = [place for place in places if _take(place)] if places else places
+
+    def __exit__(self, *_: Any) -> None:
+        ident = self.ident
+        with _lock:
+            for place in self.mine:
                 _give_back(place)
             _recording[ident] -= 1
             if not _recording[ident]:
@@ -305,13 +313,12 @@ def _give_back(place: Place) -> None:
 _known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
 
 
-def places_in(function: Any) -> list[Place]:
+def places_in(function: Any, rooms: tuple[str, ...]) -> list[Place]:
     """The globals and cells that a function, or what it names, reads an original from; looked for once."""
     try:
-        rooms = standing()
         found = _known.get(function)
         if found is None or found[0] != rooms:
-            found = _known[function] = rooms, list(search(function, doors(), NAMED))
+            found = _known[function] = rooms, list(search(function, _doors(rooms), NAMED))
         return found[1]
     except TypeError:
-        return list(search(function, doors(), NAMED))
+        return list(search(function, _doors(rooms), NAMED))

@@ -29,8 +29,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def counts_as_arrays(args: Any) -> bool:
     """Whether arguments are arrays and numbers without a tensor among them."""
+    return are_arrays(leaves_of(args))
+
+
+def are_arrays(leaves: list[Any]) -> bool:
+    """Whether there are arrays and numbers among some leaves, and no tensor."""
     found = False
-    for x in leaves_of(args):
+    for x in leaves:
         if isinstance(x, Tensor):
             return False
         found = found or is_array(x)
@@ -112,7 +117,12 @@ PLAIN = Tensor, Narrow
 
 def holds_faces(args: Any) -> bool:
     """Whether one of the arguments is recorded by something outside."""
-    return any(isinstance(x, Face) for x in leaves_of(args))
+    return are_faces(leaves_of(args))
+
+
+def are_faces(leaves: list[Any]) -> bool:
+    """Whether one of some leaves is recorded."""
+    return any(isinstance(x, Face) for x in leaves)
 
 
 def of_tensors(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -130,10 +140,13 @@ def arrays_inside(transformation: F) -> F:
 
         @functools.wraps(of_tensors)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if (args and type(args[0]) is Tensor) or not counts_as_arrays((args, kwargs)):
+            if args and type(args[0]) is Tensor:
+                return of_tensors(*args, **kwargs)
+            leaves = leaves_of((args, kwargs))
+            if not are_arrays(leaves):
                 return of_tensors(*args, **kwargs)
             found = transformation(Inside(func), *how, **named)(*as_tensors(args), **as_tensors(kwargs))
-            return outside(found, holds_faces((args, kwargs)))
+            return outside(found, are_faces(leaves))
 
         call.__wrapped__ = func
         return call
@@ -149,9 +162,12 @@ def inputs_inside(transformation: F) -> F:
 
     @functools.wraps(transformation)
     def transformed(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if (args and type(args[0]) is Tensor) or not counts_as_arrays((args, kwargs)):
+        if args and type(args[0]) is Tensor:
             return transformation(func, *args, **kwargs)
-        keep = holds_faces((args, kwargs))
+        leaves = leaves_of((args, kwargs))
+        if not are_arrays(leaves):
+            return transformation(func, *args, **kwargs)
+        keep = are_faces(leaves)
         found = transformation(Inside(func), *as_tensors(args), **as_tensors(kwargs))
         return transform(lambda x: _linear(x, keep) if callable(x) else x, outside(found, keep))
 

@@ -50,6 +50,7 @@ class Workspace:
         clean: the state as a sweep finds it; `reset` copies it over the last one's.
         tables: the tables of others whose addresses the state holds, by word.
         row_slots: for every row its slot plus one, all 0 between sweeps.
+        flags: for every row what to mind about it, where a sweep minds anything; none before the first that does.
     """
 
     def __init__(self) -> None:
@@ -69,7 +70,7 @@ class Workspace:
 
     def reset(self, rows: int) -> None:
         """Forget the last sweep and make room for one over that many rows."""
-        if self.state[LEAVES]:
+        if self.words[LEAVES]:
             self.leaves[:] = 0
         if not rows <= len(self.row_slots) <= max(4 * rows, MOST_ROWS_KEPT):
             self.use_rows(max(rows, 256))
@@ -94,12 +95,19 @@ class Workspace:
         """Provide what there is one of for each row."""
         self.row_slots = np.zeros(rows + rows // 4, dtype=np.int64)
         self.runs = np.empty((len(self.row_slots) // 2 + 1, 2), dtype=np.int64)
+        self.flags, self._flags_at = np.zeros(0, dtype=np.int64), 0
         self.set(SLOT_OF, address_of(self.row_slots))
         self.set(RUN_TABLE, address_of(self.runs))
 
-    def use_flags(self, flags: np.ndarray) -> None:
-        """Let the sweep mind flags of rows."""
-        self.state[FLAG_TABLE], self.state[STOPPING] = address_of(flags), 1
+    def fresh_flags(self, rows: int) -> np.ndarray:
+        """Let the sweep mind flags of so many rows, which are none yet."""
+        if len(self.flags) < rows:
+            self.flags = np.empty(len(self.row_slots), dtype=np.int64)
+            self._flags_at = address_of(self.flags)
+        self.words[FLAG_TABLE], self.words[STOPPING] = self._flags_at, 1
+        flags = self.flags[:rows]
+        flags.fill(0)
+        return flags
 
     def use_slots(self, slots: np.ndarray) -> None:
         self.slots = slots
@@ -117,8 +125,8 @@ class Workspace:
 
     def count_leaf(self) -> None:
         """Make room for one more leaf: the table is doubled when it is half full."""
-        self.state[LEAVES] += 1
-        if 2 * self.state[LEAVES] > len(self.leaves):
+        self.words[LEAVES] += 1
+        if 2 * self.words[LEAVES] > len(self.leaves):
             old = self.leaves[self.leaves[:, 0] != 0]
             self.use_leaves(np.zeros((2 * len(self.leaves), 2), dtype=np.int64))
             mask = len(self.leaves) - 1

@@ -116,17 +116,19 @@ class SweepRun:
         if targets is not None or wengert.hooks or early:
             self.mark(roots, targets)
 
-    def provide(self, word: int, table: np.ndarray) -> None:
-        """Say where a table is that may have been made anew since the last sweep."""
-        if self.work.tables.get(word) is not table:
+    def provide(self, word: int, table: np.ndarray) -> bool:
+        """Say where a table is, if it was made anew since the last sweep; whether it was."""
+        is_new = self.work.tables.get(word) is not table
+        if is_new:
             self.work.tables[word] = table
             self.work.set(word, address_of(table))
+        return is_new
 
     def provide_kernels(self) -> None:
         """Say where the kernels are, which move when ops are declared, in a hook for example."""
         self.provide(KERNEL_TABLE, KERNELS.addresses)
-        self.provide(OP_TABLE, KERNELS.ops)
-        self.work.set(OP_COUNT, len(KERNELS.ops))
+        if self.provide(OP_TABLE, KERNELS.ops):
+            self.work.set(OP_COUNT, len(KERNELS.ops))
 
     def start(self, handle: int, position: int, g: Any) -> None:
         """Give an output its adjoint."""
@@ -138,8 +140,7 @@ class SweepRun:
     def mark(self, roots: dict[int, int], targets: dict[int, Any] | None) -> None:
         """Flag the rows to stop at and, with targets, the rows that lead to one."""
         state, wengert = self.work.state, self.wengert
-        self.flags = np.zeros(self.last + 1, dtype=np.int64)
-        self.work.use_flags(self.flags)
+        self.flags = self.work.fresh_flags(self.last + 1)
         mine = [k for k in targets or () if wengert.owns(k) and self.within(k)]
         for handle in mine:
             self.flags[wengert.locate(handle)] |= STOPS
@@ -164,9 +165,10 @@ class SweepRun:
     def flag_hooks(self) -> None:
         """Flag the rows with hooks among those that are still to come."""
         self.hooked = len(self.wengert.hooks)
+        if not self.hooked:
+            return
         if not self.flags.size:
-            self.flags = np.zeros(self.last + 1, dtype=np.int64)
-            self.work.use_flags(self.flags)
+            self.flags = self.work.fresh_flags(self.last + 1)
         latest = self.wengert.row(int(self.work.state[POSITION]))[HANDLE]
         hooks = list(self.wengert.hooks.items())
         handles = [handle for handle, chain in hooks if handle <= latest and chain.stops()]

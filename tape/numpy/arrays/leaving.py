@@ -10,8 +10,6 @@ from __future__ import annotations
 import dis
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -220,18 +218,26 @@ class Left(TypeError):
     """A recorded value was about to become a plain array or number, and its gradient to be lost."""
 
 
-@contextmanager
-def told() -> Iterator[None]:
+class told(unswallowed):
     """Let the user see a refusal itself, not what NumPy makes of it, or an `except` of the function hides."""
-    try:
-        with unswallowed():
-            yield
-    except (ValueError, TypeError) as error:
-        if isinstance(error.__cause__, Left):
-            raise error.__cause__ from None
-        if str(error) in CONVERTED:
-            raise _of_plain_array(error) from error
-        raise
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        except (ValueError, TypeError) as refused:
+            _reveal(refused)
+            raise
+        _reveal(error)
+
+
+def _reveal(error: BaseException | None) -> None:
+    """Raise what is meant by an error of C code's that a function ended with."""
+    if not isinstance(error, (ValueError, TypeError)):
+        return
+    if isinstance(error.__cause__, Left):
+        raise error.__cause__ from None
+    if str(error) in CONVERTED:
+        raise _of_plain_array(error) from error
 
 
 CONVERTED = "output must be an array", "'out' must be an array"

@@ -16,9 +16,10 @@ from ...base.tensor import Tensor
 from ...base.untraced import paused
 from ...history.hooks import apply
 from ...recording.level import Layer, live
+from ..recorded.later import Later, is_ordered
 from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
-from ..recorded.trace import Trace, Untraceable
+from ..recorded.trace import CODE, Trace, Untraceable, arguments_in
 from ..recorded.traced import Traced, output, traced
 from .adjoint_rounds import loops_of
 from .boxes import Region, region_of, shape_of
@@ -190,7 +191,7 @@ class _Sweep:
         """Go through one record; only note what it gets, if its rules were run already."""
         if row not in self.leads or row not in self.adjoints:
             return
-        trace = self.trace
+        trace, fields = self.trace, self.trace.fields(row)
         trace.wengert.where = trace.line(row)
         if row in trace.hooks or row in self.targets:
             g = self.whole(row)
@@ -201,19 +202,19 @@ class _Sweep:
             self.adjoints[row] = g
         if ended:
             del self.adjoints[row]
-        elif not self.moved(row):
-            for operand, bar in self.contributions(row, self.whole(row)):
+        elif not self.moved(row, fields):
+            for operand, bar in self.contributions(row, fields, self.whole(row)):
                 self.add(operand, bar)
 
-    def contributions(self, row: int, g: Any) -> list[tuple[int, Any]]:
+    def contributions(self, row: int, fields: Sequence[Any], g: Any) -> list[tuple[int, Any]]:
         """What a record adds to the adjoints of its operands."""
         trace = self.trace
-        operands, _ = trace.arguments(row)
+        operands, params = arguments_in(fields)
         if not operands or row in trace.stopped:
             return []
-        op = OPS[trace.code(row)]
+        op = OPS[fields[CODE]]
         positions = tuple([i for i, k in enumerate(operands) if k in self.leads and op.rule(i)])
-        return contributions(trace, row, g, positions, lambda: _by_rules(trace, row, g, positions))
+        return contributions(trace, row, op, operands, params, g, positions, _by_rules)
 
     def add(self, row: int, g: Any) -> None:
         """Add to the adjoint of a record."""
@@ -222,7 +223,18 @@ class _Sweep:
         if isinstance(known, Pieces):
             known.add(known.full, g)
         else:
-            self.adjoints[row] = g if known is None else known + g
+            self.adjoints[row] = g if known is None else self.sum(known, g)
+
+    def sum(self, x: Any, y: Any) -> Any:
+        """The sum of two adjoints; between records of one spec nothing is to be found out before it is computed."""
+        if type(x) is not Traced or type(y) is not Traced or x._spec is not y._spec:
+            return x + y
+        trace, shape = self.trace, x._spec
+        u, v = trace.values[x._row], trace.values[y._row]
+        if shape.narrow or not shape.inexact or (type(u) is not Later and type(v) is not Later):
+            return x + y
+        z = Later(shape, None, is_ordered(u) and is_ordered(v))
+        return traced(trace, trace.append_op(ops.add, (x._row, y._row), {}, z))
 
     def whole(self, row: int) -> Any:
         """Take out the adjoint of a record, as one array."""
@@ -245,13 +257,12 @@ class _Sweep:
             self.adjoints[row] = known
         return known
 
-    def moved(self, row: int) -> bool:
+    def moved(self, row: int, fields: Sequence[Any]) -> bool:
         """Whether a record only moves parts of its adjoint, which then were added where they belong."""
-        trace = self.trace
-        code, x, y, extra, _ = trace.fields(row)
+        trace, code = self.trace, fields[CODE]
         if code < 0 or OPS[code].hints.part is None or row in trace.stopped:
             return False
-        operands, params = ((x,) if y < 0 else (x, y), {}) if extra is None else extra
+        operands, params = arguments_in(fields)
         indices, spec = OPS[code].part_of(params), trace.spec(operands[0])
         if indices is None or spec is None:
             return False

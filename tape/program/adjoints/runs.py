@@ -19,11 +19,14 @@ from ..recorded.later import Later, foreseen
 from ..recorded.listing import Listing
 from ..recorded.reach import consumed, leading
 from ..recorded.rule_lists import rules
+from ..recorded.stretches import RECORDS
 from ..recorded.trace import CONSTANT, NUMBERS, Block, Trace
 from ..recorded.window import Window
 
 MANY = 512
 """A run of fewer records is gone through one by one."""
+LEAST = min(MANY, RECORDS)
+"""Among fewer records neither runs nor loops are looked for."""
 APART = 1 << 40
 """What is added to the number of a record that a run refers to and that has no place in its window."""
 
@@ -49,7 +52,7 @@ class Runs:
         self.leading: set[int] = set(self.window.rows(self.leads).tolist())
         self.simple = np.zeros(len(self.list), dtype=np.bool_)
         self.spec = self._commonest()
-        if self.spec is not None:
+        if self.spec is not None and len(self.list) >= LEAST:
             self._find_simple()
 
     def _commonest(self) -> Spec | None:

@@ -19,7 +19,7 @@ from ...base.spec import Spec
 from ..recorded.aliases import link
 from ..recorded.later import Later
 from ..recorded.parameters_key import key_of
-from ..recorded.trace import CONSTANT, NUMBERS, Guard, Trace, same
+from ..recorded.trace import CONSTANT, NUMBERS, Guard, PlainStep, Trace, same
 from ..recorded.traced import Traced, traced
 
 MOST = 4
@@ -27,6 +27,9 @@ MOST = 4
 
 Contributions = list[tuple[int, Any]]
 """By number of an operand, what a record adds to its adjoint."""
+
+Rules = Callable[[Trace, int, Any, tuple[int, ...]], Contributions]
+"""What runs the rules of a record of a trace, with its adjoint, with respect to the operands at some positions."""
 
 
 class Appended(NamedTuple):
@@ -44,15 +47,21 @@ class RecordTemplate(NamedTuple):
 
     An operand is counted among the adjoint, the operands and the result of the record whose rules these are, and then
     the template's own records; below 0 it is a constant, by −1 minus its number.
+
+    Attributes:
+        plain: the same for `Trace.append_plain`, if that can append all of them.
     """
 
     steps: list[Appended]
     bars: list[tuple[int, int]]
+    plain: list[PlainStep] | None
 
     def append(self, trace: Trace, given: Sequence[int], g: Traced) -> Contributions | None:
         """Append the records for other numbers in place of the given ones; None if the rules would append others."""
         rows = list(given)
-        for op, operands, params, spec, told in self.steps:
+        if self.plain is not None:
+            trace.append_plain(self.plain, rows)
+        for op, operands, params, spec, told in self.steps if self.plain is None else ():
             numbers = tuple([rows[k] if k >= 0 else -1 - k for k in operands])
             rows.append(trace.append_op(op, numbers, params, Later(spec)))
             for what, seen in told:
@@ -66,6 +75,8 @@ class RecordTemplate(NamedTuple):
         found = made.get(k)
         if found is None:
             found = made[k] = traced(trace, rows[k])
+            if self.plain is not None:
+                return found
             if k >= own:
                 step = self.steps[k - own]
                 if step.op.view and step.op.is_view(step.params):
@@ -74,30 +85,29 @@ class RecordTemplate(NamedTuple):
 
 
 def contributions(
-    trace: Trace, row: int, g: Any, positions: tuple[int, ...], rules: Callable[[], Contributions]
-) -> Contributions:
+    trace: Trace, row: int, op: Op, operands: tuple[int, ...], params: dict[str, Any], g: Any,
+    positions: tuple[int, ...], rules: Rules,
+) -> Contributions:  # fmt: skip
     """What `rules` give, which run the rules of a record with respect to the operands at some positions."""
-    operands, params = trace.arguments(row)
-    op = OPS[trace.code(row)]
     simple = type(g) is Traced and len(operands) <= MOST and op.outputs == 1 and trace.wengert.recording
     if not simple or is_own(op):
-        return rules()
+        return rules(trace, row, g, positions)
     given = (g._row, *operands, row)
     facts = [_facts(trace, k) for k in given]
     if None in facts:
-        return rules()
-    key = (key_of(op.code, params), positions, *map(given.index, given), *facts)
+        return rules(trace, row, g, positions)
+    key = (key_of(op.code, params) if params else op.code, positions, *map(given.index, given), *facts)
     known = trace.templates.get(key)
     if known is None:
         trace.templates[key] = params, False  # which lives as long as the key, that may have its identity
-        return rules()
+        return rules(trace, row, g, positions)
     if known[1] is False:
         start, guards = len(trace), len(trace.guards)
-        found = rules()
+        found = rules(trace, row, g, positions)
         trace.templates[key] = params, _template(trace, given, found, start, trace.guards[guards:])
         return found
     done = None if known[1] is None else known[1].append(trace, given, g)
-    return rules() if done is None else done
+    return rules(trace, row, g, positions) if done is None else done
 
 
 def _facts(trace: Trace, row: int) -> Any:
@@ -134,4 +144,12 @@ def _template(
         return None
     if any(type(bar) is not Traced or bar._trace is not trace or bar._row not in places for _, bar in found):
         return None
-    return RecordTemplate(steps, [(given.index(k, 1), places[bar._row]) for k, bar in found])
+    bars = [(given.index(k, 1), places[bar._row]) for k, bar in found]
+    return RecordTemplate(steps, bars, _plain(steps))
+
+
+def _plain(steps: list[Appended]) -> list[PlainStep] | None:
+    """Steps as opcodes, operands and specs; None if one has parameters or more operands, is a view, or tells Python."""
+    if any(s.params or s.told or s.op.variadic or s.op.view or not 1 <= len(s.operands) <= 2 for s in steps):
+        return None
+    return [(s.op.code, s.operands[0], s.operands[1] if len(s.operands) > 1 else None, s.spec) for s in steps]

@@ -92,12 +92,10 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     Raises:
         ValueError: if the shapes do not fit.
     """
+    if op.broadcasts:
+        return _broadcast(op, values, params)
     with np.errstate(all="ignore"):
-        if op.broadcasts:
-            found = op.forward(*map(_one, values), **params)
-            shape = np.broadcast_shapes(*map(np.shape, values))
-            ordered = all(map(_in_order, values)) and any(np.shape(v) == shape for v in values)
-        elif op.is_view(params) or op.hints.motion in REDUCTIONS:
+        if op.is_view(params) or op.hints.motion in REDUCTIONS:
             found = op.forward(*map(_repeated, values), **params)
             if isinstance(found, (tuple, list)):
                 return tuple([Later(spec_of(z)) for z in found])
@@ -110,6 +108,32 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
     return Later(spec(shape, found.dtype), None, ordered)
+
+
+def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
+    """What an op that works element by element gives: its dtype is found on one element, once for operands alike."""
+    key = None if params else (op, *map(_kind_of, values))
+    found = None if key is None or None in key else _EXAMPLES.get(key)
+    if found is None:
+        with np.errstate(all="ignore"):
+            one = op.forward(*map(_one, values), **params)
+        if not isinstance(one, (np.ndarray, np.generic)) or one.dtype.kind not in "fcb":
+            return None
+        found = spec(np.broadcast_shapes(*map(np.shape, values)), one.dtype)
+        if key is not None and None not in key:
+            _keep(key, found)
+    shape = found.shape
+    return Later(found, None, all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values))
+
+
+def _kind_of(value: Any) -> Any:
+    """Of an operand, what decides dtype and shape of what is computed element by element; None if numbers may."""
+    kind = type(value)
+    if kind is Later:
+        return value.spec
+    if kind is float:
+        return float
+    return spec_of(value) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fcb" else None
 
 
 def _written(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
@@ -151,12 +175,17 @@ def _by_example(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
             given = None
         found = _specs_of(given), params
         if key is not None:
-            with _lock:
-                if len(_EXAMPLES) >= _MOST_EXAMPLES:
-                    _EXAMPLES.clear()
-                _EXAMPLES[key] = found
-    ordered = all(map(_in_order, values))
+            _keep(key, found)
+    ordered = all(map(is_ordered, values))
     return _made_later(found[0], ordered)
+
+
+def _keep(key: Any, found: Any) -> None:
+    """Remember what was found of an example."""
+    with _lock:
+        if len(_EXAMPLES) >= _MOST_EXAMPLES:
+            _EXAMPLES.clear()
+        _EXAMPLES[key] = found
 
 
 def _known_of(value: Any) -> Any:
@@ -184,10 +213,10 @@ def _made_later(found: Any, ordered: bool) -> Any:
     return None if found is None else Later(found[0], None, ordered and found[1])
 
 
-def _in_order(value: Any) -> bool:
+def is_ordered(value: Any) -> bool:
     """Whether an operand is known to lie in row-major order."""
     if type(value) is Later:
-        return value.ordered
+        return value.ordered or not value.spec.ndim
     return not isinstance(value, np.ndarray) or value.flags.c_contiguous
 
 

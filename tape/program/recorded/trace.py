@@ -36,6 +36,14 @@ INPUT, CONSTANT = -1, -2
 """Opcodes of the rows that no op made: X is the number of the input, or of the constant."""
 
 
+ERRORS = "np.errstate or np.seterr makes floating-point errors more than warnings"
+"""Why nothing is recorded where NumPy raises."""
+
+PlainStep = tuple[int, int, int | None, Spec]
+"""An op without parameters: its opcode, its operands, by place in a list of numbers or by −1 minus a number (None where
+there is one operand), and the spec of its result."""
+
+
 class Untraceable(RuntimeError):
     """The function does something that a recorded list cannot repeat; it has to run as it is."""
 
@@ -88,6 +96,16 @@ class Block:
         code, x, y, w = self.words[k].tolist()
         extra: Any = ((x, y, w), {}) if w >= 0 else None
         return code, x, y, extra, self.kinds[self.truth[k]]
+
+
+def arguments_in(fields: Sequence[Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """Operands by number, and parameters, out of a record's fields."""
+    code, x, y, extra, _ = fields
+    if code < 0:
+        return (), {}
+    if extra is not None:
+        return extra  # type: ignore[no-any-return]
+    return ((x,) if y < 0 else (x, y)), {}
 
 
 class Trace:
@@ -167,13 +185,25 @@ class Trace:
         """Append a record; its number."""
         number = len(self.values)
         if handling(None) is not None and raises():
-            raise Untraceable("np.errstate or np.seterr makes floating-point errors more than warnings")
+            raise Untraceable(ERRORS)
         spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
         self.values.append(value)
         if not self.wengert.recording:
             self.stop(number)
         return number
+
+    def append_plain(self, steps: Iterable[PlainStep], rows: list[int]) -> None:
+        """Append records, while gradients are recorded, whose values are computed later; `rows` gets their numbers."""
+        if handling(None) is not None and raises():
+            raise Untraceable(ERRORS)
+        where, values = self.where(2), self.values
+        for code, i, j, spec in steps:
+            x = rows[i] if i >= 0 else -1 - i
+            y = -1 if j is None else rows[j] if j >= 0 else -1 - j
+            rows.append(len(values))
+            self.extend((code, x, y, None, spec, *where))
+            values.append(Later(spec))
 
     def stop(self, number: int) -> None:
         """Note that no gradient flows through a record, which is made while none is recorded."""
@@ -338,12 +368,7 @@ class Trace:
 
     def arguments(self, number: int) -> tuple[tuple[int, ...], dict[str, Any]]:
         """Operands of a record by number, and its parameters."""
-        code, x, y, extra, _ = self.fields(number)
-        if code < 0:
-            return (), {}
-        if extra is not None:
-            return extra
-        return ((x,) if y < 0 else (x, y)), {}
+        return arguments_in(self.fields(number))
 
     def line(self, number: int) -> tuple[CodeType, int]:
         """The user's line that made a record."""
