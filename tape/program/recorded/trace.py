@@ -104,7 +104,7 @@ def arguments_in(fields: Sequence[Any]) -> tuple[tuple[int, ...], dict[str, Any]
     if code < 0:
         return (), {}
     if extra is not None:
-        return extra  # type: ignore[no-any-return]
+        return extra
     return ((x,) if y < 0 else (x, y)), {}
 
 
