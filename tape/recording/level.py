@@ -216,7 +216,11 @@ def levels_of(x: Any) -> Iterator[Level]:
 def read(x: Any, index: Any) -> Any:
     """``x[index]`` where the index has layers: the innermost of its levels reads."""
     level, parts = _reader(index)
-    return x[parts] if level is None else level.getitem(x, parts)
+    if level is not None:
+        return level.getitem(x, parts)
+    found = (part._index_reader() for part in parts if isinstance(part, Tensor))
+    by_operands = next((reader for reader in found if reader is not None), None)
+    return x[parts] if by_operands is None else by_operands(x, parts)
 
 
 def write(x: Tensor, index: Any, value: Any) -> Any:
