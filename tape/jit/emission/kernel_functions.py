@@ -11,7 +11,7 @@ from ops.core.registry import OPS
 from ops.core.lane import Same
 
 from . import prefetch
-from .lines import B, Code, F, has_lane, hexadecimal, result_kind
+from .lines import B, Code, F, has_lane, hexadecimal, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
 from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
@@ -162,8 +162,11 @@ class KernelFunction(Code):
         return self.load_slot(source.first, kind, source.step)
 
     def row(self, k: int, operands: list[str]) -> str:
-        """The name of a row's result."""
-        op = self.shared.op(k)
+        """The name of a row's result; truth values count as 1 and 0 where an op takes numbers."""
+        op, kinds = self.shared.op(k), self.shared.kinds
+        for i, (x, kind) in enumerate(zip(self.shared.operands(k), operand_kinds(op))):
+            if kind == F and kinds[x] == B:
+                operands[i] = self.say(f"uitofp {self.types[B]} {operands[i]} to {self.types[F]}")
         if isinstance(op.lane, Same):
             return operands[0]
         return self.compute(op, self.task.bits, self.width, operands, self.shared.declared)
