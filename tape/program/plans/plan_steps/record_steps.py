@@ -13,6 +13,7 @@ from ops.core.loops import ufunc_of
 
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
+from .contracting import ContractSteps
 from .indexmaps import CopyAxis, axes_of
 from .linear_steps import SystemSteps
 from .pick_steps import PickSteps
@@ -121,7 +122,7 @@ class OrderSteps(StepMemory):
         return found
 
 
-class RecordSteps(SystemSteps, PickSteps, OrderSteps):
+class RecordSteps(ContractSteps, SystemSteps, PickSteps, OrderSteps):
     """What a declaration may call: ``s`` in its `Hints.steps`."""
 
 
@@ -131,7 +132,7 @@ def step(plan: Any, record: Any) -> bool:
     rows = plan.rows_of(record)
     size = max(sum(s.size for s in specs), *(plan.spec(k).size for found in rows.values() for k in found), 0)
     s = RecordSteps(plan)
-    s.large = size > MOST_IN_ORDER
+    s.large, s.needs = size > MOST_IN_ORDER, record.needs
     if size > MOST or not all(x.size for x in specs) or not s.room.holds():
         return False
     try:
