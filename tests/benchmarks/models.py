@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import log, pi
 from typing import Any
 
@@ -214,11 +215,11 @@ def bundle(cameras: int, points: int, observed: int) -> Work:
     draw = rng()
     cams = np.concatenate(
         [
-            0.3 * draw.normal(size=(cameras, 3)), 0.1 * draw.normal(size=(cameras, 3)), 1 + draw.uniform(size=(cameras, 1)),
-            0.1 * draw.normal(size=(cameras, 4)),
+            0.3 * draw.normal(size=(cameras, 3)), 0.1 * draw.normal(size=(cameras, 3)),
+            1.0 + draw.uniform(size=(cameras, 1)), 0.1 * draw.normal(size=(cameras, 4)),
         ], axis=1,
     )  # fmt: skip
-    world = draw.normal(size=(points, 3)) + [0.0, 0.0, 5.0]
+    world = draw.normal(size=(points, 3)) + np.array([0.0, 0.0, 5.0])
     constants = (
         draw.normal(size=(observed, 2)), draw.integers(0, cameras, observed), draw.integers(0, points, observed)
     )  # fmt: skip
@@ -346,7 +347,7 @@ def classifier(batch: int, *widths: int) -> Work:
 
     draw = rng()
     weights = []
-    for before, after in zip(widths, widths[1:]):
+    for before, after in pairwise(widths):
         weights += [draw.normal(size=(before, after)) / np.sqrt(before), 0.1 * draw.normal(size=after)]
     constants = draw.normal(size=(batch, widths[0])), draw.integers(0, widths[-1], batch), np.arange(batch)
     return Work(program, tuple(weights), constants)

@@ -46,11 +46,11 @@ class Work:
         return [self._derivatives(k) for k in range(len(self.variables))]
 
     def _derivatives(self, k: int) -> np.ndarray:
-        gradient = np.empty(self.variables[k].shape)
+        gradient, program = np.empty(self.variables[k].shape), self.holomorphic or self.program
         for index in np.ndindex(gradient.shape):
             inputs = [v.astype(np.complex128) for v in self.variables]
             inputs[k][index] += 1j * COMPLEX_STEP
-            gradient[index] = np.sum((self.holomorphic or self.program)(np, *inputs, *self.constants)).imag / COMPLEX_STEP
+            gradient[index] = np.sum(program(np, *inputs, *self.constants)).imag / COMPLEX_STEP
         return gradient
 
     def slope(self, steps: tuple[np.ndarray, ...]) -> float:

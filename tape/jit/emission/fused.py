@@ -39,8 +39,7 @@ class KernelWriter:
         """The loop over all lanes."""
         shared = self.shared
         sums = [
-            BlockSum(n, self.total(k, n), self.task.outputs[k].how in OF_ROWS)
-            for k, n in shared.accumulators.items()
+            BlockSum(n, self.total(k, n), self.task.outputs[k].how in OF_ROWS) for k, n in shared.accumulators.items()
         ]
         offset = shared.slot_bytes * shared.plan.slots
         return loop_text(self.width, shared.types[F], len(shared.plan.segments), sums, offset)

@@ -13,6 +13,28 @@ import ops
 from ops.core.batching_index import SLOT
 
 from ...base.tensor import Tensor
+from ...recording.level import innermost, read, write
+
+
+class Places:
+    """Reads and writes where such arrays are part of an index."""
+
+    def __call__(self, x: Any, index: Any) -> Any:
+        """``x[index]``."""
+        if innermost(index if type(index) is tuple else (index,)) is not None:
+            return read(x, index)
+        form, arrays = _form(index)
+        return ops.lookup(x, *arrays, form=form)
+
+    def write(self, x: Any, index: Any, value: Any) -> Any:
+        """`x` with a value put at an index."""
+        if innermost(index if type(index) is tuple else (index,)) is not None:
+            return write(x, index, value)
+        form, arrays = _form(index)
+        return ops.overwrite(x, value, *arrays, form=form)
+
+
+AT_PLACES = Places()
 
 
 def is_places(part: Any) -> bool:
@@ -20,24 +42,13 @@ def is_places(part: Any) -> bool:
 
     A number without axes is not: with it reading gives a view, and loops that count are unrolled.
     """
-    return isinstance(part, Tensor) and part._index_reader() is read_at
+    return isinstance(part, Tensor) and part._index_reader() is AT_PLACES
 
 
 def has_places(index: Any) -> bool:
-    """Whether such an array is part of an index."""
-    return any(map(is_places, index)) if type(index) is tuple else is_places(index)
-
-
-def read_at(x: Any, index: Any) -> Any:
-    """``x[index]``."""
-    form, arrays = _form(index)
-    return ops.lookup(x, *arrays, form=form)
-
-
-def written_at(x: Any, index: Any, value: Any) -> Any:
-    """`x` with a value put at an index."""
-    form, arrays = _form(index)
-    return ops.overwrite(x, value, *arrays, form=form)
+    """Whether such an array is part of an index, or one that differs from lane to lane."""
+    parts = index if type(index) is tuple else (index,)
+    return any(isinstance(part, Tensor) and part._index_reader() is not None for part in parts)
 
 
 def _form(index: Any) -> tuple[tuple[Any, ...], list[Any]]:

@@ -1,4 +1,4 @@
-"""Sums of products over named axes as steps: one product of matrices, or one for each place along an axis they share."""
+"""Sums of products over named axes as steps: a product of matrices, or one for each place along axes they share."""
 
 from __future__ import annotations
 

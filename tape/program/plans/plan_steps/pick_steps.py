@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
 
 
 def merged(lengths: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:
-    """Axes as length and strides, those that everything goes through as through one joined; without those of length 1."""
+    """Axes as length and strides: those that all go through as through one are joined, those of length 1 left out."""
     axes: list[tuple[int, ...]] = []
     for n, *steps in zip(lengths, *strides):
         if n == 1:
