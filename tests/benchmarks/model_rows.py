@@ -68,7 +68,7 @@ MODELS: tuple[Timed, ...] = (
           (6, 3), PEERS[:3]),
     model("windows by slices", "the same by slices", convolution_by_slices, (10**4, 16), (6, 3)),
     model("windows 2-D", "a filter of 5 × 5 over 256 × 256, by slices", image, (256, 5), (5, 2)),
-    model("Gaussian process", "likelihood of a Gaussian process, 300 points in 3 dimensions", gaussian_process, (300, 3),
+    model("Gaussian process", "likelihood of a Gaussian process, 300 points, 3 axes", gaussian_process, (300, 3),
           (5, 2)),
     *(
         model(f"classifier {batch}", f"a network 64, 128, 128, 10 and its cross entropy, batch of {batch}", classifier,
@@ -77,7 +77,7 @@ MODELS: tuple[Timed, ...] = (
     ),
     model("small logistic", "logistic regression, 10⁴ × 20, compiled", logistic, (10**4, 20), (7, 3)),
     *(
-        Timed(f"call {name}", f"one call from Python of a program of five numbers with {name} in it", small_call, (name,),
+        Timed(f"call {name}", f"one call from Python: five numbers, {name} among the operations", small_call, (name,),
               (name,), ("tape.compile", "tape.compile, (x*x).sum()"), "call", within("tape.compile, (x*x).sum()", 3))
         for name in SMALL
     ),
