@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import contraction
+from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
 from ..shapes.shape import Case, sum_to
 
@@ -59,7 +60,7 @@ def _cases(rng: np.random.Generator) -> Iterator[Case]:
 
 contract = general(
     "contract", _contract, _contract_vjp, node="EinsumBackward0", complex=HOLOMORPHIC, cases=_cases,
-    batch=contraction,
+    batch=contraction, hints=Hints(steps=lambda s, *xs, subscripts: s.contract(subscripts, *xs)),
     doc="`einsum` with explicit subscripts: every axis named by a letter, and the output written out.",
 )
 

@@ -32,6 +32,7 @@ class Hints:
             For floating-point numbers of x + 0 that is −0.0, for −0.0 + 0.0 is 0.0.
         decides: by position of an operand (the first or the second) and truth value there, the position of the operand
             that the op gives then, whatever the others are: where(False, x, y) is y.
+        triangle: ``"lower"`` or ``"upper"`` where the op gives matrices of which only that triangle is not zero.
         involution: whether applying the op twice gives the operand back.
         raises: the operands, as a slice of them, for some values of which the op raises an exception (a singular
             matrix, an index out of range), so that a program does it even if nobody reads what it gives.
@@ -39,7 +40,7 @@ class Hints:
 
     __slots__ = (
         "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "raises",
-        "reduces", "steps",
+        "reduces", "steps", "triangle",
     )  # fmt: skip
 
     def __init__(
@@ -53,13 +54,14 @@ class Hints:
         accumulates: Any = None,
         neutral: dict[int, float] | None = None,
         decides: dict[tuple[int, bool], int] | None = None,
+        triangle: str | None = None,
         involution: bool = False,
         raises: slice | None = None,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
-        self.raises = raises
+        self.raises, self.triangle = raises, triangle
 
 
 NO_HINTS = Hints()

@@ -102,6 +102,7 @@ clamp = elementwise(
     lambda g, x, low, high: where(logical_or(gt(x, high), ge(low, high)), g, 0.0),
     node="ClampBackward1", lane=Via(lambda x, low, high: minimum(maximum(x, low), high)),
     domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
+    hints=Hints(steps=lambda s, x, low, high: s.ufunc(np.minimum, [s.ufunc(np.maximum, [x, low]), high])),
     doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
 )
 
@@ -109,6 +110,7 @@ clamp_min = elementwise(
     "clamp_min", lambda x, low: np.maximum(x, low),
     lambda g, x, low: where(ge(x, low), g, 0.0), lambda g, x, low: where(lt(x, low), g, 0.0),
     node="ClampBackward1", lane=Via(lambda x, low: maximum(x, low)), domain=(REAL, REAL),
+    hints=Hints(steps=lambda s, x, low: s.ufunc(np.maximum, [x, low])),
     doc="z = max(x, low).  At the bound the gradient passes to x.",
 )
 
@@ -116,6 +118,7 @@ clamp_max = elementwise(
     "clamp_max", lambda x, high: np.minimum(x, high),
     lambda g, x, high: where(le(x, high), g, 0.0), lambda g, x, high: where(gt(x, high), g, 0.0),
     node="ClampBackward1", lane=Via(lambda x, high: minimum(x, high)), domain=(REAL, REAL),
+    hints=Hints(steps=lambda s, x, high: s.ufunc(np.minimum, [x, high])),
     doc="z = min(x, high).  At the bound the gradient passes to x.",
 )
 

@@ -227,7 +227,7 @@ def form_of(index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
         if not is_array(part):
             form.append(part)
             continue
-        if not isinstance(part, Layer):
+        if not isinstance(part, Layer) and not (isinstance(part, Tensor) and part._index_reader()):
             value = part._data if isinstance(part, Tensor) else np.asarray(part)
             numbers = np.nonzero(value) if value.dtype == np.bool_ else (value,)
             arrays += numbers

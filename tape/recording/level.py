@@ -216,13 +216,25 @@ def levels_of(x: Any) -> Iterator[Level]:
 def read(x: Any, index: Any) -> Any:
     """``x[index]`` where the index has layers: the innermost of its levels reads."""
     level, parts = _reader(index)
-    return x[parts] if level is None else level.getitem(x, parts)
+    if level is not None:
+        return level.getitem(x, parts)
+    reader = _recorded(parts)
+    return x[parts] if reader is None else reader(x, parts)
 
 
 def write(x: Tensor, index: Any, value: Any) -> Any:
     """`x` with a value put at an index that has layers: the innermost of its levels says how."""
     level, parts = _reader(index)
-    return x._with_value_at(parts, value) if level is None else level.with_values_at(x, parts, value)
+    if level is not None:
+        return level.with_values_at(x, parts, value)
+    reader = _recorded(parts)
+    return x._with_value_at(parts, value) if reader is None else reader.write(x, parts, value)
+
+
+def _recorded(parts: tuple[Any, ...]) -> Any:
+    """What reads and writes at an index of which a part is being recorded; None if none is."""
+    found = (part._index_reader() for part in parts if isinstance(part, Tensor))
+    return next((reader for reader in found if reader is not None), None)
 
 
 def _reader(index: Any) -> tuple[Level | None, tuple[Any, ...]]:

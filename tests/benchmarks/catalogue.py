@@ -9,6 +9,7 @@ from .clusters import CLUSTERED, Clustered
 from .compiled import COMPILED
 from .goal import at_most, faster, within
 from .kinds import Fresh, Sampler, Timed
+from .model_rows import MODELS
 from .work import chain, elementwise, indexing, logistic, matmul, square
 
 
@@ -98,6 +99,7 @@ BENCHMARKS: tuple[Timed | Fresh | Clustered, ...] = (
         unit="B", size=(200_000,), small=(20_000,),
     ),
     *COMPILED,
+    *MODELS,
     *CLUSTERED,
 )  # fmt: skip
 """In the order in which they are shown; the first peer is always one of ours."""

@@ -56,6 +56,13 @@ class Compiled(Whole):
         return [np.asarray(g) for g in ([self.found] if self.order == 2 else self.found[0])]
 
 
+class Beside(Compiled):
+    """The same for the program that another is compared with."""
+
+    def __init__(self, xp: Any, work: Work):
+        super().__init__(xp, replace(work, program=work.beside))
+
+
 class Jitted(Whole):
     """JAX, value and gradient compiled into one program."""
 

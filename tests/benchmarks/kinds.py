@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
+from .compilers import Beside
 from .goal import Goal
 from .peers import Plain, Run, start
 from .timing import turn
@@ -52,7 +53,7 @@ class Timed:
         work, per = self.make(*size), self.per(*size)
         runs = {peer: start(peer, work) for peer in peers}
         if self.part != "forward":
-            found = {peer: gradients(run) for peer, run in runs.items() if not isinstance(run, Plain)}
+            found = {peer: gradients(run) for peer, run in runs.items() if not isinstance(run, (Plain, Beside))}
             for peer, theirs in found.items():
                 agree(theirs, found[peers[0]], f"{peer} and {peers[0]} on {self.name!r}")
         yield {peer: turn(_clock(run, self.part, per)) for peer, run in runs.items()}

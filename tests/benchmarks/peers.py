@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .compilers import ByHand, ByHandInside, CasADi, Compiled, Inside, Jitted
+from .compilers import Beside, ByHand, ByHandInside, CasADi, Compiled, Inside, Jitted
 from .work import Work
 
 
@@ -105,6 +105,7 @@ PEERS: dict[str, tuple[str, Callable[[Any, Work], Any]]] = {
     "tape.compile, 2 threads": ("tape", partial(Compiled, threads=2)),
     "tape.compile, unguarded": ("tape", partial(Compiled, guarded=False)),
     "tape.compile, again": ("tape", Compiled),
+    "tape.compile, (x*x).sum()": ("tape", Beside),
     "casadi": ("casadi", CasADi),
     "numba": ("numba", ByHand),
     "tape.compile, in njit": ("tape", Inside),

@@ -26,6 +26,8 @@ class Work:
             of arrays ``by_hand(*variables, *gradients)`` fills the gradients in.
         in_jax: the program as one writes it for JAX, where that differs.
         unguarded: what the program does for these inputs, without asking for values.
+        beside: another program of the same inputs, whose time is what that of the program is compared with.
+        holomorphic: the program in functions of complex numbers that have derivatives, where it has others.
     """
 
     program: Callable[..., Any]
@@ -36,17 +38,19 @@ class Work:
     by_hand: Callable[..., Any] | None = None
     in_jax: Callable[..., Any] | None = None
     unguarded: Callable[..., Any] | None = None
+    beside: Callable[..., Any] | None = None
+    holomorphic: Callable[..., Any] | None = None
 
     def reference(self) -> list[np.ndarray]:
         """Gradients by the complex step ∂f/∂xᵢ = Im f(x + ih eᵢ) / h, in NumPy alone: slow and exact."""
         return [self._derivatives(k) for k in range(len(self.variables))]
 
     def _derivatives(self, k: int) -> np.ndarray:
-        gradient = np.empty(self.variables[k].shape)
+        gradient, program = np.empty(self.variables[k].shape), self.holomorphic or self.program
         for index in np.ndindex(gradient.shape):
             inputs = [v.astype(np.complex128) for v in self.variables]
             inputs[k][index] += 1j * COMPLEX_STEP
-            gradient[index] = np.sum(self.program(np, *inputs, *self.constants)).imag / COMPLEX_STEP
+            gradient[index] = np.sum(program(np, *inputs, *self.constants)).imag / COMPLEX_STEP
         return gradient
 
     def slope(self, steps: tuple[np.ndarray, ...]) -> float:

@@ -37,14 +37,14 @@ class KernelWriter:
 
     def main(self) -> str:
         """The loop over all lanes."""
-        shared, size = self.shared, self.shared.slot_bytes
+        shared = self.shared
         sums = [
-            BlockSum(size * slot, self.total(k, slot), self.task.outputs[k].how in OF_ROWS)
-            for k, slot in shared.accumulators.items()
+            BlockSum(n, self.total(k, n), self.task.outputs[k].how in OF_ROWS) for k, n in shared.accumulators.items()
         ]
-        return loop_text(self.width, shared.types[F], len(shared.plan.segments), sums)
+        offset = shared.slot_bytes * shared.plan.slots
+        return loop_text(self.width, shared.types[F], len(shared.plan.segments), sums, offset)
 
-    def total(self, k: int, slot: int) -> str:
+    def total(self, k: int, n: int) -> str:
         """The lines that write the sum or mean of an accumulator, at the end or after each block."""
         output, shared = self.task.outputs[k], self.shared
         name = f"llvm.vector.reduce.fadd.v{self.width}f{self.task.bits}"
@@ -53,6 +53,6 @@ class KernelWriter:
         divisor = {"mean": SIZE, "mean of rows": COUNT}.get(output.how)
         element = "%block" if output.how in OF_ROWS else str(output.offset)
         return total_text(
-            k, shared.real, shared.types[F], shared.slot_bytes * slot, name if self.width > 1 else None, divisor,
+            k, shared.real, shared.types[F], n, name if self.width > 1 else None, divisor,
             HEADER + output.memory, element,
         )  # fmt: skip

@@ -46,6 +46,8 @@ def classify(  # type: ignore[no-untyped-def]
                 has = kind[spec[x]]
                 if (takes[op] >> (j - start)) & 1:
                     fits = fits and has == TRUTH
+                elif not plain[x] and has == TRUTH:
+                    fits = fits and made < TRUTH  # it counts as 1 or 0
                 elif not plain[x]:
                     fits = fits and has < TRUTH and (bits < 0 or bits == has)
                     bits = has

@@ -11,7 +11,7 @@ from ops.core.registry import OPS
 from ops.core.lane import Same
 
 from . import prefetch
-from .lines import B, Code, F, has_lane, hexadecimal, result_kind
+from .lines import B, Code, F, has_lane, hexadecimal, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
 from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
@@ -48,7 +48,7 @@ class Shared:
         width: lanes of a vector.
         kinds: by value, whether it is a number or a truth value.
         plan: which functions there are, and the slots between them.
-        accumulators: by number of an output that is a sum, its slot.
+        accumulators: by number of an output that is a sum, its number among these.
         declared: what the code calls.
     """
 
@@ -66,7 +66,7 @@ class Shared:
         wanted = [output.value for output in task.outputs]
         self.plan = FunctionPlan(task.operands, task.loops, task.sources(), wanted, task.sinks())
         sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]
-        self.accumulators = {k: self.plan.slots + n for n, k in enumerate(sums)}
+        self.accumulators = {k: n for n, k in enumerate(sums)}
         self.declared: dict[str, None] = {}
 
     @property
@@ -106,7 +106,7 @@ class KernelFunction(Code):
         else:
             self.straight(segment)
         mask = f", {self.types[B]} %mask" if self.width > 1 else ""
-        head = f"define internal void @chunk{number}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})"
+        head = f"define internal void @chunk{number}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask})"
         kind = ("alwaysinline" if inline else "noinline") + (ALIGNED if self.width > 1 else "")
         return "\n".join([f"{head} {kind} {{", "entry:", *self.lines, "ret void", "}"])
 
@@ -162,8 +162,11 @@ class KernelFunction(Code):
         return self.load_slot(source.first, kind, source.step)
 
     def row(self, k: int, operands: list[str]) -> str:
-        """The name of a row's result."""
-        op = self.shared.op(k)
+        """The name of a row's result; truth values count as 1 and 0 where an op takes numbers."""
+        op, kinds = self.shared.op(k), self.shared.kinds
+        for i, (x, kind) in enumerate(zip(self.shared.operands(k), operand_kinds(op))):
+            if kind == F and kinds[x] == B:
+                operands[i] = self.say(f"uitofp {self.types[B]} {operands[i]} to {self.types[F]}")
         if isinstance(op.lane, Same):
             return operands[0]
         return self.compute(op, self.task.bits, self.width, operands, self.shared.declared)
@@ -321,9 +324,14 @@ class KernelFunction(Code):
         else:
             self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
 
-    def accumulate(self, slot: int, value: str, step: int) -> None:
-        """Add the lanes that are there to a sum."""
+    def accumulate(self, number: int, value: str, step: int) -> None:
+        """Add the lanes that are there to a sum, in a loop to that so many further in each iteration."""
         type_ = self.types[F]
         if self.width > 1:
             value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
-        self.store_slot(slot, F, self.say(f"fadd {type_} {self.load_slot(slot, F, step)}, {value}"), step)
+        place = str(number)
+        if step:
+            place = self.say(f"add i64 {number}, {self.say(f'mul i64 %i, {step}')}")
+        pointer = self.say(f"getelementptr {type_}, ptr %sums, i64 {place}")
+        total = self.say(f"fadd {type_} {self.say(f'load {type_}, ptr {pointer}')}, {value}")
+        self.lines.append(f"store {type_} {total}, ptr {pointer}")

@@ -23,6 +23,7 @@ entry:
   %opening = load i64, ptr %at_opening
   %at_closing = getelementptr i64, ptr %words, i64 5
   %closing = load i64, ptr %at_closing
+{sums}
 {cleared_once}
   %some_vectors = icmp slt i64 %first, %end
   %some_blocks = icmp slt i64 %opening, %closing
@@ -55,9 +56,16 @@ done:
 ALIGNED = " alignstack(64)"
 """Of a function of vectors: what it puts aside must not lie across lines of the cache, which costs as much again."""
 
+IN_REGISTERS = """\
+  %sums = alloca [{count} x {type}]"""
+IN_MEMORY = """\
+  %at_sums = add i64 %workspace, {offset}
+  %sums = inttoptr i64 %at_sums to ptr"""
+"""Where the sums are accumulated: few of them in variables, which become registers."""
+FEW = 16
+
 CLEARED = """\
-  %clear_at{k} = add i64 %workspace, {offset}
-  %clear{k} = inttoptr i64 %clear_at{k} to ptr
+  %clear{k} = getelementptr {type}, ptr %sums, i64 {place}
   store {type} zeroinitializer, ptr %clear{k}"""
 
 MASK = """\
@@ -69,8 +77,7 @@ MASK = """\
   %mask = icmp slt <{width} x i64> %places, %limits"""
 
 TOTAL = """\
-  %sum_at{k} = add i64 %workspace, {offset}
-  %sum_to{k} = inttoptr i64 %sum_at{k} to ptr
+  %sum_to{k} = getelementptr {type}, ptr %sums, i64 {n}
   %lanes{k} = load {type}, ptr %sum_to{k}
 {whole}
   %place{k} = getelementptr i64, ptr %words, i64 {word}
@@ -81,26 +88,28 @@ TOTAL = """\
 
 
 class BlockSum(NamedTuple):
-    """A sum: where it is accumulated in the workspace, the lines that write it, and whether each block has its own."""
+    """A sum: its number, the lines that write it, and whether each block has its own."""
 
     place: int
     total: str
     of_rows: bool
 
 
-def loop_text(width: int, type_: str, chunks: int, sums: Sequence[BlockSum]) -> str:
-    """The function ``kernel``."""
-    clear = [CLEARED.format(k=k, offset=s.place, type=type_) for k, s in enumerate(sums)]
+def loop_text(width: int, type_: str, chunks: int, sums: Sequence[BlockSum], offset: int) -> str:
+    """The function ``kernel``; at the offset in the workspace there is room for the sums."""
+    clear = [CLEARED.format(k=k, place=s.place, type=type_) for k, s in enumerate(sums)]
+    few = 0 < len(sums) <= FEW and chunks == 1
     mask = ", " + f"<{width} x i1> %mask" if width > 1 else ""
     return ENTRY.format(
         width=width,
         aligned=ALIGNED if width > 1 else "",
+        sums=IN_REGISTERS.format(count=len(sums), type=type_) if few else IN_MEMORY.format(offset=offset),
         cleared_once="\n".join(c for c, s in zip(clear, sums) if not s.of_rows),
         cleared="\n".join(c for c, s in zip(clear, sums) if s.of_rows),
         block_totals="\n".join(s.total for s in sums if s.of_rows),
         mask=MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else "",
         calls="\n".join(
-            f"  call void @chunk{j}(i64 %table, i64 %block, i64 %at, i64 %flat{mask})" for j in range(chunks)
+            f"  call void @chunk{j}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask})" for j in range(chunks)
         ),
         totals="\n".join(s.total for s in sums if not s.of_rows),
     )
@@ -114,7 +123,7 @@ MEAN = """\
 
 
 def total_text(
-    k: int, real: str, type_: str, offset: int, reduce: str | None, divisor: int | None, word: int, element: str
+    k: int, real: str, type_: str, n: int, reduce: str | None, divisor: int | None, word: int, element: str
 ) -> str:
     """The lines that write the sum of an accumulator, or that over the number in a word of the table, the mean."""
     value, whole = f"%lanes{k}", []
@@ -125,5 +134,5 @@ def total_text(
         whole.append(MEAN.format(k=k, word=divisor, real=real, value=value))
         value = f"%mean{k}"
     return TOTAL.format(
-        k=k, offset=offset, type=type_, whole="\n".join(whole), word=word, real=real, element=element, value=value
+        k=k, n=n, type=type_, whole="\n".join(whole), word=word, real=real, element=element, value=value
     )

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..machine.address import get, load_f32, load_f64, put, store_f32, store_f64
 from ..machine.jitting import inner
 from .strided import AXES, ITEM, NDIM, ROWS, X, Z, advance
 
 FEW = 16
 """So many elements are put in order by insertion."""
+KEYS = 256
+"""So many keys are looked for together."""
 
 
 def _before(descending: bool) -> Any:
@@ -149,13 +153,47 @@ greatest_so_far_f64, greatest_so_far_f32 = _running(load_f64, DOWN), _running(lo
 recurrence_f64, recurrence_f32 = _recurrence(load_f64, store_f64), _recurrence(load_f32, store_f32)
 
 
-def search(step):  # type: ignore[no-untyped-def]
-    """Where numbers belong in an array in order: how long it is, where it is, how many numbers, where z and they are,
-    and whether after equal ones; as `np.searchsorted` looks for them, also where the array is in no order."""
-    n, x, z, y = get(step, 0), get(step, 1), get(step, 3), get(step, 4)
-    after, low, high = get(step, 5), 0, n
+@inner
+def in_order(n, x):  # type: ignore[no-untyped-def]
+    """Whether an array is in order, and has no nan."""
+    ordered = load_f64(x) == load_f64(x)
+    for k in range(n - 1):
+        ordered &= load_f64(x + 8 * k) <= load_f64(x + 8 * k + 8)
+    return ordered
+
+
+@inner
+def behind(value, key, after):  # type: ignore[no-untyped-def]
+    """1 where a key belongs behind a value that is not nan, else 0; nan belongs behind all."""
+    return np.int64(not key < value) if after else np.int64(not value >= key)
+
+
+@inner
+def search_ordered(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
+    """Where keys belong in an array in order: a step of each of their searches, then the next of each.
+
+    So none waits for another, and no branch depends on them.
+    """
+    for k in range(count):
+        put(z, k, 0)
+    while n > 1:
+        half = n >> 1
+        at = x + 8 * half - 8
+        for k in range(count):
+            low = get(z, k)
+            put(z, k, low + half * behind(load_f64(at + 8 * low), load_f64(y + 8 * k), after))
+        n -= half
+    for k in range(count):
+        low = get(z, k)
+        put(z, k, low + behind(load_f64(x + 8 * low), load_f64(y + 8 * k), after))
+
+
+@inner
+def search_any(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
+    """Where keys belong, as `np.searchsorted` looks for them, also where the array is in no order."""
+    low, high = 0, n
     last = load_f64(y)
-    for k in range(get(step, 2)):
+    for k in range(count):
         key = load_f64(y + 8 * k)
         if (not UP(key, last)) if after else UP(last, key):
             high = n
@@ -171,3 +209,17 @@ def search(step):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         put(z, k, low)
+
+
+def search(step):  # type: ignore[no-untyped-def]
+    """Where numbers belong in an array: how long it is, where it is, how many numbers, where z and they are, and
+    whether after equal ones."""
+    n, x, count, z, y, after = get(step, 0), get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+    if n == 0 or 2 * count < n or not in_order(n, x):
+        search_any(n, x, z, y, after, count)
+        return
+    for k in range(0, count, KEYS):
+        if after:
+            search_ordered(n, x, z + 8 * k, y + 8 * k, 1, min(KEYS, count - k))
+        else:
+            search_ordered(n, x, z + 8 * k, y + 8 * k, 0, min(KEYS, count - k))

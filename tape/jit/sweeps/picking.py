@@ -36,12 +36,12 @@ def place_of(step):  # type: ignore[no-untyped-def]
 
 
 @inner
-def advance(step, z, x):  # type: ignore[no-untyped-def]
-    """Count one element on; where z and x are then."""
+def advance(step, z, x, inner_axes):  # type: ignore[no-untyped-def]
+    """Count one on along the axes but for so many inner ones; where z and x are then."""
     arrays = get(step, ARRAYS)
     width = AXIS + arrays
     first = HEAD + ARRAY * arrays
-    for d in range(get(step, NDIM) - 1, -1, -1):
+    for d in range(get(step, NDIM) - 1 - inner_axes, -1, -1):
         axis = first + width * d
         count = get(step, axis) + 1
         last = count >= get(step, axis + 1)
@@ -68,21 +68,65 @@ def move_number(to, source, item):  # type: ignore[no-untyped-def]
 
 
 def _at_places(how: int, load: Any, store: Any) -> Callable[[int], None]:
-    """One element after the other; nothing is done where a number is out of range, but the flag is raised."""
+    """One element after the other; nothing is done where a number is out of range, but the flag is raised.
+
+    Where one array says the places, the innermost axis is gone through without counters.
+    """
+
+    @inner
+    def do(z, x, place, item):  # type: ignore[no-untyped-def]
+        if how == READ:
+            move_number(z, x + place, item)
+        elif how == WRITE:
+            move_number(z + place, x, item)
+        else:
+            store(z + place, load(z + place) + load(x))
+
+    @inner
+    def same_place(count, z, z_step, x, x_step, place, item):  # type: ignore[no-untyped-def]
+        """A row of elements at one place."""
+        for k in range(count):
+            do(z + k * z_step, x + k * x_step, place, item)
+
+    @inner
+    def by_rows(step, z, x, item):  # type: ignore[no-untyped-def]
+        axis = HEAD + ARRAY + (AXIS + 1) * (get(step, NDIM) - 1)
+        count, z_step, x_step, step_on = (
+            get(step, axis + 1), get(step, axis + 2), get(step, axis + 3), get(step, axis + AXIS)
+        )  # fmt: skip
+        numbers, n, stride = get(step, HEAD), get(step, HEAD + 1), get(step, HEAD + 2)
+        for _ in range(get(step, COUNT) // count):
+            at = numbers + get(step, HEAD + 3)
+            if step_on == 0:
+                place = place_of(step)
+                if place < 0:
+                    put(get(step, FLAG), 0, 1)
+                elif item == 8:
+                    same_place(count, z, z_step, x, x_step, place, 8)
+                else:
+                    same_place(count, z, z_step, x, x_step, place, item)
+            else:
+                for k in range(count):
+                    i = load_word(at + k * step_on)
+                    i = i + n if i < 0 else i
+                    if i < 0 or i >= n:
+                        put(get(step, FLAG), 0, 1)
+                    else:
+                        do(z + k * z_step, x + k * x_step, i * stride, item)
+            z, x = advance(step, z, x, 1)
 
     def go(step):  # type: ignore[no-untyped-def]
         z, x, item = get(step, Z), get(step, X), get(step, ITEM)
+        if get(step, ARRAYS) == 1 and get(step, NDIM) > 0 and get(step, COUNT) > 0:
+            by_rows(step, z, x, item)
+            return
         for _ in range(get(step, COUNT)):
             place = place_of(step)
             if place < 0:
                 put(get(step, FLAG), 0, 1)
-            elif how == READ:
-                move_number(z, x + place, item)
-            elif how == WRITE:
-                move_number(z + place, x, item)
             else:
-                store(z + place, load(z + place) + load(x))
-            z, x = advance(step, z, x)
+                do(z, x, place, item)
+            z, x = advance(step, z, x, 0)
 
     return go
 

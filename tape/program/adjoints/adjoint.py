@@ -213,7 +213,8 @@ class _Sweep:
         if not operands or row in trace.stopped:
             return []
         op = OPS[fields[CODE]]
-        positions = tuple([i for i, k in enumerate(operands) if k in self.leads and op.rule(i)])
+        leading = [i for i, k in enumerate(operands) if k in self.leads and moves(trace.spec(k))]
+        positions = tuple([i for i in leading if op.rule(i)])
         return contributions(trace, row, op, operands, params, g, positions, _by_rules)
 
     def add(self, row: int, g: Any) -> None:
@@ -326,6 +327,11 @@ class _Sweep:
         few, many = sorted((known, g), key=len)
         many.absorb(few)
         self.adjoints[row] = many
+
+
+def moves(spec: Any) -> bool:
+    """Whether what a spec is of can have a derivative: places in an array cannot, whatever they were computed from."""
+    return spec is None or bool(spec.inexact)
 
 
 def _by_rules(trace: Trace, row: int, g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any]]:

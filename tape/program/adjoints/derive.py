@@ -16,7 +16,7 @@ from ..recorded.listing import Listing, listing_of
 from ..recorded.reach import check_not_released
 from ..recorded.trace import CONSTANT, INPUT, Trace
 from ..recorded.traced import Traced, output, traced
-from .adjoint import propagate, value_of
+from .adjoint import moves, propagate, value_of
 from .runs import Runs
 
 
@@ -138,7 +138,7 @@ def _push(again: Retraced, k: int, z: Traced, dots: dict[int, Any]) -> None:
         if parts is not None and parts[params["i"]] is not None:
             dots[z._row] = parts[params["i"]]
         return
-    moving = [dots.get(x) if op.rule(i) else None for i, x in enumerate(numbers)]
+    moving = [dots.get(x) if op.rule(i) and moves(again.trace.spec(x)) else None for i, x in enumerate(numbers)]
     if any(t is not None for t in moving):
         operands = [value_of(again.trace, x) for x in numbers]
         dots[z._row] = op.jvp(operands, moving, again.results(z), params)

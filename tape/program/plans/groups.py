@@ -188,13 +188,18 @@ def by_rows(listing: Listing) -> np.ndarray:
     codes, part = listing.code, _ops(len(OPS))[3]
     for k in np.flatnonzero((codes >= 0) & (part[codes] == _grouping().TOTAL)).tolist():
         x, z = listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
-        axis = listing.parameters(k).get("axis")
-        if x is None or z is None or x.ndim < 2 or type(axis) not in (int, tuple):
+        if x is None or z is None or x.ndim < 2 or x.shape[-1] < LEAST:
             continue
-        axes = axis if type(axis) is tuple else (axis,)
-        last = x.ndim - 1
-        found[k] = axes in ((last,), (-1,)) and x.shape[-1] >= LEAST and 1 < z.size == x.size // x.shape[-1]
+        found[k] = 1 < z.size == x.size // x.shape[-1] and _over_last(listing.parameters(k), x.shape)
     return found
+
+
+def _over_last(params: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a sum goes over the last axis alone."""
+    if "shape" in params:
+        return tuple(params["shape"]) == (*shape[:-1], 1)
+    axis = params.get("axis")
+    return (axis if type(axis) is tuple else (axis,)) in ((len(shape) - 1,), (-1,))
 
 
 def _groups(

@@ -13,7 +13,7 @@ from ...base.spec import Spec, spec
 from ...jit.emission.task import OF_ROWS
 from ..recorded.listing import Listing
 from .groups import Group, GroupInput
-from .shifted import ROWS, Shifts
+from .shifted import MOST_ROWS, ROWS, Shifts
 
 FEW = 4
 """If no more numbers are read out of an array, each of them has an address of its own."""
@@ -105,10 +105,20 @@ class Layout:
         """One more array, with an address, or with two for each run or for its rows."""
         fits = self._shifts is not None and part is None and found.shape == self.group.shape
         way = self._shifts.way(row) if fits and found.dtype == self.dtype else None  # type: ignore[union-attr]
+        if part is None and self._spread_by_rows(found):
+            way = ROWS
         alone = first >= 0 and part is not None and part[1] <= FEW
         self.arrays.append(ArrayInput(row, found, way, first, alone))
         self.addresses_of.append(self.block)
         self.block += 1 if way is None else 2 * max(way, 1)
+
+    def _spread_by_rows(self, found: Spec) -> bool:
+        """Whether an array is read row by row, each several times, by a kernel whose blocks are rows in any case."""
+        whole = self.group.shape
+        if found.shape == whole or found.dtype != self.dtype or not any(t.how in OF_ROWS for t in self.group.targets):
+            return False
+        mask, rows = axes_of(found.shape, whole), math.prod(whole[:-1])
+        return mask[-1] and rows <= MOST_ROWS and pattern(mask, len(whole) - 1, whole) == "every"
 
     def _place_outputs(self) -> None:
         self.single: list[int] = []
@@ -143,7 +153,7 @@ class Layout:
         patterns = {}
         for a, mask in masks.items():
             patterns[a] = pattern(mask, blocks, whole)
-            if patterns[a] == "every":
+            if patterns[a] == "every" and self.arrays[a].way is None:
                 self.arrays[a] = self.arrays[a]._replace(spec=spec(whole, self.arrays[a].spec.dtype))
         for a, x in enumerate(self.arrays):
             if x.way is not None:

@@ -303,7 +303,7 @@ class Plan(PlanWords):
         arrays: list[Place | int] = []
         for x in layout.arrays:
             if x.way is not None:
-                arrays += rows_of(self, x.row) if x.way == ROWS else runs_of(self, x.row, x.way)
+                arrays += rows_of(self, x.row, layout.group.shape) if x.way == ROWS else runs_of(self, x.row, x.way)
             elif x.alone:
                 arrays.append(self.value(x.row).element(x.first))
             elif x.first >= 0:

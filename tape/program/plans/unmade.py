@@ -59,15 +59,18 @@ class Unmade:
         return gone
 
 
-def rows_of(plan: Any, k: int) -> list[Place | int]:
-    """Where a kernel finds the rows of a record's value: its beginning, and how far each row is from there."""
+def rows_of(plan: Any, k: int, whole: tuple[int, ...]) -> list[Place | int]:
+    """Where a kernel of a shape finds the rows of a record's value: its beginning, and how far each row is from there.
+
+    The value may have to be broadcast to that shape, but for its rows themselves.
+    """
     value: PlanValue = plan.value(k)
     if value.strides[-1] != value.spec.dtype.itemsize:
         value = plan.flat(k)
-    key = "rows", value.spec.shape, value.strides
+    key = "rows", value.spec.shape, value.strides, whole
     if key not in plan.found:
         shape, strides = value.spec.shape[:-1], value.strides[:-1]
-        plan.found[key] = np.array(firsts(shape, strides, shape), dtype=np.int64)
+        plan.found[key] = np.array(firsts(shape, strides, whole[:-1]), dtype=np.int64)
     return [value.place, plan.pin(plan.found[key])]
 
 

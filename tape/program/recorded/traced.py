@@ -25,6 +25,7 @@ from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
+from .traced_index import AT_PLACES, has_places
 from .traced_inplace import TracedMemory, escaped, known, plain
 from .unknown import UNKNOWN, read_as, told
 
@@ -122,6 +123,9 @@ class Traced(TracedMemory):
         else:
             self.__class__, self._row = Traced, row
 
+    def _index_reader(self) -> Any:
+        return AT_PLACES if self._spec.shape and self._spec.dtype.kind in "iu" else None
+
     # What Python may ask for.
 
     def __bool__(self) -> bool:
@@ -162,6 +166,8 @@ class Traced(TracedMemory):
         index = int(index) if isinstance(index, np.integer) else index
         short = (type(index) is int or type(index) is tuple) and not self._spec.narrow
         found = read(self, index) if short else None
+        if found is None and has_places(index):
+            return AT_PLACES(self, index)
         return ops.getitem(self, index=known(index)) if found is None else found
 
     def __repr__(self) -> str:

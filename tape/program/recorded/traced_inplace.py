@@ -19,6 +19,7 @@ from ...recording.recorder import plain_array, plain_number
 from .aliases import check_free, fill, is_shared, memory_of, put
 from .cells import CellPlace, place_of
 from .trace import Trace
+from .traced_index import AT_PLACES, has_places
 
 
 class TracedMemory(Tensor):
@@ -122,6 +123,8 @@ class TracedMemory(Tensor):
         return fill(self, place, _fitted(value, shape, dtype))  # type: ignore[arg-type]
 
     def _with_value_at(self, index: Any, value: Any) -> Tensor:
+        if has_places(index):
+            return AT_PLACES.write(self, index, value)
         return ops.index_put(self, value, index=known(index))
 
     def _become(self, operation: str, compute: Callable[[], Any]) -> None:

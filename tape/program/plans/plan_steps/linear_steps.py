@@ -65,19 +65,29 @@ Matrix = tuple[Any, tuple[int, ...]]
 """Where a matrix is, and the bytes from row to row and from column to column."""
 
 
-def multiply(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix) -> None:
-    """One product, of matrices of rows × inner and inner × columns."""
+def multiply(
+    plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix, z_row: int | None = None
+) -> bool:
+    """One product, of matrices of rows × inner and inner × columns.
+
+    `z_row` are the bytes from row to row of the result where its rows do not follow one another; then BLAS does it, if
+    it can, which is what is returned.
+    """
     rows, inner, columns = sizes
-    if rows * inner * columns >= FEW:
+    if rows * inner * columns >= FEW or z_row is not None:
         left, right = leading(x, (rows, inner), item), leading(y, (inner, columns), item)
         if left is not None and right is not None:
-            _by_blas(plan, item, sizes, z, (x[0], *left), (y[0], *right))
-            return
+            lead = columns if z_row is None else z_row // item
+            _by_blas(plan, item, sizes, z, (x[0], *left), (y[0], *right), lead)
+            return True
+        if z_row is not None:
+            return False
     (x_at, (x_row, x_column)), (y_at, (y_row, y_column)) = x, y
     plan.call(
         plan.jit("sweeps.small_products", "product_f64" if item == 8 else "product_f32"),
         [0, rows, z, STORE, x_at, x_row, x_column, y_at, y_row, y_column, inner, columns],
     )
+    return True
 
 
 def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, int] | None:
@@ -90,25 +100,25 @@ def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, in
     return None
 
 
-def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any) -> None:
-    """BLAS goes by columns: it sees zᵀ = yᵀ xᵀ."""
+def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any, lead: int) -> None:
+    """BLAS goes by columns: it sees zᵀ = yᵀ xᵀ, of which the columns are `lead` numbers apart."""
     rows, inner, columns = sizes
     (x_at, x_turned, x_lead), (y_at, y_turned, y_lead) = x, y
     one, zero = (struct.unpack("q", struct.pack("d" if item == 8 else "fxxxx", v))[0] for v in (1.0, 0.0))
     kind = "d" if item == 8 else "s"
     flag = (ord("N"), ord("T"))
     if columns == 1 or rows == 1:
-        (m_at, turned, lead), (v_at, v_turned, v_lead) = (x, y) if columns == 1 else (y, x)
+        (m_at, turned, m_lead), (v_at, v_turned, v_lead) = (x, y) if columns == 1 else (y, x)
         m, n = (rows, inner) if columns == 1 else (columns, inner)
         by_columns = turned if columns == 1 else not turned
         shape = (m, n) if by_columns else (n, m)
         step = v_lead if (v_turned if columns > 1 else not v_turned) else 1
-        numbers = [flag[not by_columns], *shape, one, lead, step if n > 1 else 1, zero, 1]
+        numbers = [flag[not by_columns], *shape, one, m_lead, step if n > 1 else 1, zero, lead if columns == 1 else 1]
         at = pointers(plan, numbers)
         words = [*at[:4], m_at, at[4], v_at, at[5], at[6], z, at[7]]
         call_library(plan, kind + "gemv", words)
         return
-    numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, columns]
+    numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, max(lead, columns)]
     at = pointers(plan, numbers)
     call_library(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
 
@@ -152,6 +162,11 @@ class SystemSteps(LoopSteps):
         vector = y is not None and y.spec.ndim == 1
         if x.spec.shape[-2:] != (n, n) or (y is not None and y.spec.shape[-1 if vector else -2] != n):
             raise NoStep("solve")
+        triangle = triangle_of(self.plan.listing, self.needs[0]) if real and n > UNKNOWNS else None
+        if triangle is not None:
+            given = self._unit(n) if y is None else view(y, [*axes(y), (1, 0)]) if vector else y
+            z = self.triangular(x, given, triangle == "upper", left=True, unit=False)
+            return view(z, axes(z)[:-1]) if vector else z
         if n > UNKNOWNS or not real:
             found: PlanValue = (
                 self.linalg("inv", x) if y is None else self.linalg("solve1" if vector else "solve", x, y)
@@ -180,7 +195,7 @@ class SystemSteps(LoopSteps):
     def triangular(self, x: PlanValue, y: PlanValue, upper: bool, left: bool, unit: bool) -> PlanValue:
         """The z with x z = y, or z x = y, of which only one triangle of x is read.
 
-        BLAS goes by columns: it sees xᵀ, yᵀ and zᵀ.
+        BLAS goes by columns: it sees yᵀ and zᵀ, and xᵀ, or x where that lies by columns itself.
         """
         n = x.spec.shape[-1]
         if x.spec.shape[-2:] != (n, n) or y.spec.ndim < 2 or y.spec.shape[-2 if left else -1] != n:
@@ -189,15 +204,50 @@ class SystemSteps(LoopSteps):
         if math.prod(stack) > MOST_TRIANGLES or any(v.spec.dtype != np.float64 for v in (x, y)):
             raise NoStep("triangular")
         a, z = self._stacked(x, stack), self.copy(self._stacked(y, stack))
-        a = a if a.contiguous else self.copy(a)
+        turned = view(a, [*axes(a)[:-2], *axes(a)[:-3:-1]])
+        by_columns = not a.contiguous and turned.contiguous
+        a = turned if by_columns else a if a.contiguous else self.copy(a)
+        vector = left and y.spec.shape[-1] == 1
+        lower = ord("L" if upper != by_columns else "U")
+        across = ord("N" if vector == by_columns else "T")
+        diagonal = ord("U" if unit else "N")
         rows, columns = y.spec.shape[-2:]
         one = struct.unpack("q", struct.pack("d", 1.0))[0]
-        numbers = [ord("R" if left else "L"), ord("L" if upper else "U"), ord("N"), ord("U" if unit else "N")]
-        at = pointers(self.plan, [*numbers, columns, rows, one, n, columns])
+        numbers = [lower, across, diagonal] + (
+            [n, n, 1] if vector else [ord("R" if left else "L"), columns, rows, one, n, columns]
+        )
+        at = pointers(self.plan, numbers)
         for k in range(math.prod(stack)):
             matrix, right = a.moved(8 * n * n * k), z.moved(8 * rows * columns * k)
             if not unit:
                 words: list[Any] = [n, matrix, 8 * (n + 1), Place(REFUSED, 0)]
                 self.check(self.plan.call(self.plan.jit("sweeps.small_systems", "check_diagonal"), words))
-            call_library(self.plan, "dtrsm", [*at[:7], matrix, at[7], right, at[8]])
+            if vector:
+                call_library(self.plan, "dtrsv", [*at[:4], matrix, at[4], right, at[5]])
+            else:
+                call_library(self.plan, "dtrsm", [at[3], *at[:3], *at[4:7], matrix, at[7], right, at[8]])
         return z
+
+
+OTHER = {"lower": "upper", "upper": "lower"}
+
+
+def triangle_of(listing: Any, k: int) -> str | None:
+    """The triangle that alone is not zero in the matrices that a record gives, None if no op says so."""
+    turns = 0
+    while (op := listing.op(k)) is not None and _turns(op.name, listing.parameters(k), listing.spec_of(k)):
+        k, turns = listing.operands(k)[0], turns + 1
+    triangle = None if op is None else op.hints.triangle
+    return OTHER[triangle] if triangle is not None and turns % 2 else triangle
+
+
+def _turns(name: str, params: Any, result: Any) -> bool:
+    """Whether an op transposes matrices, and moves no other axis."""
+    if name == "mT" or name not in ("permute", "transpose") or result is None or result.ndim < 2:
+        return bool(name == "mT")
+    n = result.ndim
+    if name == "transpose":
+        return {params["axis1"] % n, params["axis2"] % n} == {n - 1, n - 2}
+    axes = params.get("axes")
+    order = list(reversed(range(n))) if axes is None else [axis % n for axis in axes]
+    return order == [*range(n - 2), n - 1, n - 2]

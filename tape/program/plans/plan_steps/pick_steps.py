@@ -29,6 +29,19 @@ class Chosen(NamedTuple):
     arrays: list[tuple[PlanValue, list[int], int, int]]
 
 
+def merged(lengths: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:
+    """Axes as length and strides: those that all go through as through one are joined, those of length 1 left out."""
+    axes: list[tuple[int, ...]] = []
+    for n, *steps in zip(lengths, *strides):
+        if n == 1:
+            continue
+        if axes and all(far == n * near for far, near in zip(axes[-1][1:], steps)):
+            axes[-1] = (axes[-1][0] * n, *steps)
+        else:
+            axes.append((n, *steps))
+    return axes
+
+
 class PickSteps(StepMemory):
     """Reads and writes at places."""
 
@@ -82,16 +95,17 @@ class PickSteps(StepMemory):
         chosen: Chosen,
     ) -> None:
         lengths = [n for n, _ in chosen.axes]
+        walk = merged(lengths, z_strides, x_strides, *(strides for _, strides, _, _ in chosen.arrays))
         words: list[Any] = [
-            z.spec.dtype.itemsize, len(lengths), len(chosen.arrays), z.place, x.place, math.prod(lengths),
+            z.spec.dtype.itemsize, len(walk), len(chosen.arrays), z.place, x.place, math.prod(lengths),
             Place(REFUSED, 0),
         ]  # fmt: skip
         for numbers, _, n, stride in chosen.arrays:
             if numbers.spec.dtype != np.int64:
                 raise NoStep("places")
             words += [numbers.place, n, stride, 0]
-        for d, n in enumerate(lengths):
-            words += [0, n, z_strides[d], x_strides[d], *(strides[d] for _, strides, _, _ in chosen.arrays)]
+        for axis in walk:
+            words += [0, *axis]
         self.check(self.plan.call(self.plan.jit("sweeps.picking", kernel), words))
 
     # Choices.

@@ -13,19 +13,28 @@ from ops.core.loops import ufunc_of
 
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
+from .contracting import ContractSteps
 from .indexmaps import CopyAxis, axes_of
 from .linear_steps import SystemSteps
 from .pick_steps import PickSteps
 from .plan_places import Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, view
 
-MOST = 1 << 16
-"""Records with more numbers are left to NumPy: what a stop costs does not matter there."""
+MOST = 1 << 20
+"""Records with more numbers are left to NumPy, whose memory is given back."""
+MOST_IN_ORDER = 1 << 16
+"""So are those with more that are put in order, or gone through for extremes: NumPy's ways are quicker there."""
 ROOM = "sweeps.ordering"
 
 
 class OrderSteps(StepMemory):
-    """What goes along an axis."""
+    """What goes along an axis.
+
+    Attributes:
+        large: whether the record has so many numbers that NumPy puts them in order more quickly.
+    """
+
+    large = False
 
     def order(self, x: PlanValue, axis: int, descending: bool = False, unique: bool = False) -> PlanValue:
         """The positions of the elements in their order along an axis, equal ones as they stand.
@@ -88,9 +97,8 @@ class OrderSteps(StepMemory):
         at = self._axis(x, axis)
         return view(x, [a for k, a in enumerate(axes(x)) if k != at])
 
-    @staticmethod
-    def _kernel(name: str, x: PlanValue) -> str:
-        if x.spec.dtype not in (np.float64, np.float32):
+    def _kernel(self, name: str, x: PlanValue) -> str:
+        if self.large or x.spec.dtype not in (np.float64, np.float32):
             raise NoStep(name)
         return f"{name}_f{8 * x.spec.dtype.itemsize}"
 
@@ -114,7 +122,7 @@ class OrderSteps(StepMemory):
         return found
 
 
-class RecordSteps(SystemSteps, PickSteps, OrderSteps):
+class RecordSteps(ContractSteps, SystemSteps, PickSteps, OrderSteps):
     """What a declaration may call: ``s`` in its `Hints.steps`."""
 
 
@@ -124,6 +132,7 @@ def step(plan: Any, record: Any) -> bool:
     rows = plan.rows_of(record)
     size = max(sum(s.size for s in specs), *(plan.spec(k).size for found in rows.values() for k in found), 0)
     s = RecordSteps(plan)
+    s.large, s.needs = size > MOST_IN_ORDER, record.needs
     if size > MOST or not all(x.size for x in specs) or not s.room.holds():
         return False
     try:

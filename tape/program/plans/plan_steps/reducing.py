@@ -14,7 +14,7 @@ from .plan_places import Place, PlanValue, row_major
 BEGINS = {np.multiply: 1, np.logical_and: True, np.logical_or: False}
 """By function, what a result begins with."""
 RUNNING = {np.add: "running_sum", np.multiply: "running_product"}
-MOST = 1 << 16
+MOST = 1 << 20
 """Reductions of more elements are left to NumPy."""
 
 

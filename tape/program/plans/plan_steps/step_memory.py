@@ -22,11 +22,13 @@ class StepMemory:
 
     Attributes:
         checks: the steps that may refuse their operands.
+        needs: the records that the operands are.
     """
 
     def __init__(self, plan: Any):
         self.plan = plan
         self.checks: list[int] = []
+        self.needs: Sequence[int] = ()
         self._chunks: list[Any] = []
         self.room = opened("tape.jit.machine.ufunc_loops")
 

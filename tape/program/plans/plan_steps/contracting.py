@@ -1,0 +1,84 @@
+"""Sums of products over named axes as steps: a product of matrices, or one for each place along axes they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from ....base.spec import spec
+from .linear_steps import multiply
+from .loop_steps import one_stride
+from .plan_places import PlanValue, moved
+from .step_memory import NoStep, StepMemory
+
+MOST = 64
+"""Of more products NumPy makes all."""
+
+Axes = tuple[int, int]
+"""How many elements there are along some axes taken together, and the bytes from one to the next."""
+
+
+class ContractSteps(StepMemory):
+    """Sums of products."""
+
+    def contract(self, subscripts: str, *operands: PlanValue) -> PlanValue:
+        """The sum of products of two operands, where each axis has a letter and no operand has one twice.
+
+        Axes of one operand alone have to be in the result; those of both are summed over, or each place along them has
+        a product of its own.
+        """
+        left, target = subscripts.split("->")
+        terms = left.split(",")
+        if len(terms) != 2 or any(len(set(term)) < len(term) for term in (*terms, target)):
+            raise NoStep(subscripts)
+        x, y = operands
+        sizes = self._sizes(terms, operands)
+        if x.spec.dtype != y.spec.dtype or x.spec.dtype not in (np.float64, np.float32) or not all(sizes.values()):
+            raise NoStep(subscripts)
+        shared = [c for c in terms[0] if c in terms[1]]
+        summed, stacked = ([c for c in shared if (c in target) == kept] for kept in (False, True))
+        rows, columns = ([c for c in target if c in term and c not in shared] for term in terms)
+        if len(rows) + len(columns) + len(stacked) != len(target) or any(
+            c not in target and c not in shared for c in "".join(terms)
+        ):
+            raise NoStep(subscripts)
+        z = self.new(spec(tuple(sizes[c] for c in target), x.spec.dtype))
+        if target and target[-1] in rows:  # zᵀ = yᵀ xᵀ
+            (x, y), terms, rows, columns = (y, x), terms[::-1], columns, rows
+        steps = [dict(zip(term, v.strides)) for term, v in zip((*terms, target), (x, y, z))]
+        inner = [self._joined(summed, sizes, s) for s in steps[:2]]
+        along_rows, along_columns = ([self._joined(names, sizes, s) for s in (steps[k], steps[2])] for k, names in
+                                     enumerate((rows, columns)))  # fmt: skip
+        item, count = x.spec.dtype.itemsize, [sizes[c] for c in stacked]
+        (n, z_column), m = along_columns[1], along_rows[0][0]
+        if math.prod(count) > MOST or (n > 1 and z_column != item):
+            raise NoStep(subscripts)
+        z_row = along_rows[1][1] if m > 1 else n * item
+        for at in product(*map(range, count)):
+            x_at, y_at, z_at = (v.moved(sum(k * s[c] for k, c in zip(at, stacked))) for v, s in zip((x, y, z), steps))
+            one = (x_at, (along_rows[0][1], inner[0][1])), (y_at, (inner[1][1], along_columns[0][1]))
+            if not multiply(self.plan, item, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
+                raise NoStep(subscripts)
+        return z
+
+    @staticmethod
+    def _sizes(terms: Sequence[str], operands: Sequence[PlanValue]) -> dict[str, int]:
+        """How long the axis of each letter is; none is broadcast."""
+        sizes: dict[str, int] = {}
+        for term, v in zip(terms, operands):
+            for letter, n in zip(term, v.spec.shape):
+                if sizes.setdefault(letter, n) != n:
+                    raise NoStep("broadcast")
+        return sizes
+
+    @staticmethod
+    def _joined(names: Sequence[str], sizes: dict[str, int], strides: dict[str, int]) -> Axes:
+        """Some axes as one."""
+        shape = [sizes[c] for c in names]
+        stride = one_stride(shape, [strides[c] for c in names])
+        if stride is None:
+            raise NoStep("axes")
+        return math.prod(shape), stride
