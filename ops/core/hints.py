@@ -23,6 +23,8 @@ class Hints:
         part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
             operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
             it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
+        puts: a function of the parameters that it names: for each operand of a linear op the index at which it is added
+            to the result, which begins as zeros.
         steps: how a program does without Python what the forward function does: a function of ``s``, which makes steps
             (``s.linalg("inv", x)``; see ``plan_steps/record_steps.py``), the operands, and the parameters it names.
         made_of: what compiled programs compute in the place of the op: a function of the operands and the parameters
@@ -38,8 +40,8 @@ class Hints:
     """
 
     __slots__ = (
-        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "raises",
-        "reduces", "steps",
+        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "puts",
+        "raises", "reduces", "steps",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +49,7 @@ class Hints:
         lanes_first: bool = False,
         motion: str | None = None,
         part: Callable[..., Any] | None = None,
+        puts: Callable[..., Any] | None = None,
         steps: Callable[..., Any] | None = None,
         made_of: Callable[..., Any] | None = None,
         reduces: Any = None,
@@ -59,7 +62,7 @@ class Hints:
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
-        self.raises = raises
+        self.puts, self.raises = puts, raises
 
 
 NO_HINTS = Hints()

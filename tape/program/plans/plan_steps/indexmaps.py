@@ -1,8 +1,9 @@
 """Index maps: which element of its operand an op reads for each of its result, as offsets and strides.
 
-An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  An op whose transposes are
-views of the adjoint puts its operands into places of its result, or adds them up there.  What is found is tried out on
-numbers before it is believed.
+An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  Where a declaration says
+at which indices an op reads (`Hints.part`) or puts its operands (`Hints.puts`), the map follows from these.  Another op
+whose transposes are views of the adjoint puts its operands into places of its result, or adds them up there; what is
+found so is tried out on numbers before it is believed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops import Op
+from ops.core.batching_index import parts_of
+from ops.shapes.index import is_basic
 
 from ....base.spec import Spec
 from .plan_places import row_major
@@ -52,6 +55,16 @@ def outline(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
     return np.ndarray(shape, dtype, memory, -low, strides), memory
 
 
+def indexed(array: np.ndarray, indices: Sequence[Any]) -> np.ndarray | None:
+    """A look at an array by indices, one applied after the other; None unless all are integers and slices."""
+    for index in indices:
+        if not is_basic(index):
+            return None
+        parts = parts_of(index)
+        array = array[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
+    return array
+
+
 def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
     """How something looks at an array's memory, None if it does not."""
     if type(found) is not np.ndarray or found.dtype != array.dtype:
@@ -71,7 +84,12 @@ def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, .
     array, memory = outline(operand.shape, strides, operand.dtype)
     if not operand.ndim:
         array = array.reshape(())
-    found = _forward(op, (array,), params)
+    indices = op.part_of(params)
+    found = None if indices is None else indexed(array, indices)
+    if found is None:
+        found = _forward(op, (array,), params)
+    elif not result.ndim:
+        return seen(found, array, memory) if not found.ndim else None
     if not result.ndim and np.ndim(found) == 0:  # NumPy gives a number for an element
         return _element(op, params, operand, strides)
     if np.shape(found) != result.shape:
@@ -99,6 +117,9 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
     if not result.size or any(spec.dtype != result.dtype for spec in operands) or not is_linear(op):
         return None
     g, memory = outline(result.shape, row_major(result.shape, result.dtype.itemsize), result.dtype)
+    declared = _declared(op.puts_at(params), operands, g, memory)
+    if declared is not None:
+        return declared
     given = [np.empty(spec.shape, spec.dtype) for spec in operands]
     views = []
     for i, spec in enumerate(operands):
@@ -112,6 +133,25 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
             return None
         views.append(view)
     return _tried(op, params, operands, result, views)
+
+
+def _declared(
+    indices: Sequence[Any] | None, operands: Sequence[Spec], z: np.ndarray, memory: np.ndarray
+) -> Puts | None:
+    """The puts of an op that says at which indices of its result z; None where these are not integers and slices."""
+    if indices is None or len(indices) != len(operands):
+        return None
+    views, count = [], np.zeros(z.shape, np.int32)
+    for spec, index in zip(operands, indices):
+        at, counted = indexed(z, [index]), indexed(count, [index])
+        if at is None or counted is None or at.shape != spec.shape or not spec.size:
+            return None
+        view = seen(at, z, memory)
+        if view is None:
+            return None
+        counted += 1
+        views.append(view)
+    return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
 
 
 def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec, views: list[View]) -> Puts | None:

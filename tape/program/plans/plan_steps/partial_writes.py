@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.batching_index import parts_of
 from ops.shapes.index import is_basic
 
 from ....base.spec import spec
-from .indexmaps import outline, seen
+from .indexmaps import indexed, outline, seen
 from .plan_places import Place, PlanValue, array_at
 
 FEW = 8
@@ -54,10 +53,8 @@ def part_of(plan: Any, record: Any, indices: Sequence[Any], whole: PlanValue) ->
     if key not in plan.found:
         plan.pinned.append(record.params)
         array, memory = outline(whole.spec.shape, whole.strides, whole.spec.dtype)
-        found = array
-        for index in indices:
-            parts = parts_of(index)
-            found = found[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
+        found = indexed(array, indices)
+        assert found is not None
         plan.found[key] = seen(found, array, memory), found.shape
     view, shape = plan.found[key]
     if view is None:

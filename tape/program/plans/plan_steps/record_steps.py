@@ -132,9 +132,8 @@ def step(plan: Any, record: Any) -> bool:
     except NoStep:
         fits = False
     s.end()
-    if fits:
-        for at in s.checks:
-            plan.refusal(at, record, rows)
+    if fits and s.checks:
+        plan.refusals(s.checks, record, rows)
     return fits
 
 
