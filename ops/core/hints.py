@@ -24,7 +24,7 @@ class Hints:
             operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
             it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
         puts: a function of the parameters that it names: for each operand of a linear op the index at which it is added
-            to the result, which begins as zeros.
+            to the result, which begins as zeros; summed first over axes that broadcasting adds to what is there.
         steps: how a program does without Python what the forward function does: a function of ``s``, which makes steps
             (``s.linalg("inv", x)``; see ``plan_steps/record_steps.py``), the operands, and the parameters it names.
         made_of: what compiled programs compute in the place of the op: a function of the operands and the parameters

@@ -144,14 +144,22 @@ def _declared(
     views, count = [], np.zeros(z.shape, np.int32)
     for spec, index in zip(operands, indices):
         at, counted = indexed(z, [index]), indexed(count, [index])
-        if at is None or counted is None or at.shape != spec.shape or not spec.size:
+        if at is None or counted is None or not spec.size or broadcast(at.shape, spec.shape) != spec.shape:
             return None
-        view = seen(at, z, memory)
+        view = seen(np.broadcast_to(at, spec.shape), z, memory)
         if view is None:
             return None
-        counted += 1
+        counted += spec.size // at.size
         views.append(view)
     return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that shapes have together, None if they have none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
 
 
 def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec, views: list[View]) -> Puts | None:

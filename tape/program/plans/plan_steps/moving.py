@@ -127,7 +127,7 @@ def step(plan: Any, record: Any) -> bool:
     if is_linear(op) and not result.size:  # nothing moves
         plan.make(record.row)
         return True
-    if not is_linear(op) or sum(s.size for s in specs) + result.size > MOST:
+    if not is_linear(op) or (op.hints.puts is None and sum(s.size for s in specs) + result.size > MOST):
         return False
     key = (op, id(params), tuple(specs), result)
     found = plan.found.get(key)
@@ -160,6 +160,8 @@ def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) ->
     puts = puts_of(op, params, specs, result)
     if puts is not None and (not puts.adds or (result.dtype.kind == "f" and result.dtype.itemsize in (4, 8))):
         return lambda plan, record: _put(plan, record, puts)
+    if sum(s.size for s in specs) + result.size > MOST:
+        return _never
     moves = moves_of(op, params, specs, result)
     if moves is not None:
         ways = [axes_of_pairs(to, source, result.dtype.itemsize) for to, source in moves.pairs]
