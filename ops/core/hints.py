@@ -27,6 +27,7 @@ class Hints:
             to the result, which begins as zeros; summed first over axes that broadcasting adds to what is there.
         steps: how a program does without Python what the forward function does: a function of ``s``, which makes steps
             (``s.linalg("inv", x)``; see ``plan_steps/record_steps.py``), the operands, and the parameters it names.
+        large: whether those steps are for arrays of any size; other large arrays are left to NumPy.
         made_of: what compiled programs compute in the place of the op: a function of the operands and the parameters
             that it names, written in ops like a rule; None from it where there is nothing of the kind.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
@@ -40,7 +41,7 @@ class Hints:
     """
 
     __slots__ = (
-        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "puts",
+        "accumulates", "decides", "involution", "lanes_first", "large", "made_of", "motion", "neutral", "part", "puts",
         "raises", "reduces", "steps",
     )  # fmt: skip
 
@@ -51,6 +52,7 @@ class Hints:
         part: Callable[..., Any] | None = None,
         puts: Callable[..., Any] | None = None,
         steps: Callable[..., Any] | None = None,
+        large: bool = False,
         made_of: Callable[..., Any] | None = None,
         reduces: Any = None,
         accumulates: Any = None,
@@ -62,7 +64,7 @@ class Hints:
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
-        self.puts, self.raises = puts, raises
+        self.puts, self.raises, self.large = puts, raises, large
 
 
 NO_HINTS = Hints()

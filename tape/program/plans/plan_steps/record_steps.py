@@ -124,7 +124,7 @@ def step(plan: Any, record: Any) -> bool:
     rows = plan.rows_of(record)
     size = max(sum(s.size for s in specs), *(plan.spec(k).size for found in rows.values() for k in found), 0)
     s = RecordSteps(plan)
-    if size > MOST or not all(x.size for x in specs) or not s.room.holds():
+    if (size > MOST and not record.op.hints.large) or not all(x.size for x in specs) or not s.room.holds():
         return False
     try:
         made = _made(s, plan, record)
