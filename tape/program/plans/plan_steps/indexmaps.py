@@ -8,14 +8,14 @@ found so is tried out on numbers before it is believed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ops import Op
-from ops.core.batching_index import parts_of
-from ops.shapes.index import is_basic
+from ops.core.batching_index import is_number, parts_of
 
 from ....base.spec import Spec
 from .plan_places import row_major
@@ -55,14 +55,45 @@ def outline(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
     return np.ndarray(shape, dtype, memory, -low, strides), memory
 
 
-def indexed(array: np.ndarray, indices: Sequence[Any]) -> np.ndarray | None:
-    """A look at an array by indices, one applied after the other; None unless all are integers and slices."""
+def part_of(
+    shape: Sequence[int], strides: Sequence[int], indices: Sequence[Any]
+) -> tuple[View, tuple[int, ...]] | None:
+    """How indices, one applied after the other, look at an array, and the shape of that.
+
+    None if it is empty, or unless all indices are integers, slices, None and one ellipsis.
+    """
+    axes, offset = list(zip(shape, strides)), 0
     for index in indices:
-        if not is_basic(index):
-            return None
         parts = parts_of(index)
-        array = array[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
-    return array
+        named = sum([part is not None and part is not Ellipsis for part in parts])
+        dots = sum([part is Ellipsis for part in parts])
+        if named > len(axes) or dots > 1:
+            return None
+        made: list[tuple[int, int]] = []
+        at = 0
+        for part in parts if dots else (*parts, Ellipsis):
+            if part is None:
+                made.append((1, 0))
+                continue
+            if part is Ellipsis:
+                end = at + len(axes) - named
+                made += axes[at:end]
+                at = end
+                continue
+            n, stride = axes[at]
+            at += 1
+            if type(part) is slice:
+                chosen = range(n)[part]
+                made.append((len(chosen), stride * chosen.step))
+                offset += stride * chosen.start if chosen else 0
+            elif is_number(part):
+                offset += stride * range(n)[part]
+            else:
+                return None
+        axes = made
+    if not all(n for n, _ in axes):
+        return None
+    return View(offset, tuple([stride for _, stride in axes])), tuple([n for n, _ in axes])
 
 
 def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
@@ -81,15 +112,14 @@ def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, .
     """How the result of a view looks at its operand; None if for such an operand it is none."""
     if not operand.size or operand.dtype != result.dtype:
         return None
+    indices = op.part_of(params)
+    part = None if indices is None else part_of(operand.shape, strides, indices)
+    if part is not None:
+        return part[0] if part[1] == result.shape else None
     array, memory = outline(operand.shape, strides, operand.dtype)
     if not operand.ndim:
         array = array.reshape(())
-    indices = op.part_of(params)
-    found = None if indices is None else indexed(array, indices)
-    if found is None:
-        found = _forward(op, (array,), params)
-    elif not result.ndim:
-        return seen(found, array, memory) if not found.ndim else None
+    found = _forward(op, (array,), params)
     if not result.ndim and np.ndim(found) == 0:  # NumPy gives a number for an element
         return _element(op, params, operand, strides)
     if np.shape(found) != result.shape:
@@ -116,10 +146,10 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
     """How a linear op puts its operands into its result, None unless that is all it does."""
     if not result.size or any(spec.dtype != result.dtype for spec in operands) or not is_linear(op):
         return None
-    g, memory = outline(result.shape, row_major(result.shape, result.dtype.itemsize), result.dtype)
-    declared = _declared(op.puts_at(params), operands, g, memory)
+    declared = _declared(op.puts_at(params), operands, result)
     if declared is not None:
         return declared
+    g, memory = outline(result.shape, row_major(result.shape, result.dtype.itemsize), result.dtype)
     given = [np.empty(spec.shape, spec.dtype) for spec in operands]
     views = []
     for i, spec in enumerate(operands):
@@ -135,22 +165,21 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
     return _tried(op, params, operands, result, views)
 
 
-def _declared(
-    indices: Sequence[Any] | None, operands: Sequence[Spec], z: np.ndarray, memory: np.ndarray
-) -> Puts | None:
-    """The puts of an op that says at which indices of its result z; None where these are not integers and slices."""
+def _declared(indices: Sequence[Any] | None, operands: Sequence[Spec], result: Spec) -> Puts | None:
+    """The puts of an op that says at which indices of its result; None where these are not integers and slices."""
     if indices is None or len(indices) != len(operands):
         return None
-    views, count = [], np.zeros(z.shape, np.int32)
+    strides, views = row_major(result.shape, result.dtype.itemsize), []
+    count = np.zeros(result.shape, np.int32)
     for spec, index in zip(operands, indices):
-        at, counted = indexed(z, [index]), indexed(count, [index])
-        if at is None or counted is None or not spec.size or broadcast(at.shape, spec.shape) != spec.shape:
+        found = part_of(result.shape, strides, [index])
+        if found is None or not spec.size or broadcast(found[1], spec.shape) != spec.shape:
             return None
-        view = seen(np.broadcast_to(at, spec.shape), z, memory)
-        if view is None:
-            return None
-        counted += spec.size // at.size
-        views.append(view)
+        view, extra = found[0], spec.ndim - len(found[1])
+        repeated = [0 if n != m else s for n, m, s in zip(found[1], spec.shape[extra:], view.strides)]
+        views.append(View(view.offset, (0,) * extra + tuple(repeated)))
+        parts = parts_of(index)
+        count[parts if any(p is Ellipsis for p in parts) else (*parts, ...)] += spec.size // math.prod(found[1])
     return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
 
 
