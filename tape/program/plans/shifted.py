@@ -178,7 +178,8 @@ def runs_of(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec,
 def _runs_put(puts: Puts, specs: Sequence[Spec], result: Spec, zeros: Sequence[bool]) -> list[Run]:
     """The runs of an op that puts its operands into places of its result, none of which two of them share."""
     item, columns = result.dtype.itemsize, result.shape[-1]
-    rows, found = result.size // columns, []
+    rows = result.size // columns
+    found: list[Run] = []
     for i, (view, spec) in enumerate(zip(puts.views, specs)):
         if zeros[i]:
             continue

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ops.shapes.index import is_basic
-
 from ....base.spec import spec
 from .indexmaps import part_of
 from .plan_places import Place, PlanValue, array_at
@@ -30,7 +28,7 @@ def step(plan: Any, record: Any) -> bool:
     if op.kind != "linear" or op.hints.part is None or len(record.needs) != 2 or result.dtype.hasobject:
         return False
     indices = op.part_of(record.params)
-    if indices is None or not all(map(is_basic, indices)):
+    if indices is None:
         return False
     x, y = map(plan.value, record.needs)
     part = _part(indices, x)
@@ -40,6 +38,7 @@ def step(plan: Any, record: Any) -> bool:
         whole = plan.make(record.row)
         plan.place(whole, x)
         part = _part(indices, whole)
+        assert part is not None
     else:
         plan.make(record.row, x)
     given = spread(plan.value(record.needs[1]), part.spec)
