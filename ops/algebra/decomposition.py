@@ -15,6 +15,20 @@ from ..shapes.parts import imag, mH
 from .inverses import solve
 from .matrices import columns, hermitian, matrix_cases, on_diagonal, positive_cases, real_part
 from .products import matmul
+from .systems import solve_triangular
+
+SMALL = 32
+"""Triangular systems of fewer unknowns are solved as others are, a whole stack of them in one go."""
+
+
+def _solved(x: Any, y: Any, upper: bool) -> Any:
+    """The z with x z = y, for matrices x with zeros on the other side of the diagonal."""
+    return solve(x, y) if x.shape[-1] < SMALL else solve_triangular(x, y, upper=upper)
+
+
+def _divided(y: Any, x: Any, upper: bool) -> Any:
+    """The z with z x = y, for such matrices."""
+    return mH(solve(mH(x), mH(y))) if x.shape[-1] < SMALL else solve_triangular(x, y, upper=upper, left=False)
 
 
 def _lower_half(x: Any) -> Any:
@@ -26,17 +40,16 @@ def _lower_half(x: Any) -> Any:
 def _cholesky_vjp(g: Any, z: Any) -> Any:
     """Murray (2016), arXiv:1602.07527: x_bar = herm(L⁻ᴴ Φ(Lᴴ G) L⁻¹)."""
     p = _lower_half(matmul(mH(z), g))
-    s = solve(mH(z), p)
-    return hermitian(mH(solve(mH(z), mH(s))))
+    return hermitian(_divided(_solved(mH(z), p, upper=True), z, upper=False))
 
 
 def _cholesky_jvp(z: Any, x_dot: Any) -> Any:
-    return matmul(z, _lower_half(solve(z, mH(solve(z, mH(hermitian(x_dot)))))))
+    return matmul(z, _lower_half(_solved(z, mH(_solved(z, hermitian(x_dot), upper=False)), upper=False)))
 
 
 cholesky = general(
     "cholesky", lambda x: np.linalg.cholesky(x), _cholesky_vjp, jvp=_cholesky_jvp,
-    hints=Hints(steps=lambda s, x: s.linalg("cholesky_lo", x), raises=slice(0, 1), triangle="lower"),
+    hints=Hints(steps=lambda s, x: s.linalg("cholesky_lo", x), large=True, raises=slice(0, 1), triangle="lower"),
     symmetric=True, node="LinalgCholeskyExBackward0", complex=ADJOINT, cases=positive_cases,
     batch=trailing(2),
     doc="Lower triangular L with L Lᴴ = x, for symmetric or Hermitian positive definite x, read in its lower triangle.",
@@ -77,7 +90,7 @@ def _qr_vjp(g: Any, x_shape: tuple[int, ...], z: Any) -> Any:
         # x₂ = Q R₂, so Q meets G_R₂ through x₂ G_R₂ᴴ
         g_q = g_q + matmul(matmul(q, right), mH(g_right))
     middle = _copy_lower(matmul(r, mH(triu(g_r))) - matmul(mH(g_q), q))
-    bar = mH(solve(r, mH(g_q + matmul(q, middle))))
+    bar = mH(_solved(r, mH(g_q + matmul(q, middle)), upper=True))
     return bar if m >= n else cat([bar, matmul(q, g_right)], axis=-1)
 
 
@@ -85,7 +98,7 @@ def _qr_jvp(x: Any, z: Any, x_dot: Any) -> Any:
     q, r = z
     m, n = x.shape[-2:]
     first, square_r = (columns(x_dot, 0, m), columns(r, 0, m)) if m < n else (x_dot, r)
-    w = mH(solve(mH(square_r), mH(first)))
+    w = _divided(first, square_r, upper=True)
     c = matmul(mH(q), w)
     turn = _skew_lower(c)
     q_dot = matmul(q, turn) + w - matmul(q, c)

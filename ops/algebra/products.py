@@ -34,7 +34,9 @@ def _matmul_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
     if len(x_shape) == 1 and y.ndim == 1:
         return g * y
     if y.ndim == 1:
-        return sum_to(_column(g) * y, shape=x_shape)
+        return _fit(_column(g) * y, x_shape)
+    if len(x_shape) == 1 and y.ndim == 2:
+        return matmul(y, g)
     if len(x_shape) == 1:
         return reshape(sum_to(matmul(_row(g), mT(y)), shape=(1, *x_shape)), shape=x_shape)
     if y.ndim == 2 and len(x_shape) > 2:
@@ -46,7 +48,9 @@ def _matmul_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     if len(y_shape) == 1 and x.ndim == 1:
         return g * x
     if x.ndim == 1:
-        return sum_to(_column(x) * _row(g), shape=y_shape)
+        return _fit(_column(x) * _row(g), y_shape)
+    if len(y_shape) == 1 and x.ndim == 2:
+        return matmul(g, x)
     if len(y_shape) == 1:
         return reshape(sum_to(matmul(mT(x), _column(g)), shape=(*y_shape, 1)), shape=y_shape)
     if len(y_shape) == 2 and x.ndim > 2:

@@ -89,7 +89,7 @@ solve_triangular = general(
     lambda g, x, y_shape, upper, left, unitriangular: _fit(_across(g, x, upper, left, unitriangular), y_shape),
     hints=Hints(
         steps=lambda s, x, y, upper, left, unitriangular: s.triangular(x, y, upper, left, unitriangular),
-        raises=slice(0, 1),
+        large=True, raises=slice(0, 1),
     ),
     jvp=_triangular_jvp, node="LinalgSolveTriangularBackward0", complex=HOLOMORPHIC, cases=_triangular_cases,
     batch=trailing(2),

@@ -23,8 +23,11 @@ class Hints:
         part: a function of the parameters that it names: the indices, one applied after the other, of the part of its
             operand that the op reads, so that x̄[part] += g; of an op with two operands, of the part of the first that
             it puts the second into, so that x̄ is g with zeros there and ȳ = g[part].  None where it does neither.
+        puts: a function of the parameters that it names: for each operand of a linear op the index at which it is added
+            to the result, which begins as zeros; summed first over axes that broadcasting adds to what is there.
         steps: how a program does without Python what the forward function does: a function of ``s``, which makes steps
             (``s.linalg("inv", x)``; see ``plan_steps/record_steps.py``), the operands, and the parameters it names.
+        large: whether those steps are for arrays of any size; other large arrays are left to NumPy.
         made_of: what compiled programs compute in the place of the op: a function of the operands and the parameters
             that it names, written in ops like a rule; None from it where there is nothing of the kind.
         reduces, accumulates: the binary NumPy function of which the op is the ``reduce`` or ``accumulate``.
@@ -39,8 +42,8 @@ class Hints:
     """
 
     __slots__ = (
-        "accumulates", "decides", "involution", "lanes_first", "made_of", "motion", "neutral", "part", "raises",
-        "reduces", "steps", "triangle",
+        "accumulates", "decides", "involution", "lanes_first", "large", "made_of", "motion", "neutral", "part", "puts",
+        "raises", "reduces", "steps", "triangle",
     )  # fmt: skip
 
     def __init__(
@@ -48,7 +51,9 @@ class Hints:
         lanes_first: bool = False,
         motion: str | None = None,
         part: Callable[..., Any] | None = None,
+        puts: Callable[..., Any] | None = None,
         steps: Callable[..., Any] | None = None,
+        large: bool = False,
         made_of: Callable[..., Any] | None = None,
         reduces: Any = None,
         accumulates: Any = None,
@@ -61,7 +66,7 @@ class Hints:
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
-        self.raises, self.triangle = raises, triangle
+        self.puts, self.raises, self.large, self.triangle = puts, raises, large, triangle
 
 
 NO_HINTS = Hints()

@@ -161,6 +161,10 @@ class Op(Derivatives):
         """The indices of the part that an application reads or writes (see `Hints.part`), None if there is none."""
         return None if self.hints.part is None else self._ask(self.hints.part, params)
 
+    def puts_at(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The indices at which an application adds its operands (see `Hints.puts`), None if it is not said."""
+        return None if self.hints.puts is None else self._ask(self.hints.puts, params)
+
     def steps(self, s: Any, params: dict[str, Any], operands: Sequence[Any]) -> Any:
         """What the steps of an application give (see `Hints.steps`)."""
         return self._call(self.hints.steps, (s, *operands), params)

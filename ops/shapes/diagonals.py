@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along, filling_diagonal, trailing
+from ..core.hints import Hints
 from ..core.op import composite, linear, ready
 from .shape import broadcast_to, cases_of, clone, reshape
 
@@ -64,14 +65,14 @@ trace = linear(
 tril = linear(
     "tril", lambda x, *, k=0: np.tril(x, k), lambda g, k: tril(g, k=k),
     numpy=(np.tril,), cases=cases_of(((3, 4), {}), ((2, 3, 3), {"k": -1})),
-    batch=trailing(2),
+    batch=trailing(2), hints=Hints(steps=lambda s, x, k: s.triangle(x, k, lower=True), large=True),
     doc="The matrices with zeros above diagonal number k.",
 )
 
 triu = linear(
     "triu", lambda x, *, k=0: np.triu(x, k), lambda g, k: triu(g, k=k),
     numpy=(np.triu,), cases=cases_of(((3, 4), {}), ((2, 3, 3), {"k": 1})),
-    batch=trailing(2),
+    batch=trailing(2), hints=Hints(steps=lambda s, x, k: s.triangle(x, k, lower=False), large=True),
     doc="The matrices with zeros below diagonal number k.",
 )
 

@@ -54,6 +54,7 @@ scatter = linear(
         ((3,), {"index": slice(0, 3), "shape": (4,)}),
         ((1,), {"index": np.array([True, False]), "shape": (2,)}),
     ),
+    hints=Hints(puts=lambda index: (index,)),
     batch=rules.scattering,
     doc="Zeros of the given shape with x added at an index; repeated indices add up.",
 )
@@ -91,7 +92,7 @@ collect = linear(
         ([(3,), ()], {"places": (np.array([1, 1, 0]), 1), "shape": (2,)}),
         ([(2,), (1,)], {"places": ((slice(0, 4, 2),), np.array([False, True, False])), "shape": (3,)}),
     ),
-    batch=rules.collecting, hints=Hints(steps=_collect_steps),
+    batch=rules.collecting, hints=Hints(puts=lambda places: places, steps=_collect_steps),
     doc="Zeros of the given shape with every x added at its place, an index; where places overlap they add up.",
 )
 

@@ -40,7 +40,7 @@ sum_to = linear(
     "sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape),
     node="SumBackward1",
     cases=cases_of(((2, 3), {"shape": (3,)}), ((2, 3), {"shape": (2, 1)}), ((3,), {"shape": ()})),
-    batch=batching.summing_to,
+    hints=Hints(puts=lambda: (Ellipsis,)), batch=batching.summing_to,
     doc="Sum over the axes that broadcasting added: the transpose of `broadcast_to`.",
 )
 

@@ -51,7 +51,7 @@ def delayed(x: Any) -> Any:
 def collected(x: Any) -> Any:
     """What each round gives is read after all of them."""
     found = []
-    for _ in range(40):
+    for _ in range(60):
         x = np.tanh(A @ x)
         found.append(x)
     found = np.stack(found)

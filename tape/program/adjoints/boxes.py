@@ -121,41 +121,76 @@ def split(region: Region, other: Region) -> tuple[list[Region], Region]:
     return outside, tuple(inside)
 
 
+class Cell:
+    """Regions that lie in one cell of a grid.
+
+    Attributes:
+        start, stop: by axis, from where to where they go, or went when there were more of them.
+    """
+
+    __slots__ = ("regions", "start", "stop")
+
+    def __init__(self, ndim: int):
+        self.regions: dict[Region, None] = {}
+        self.start: list[Any] = [math.inf] * ndim
+        self.stop: list[Any] = [-math.inf] * ndim
+
+    def add(self, region: Region, extents: list[tuple[int, int]]) -> None:
+        self.regions[region] = None
+        for axis, (start, stop) in enumerate(extents):
+            if start < self.start[axis]:
+                self.start[axis] = start
+            if stop > self.stop[axis]:
+                self.stop[axis] = stop
+
+    def reaches(self, extents: list[tuple[int, int]]) -> bool:
+        """Whether some region may overlap a box."""
+        for (start, stop), first, last in zip(extents, self.start, self.stop):
+            if stop <= first or start >= last:
+                return False
+        return True
+
+
 class BoxGrid:
     """Regions by where they lie, so that those near another one are found without looking at all."""
 
     def __init__(self, shape: tuple[int, ...]):
         self._shape = shape
-        self._cells: dict[tuple[int, int], dict[int, dict[Region, None]]] = {}
+        self._cells: dict[tuple[int, int], dict[int, Cell]] = {}
 
-    def _places(self, region: Region) -> tuple[tuple[int, int], range]:
+    def _places(self, extents: list[tuple[int, int]]) -> tuple[tuple[int, int], range]:
         """The axis along which a region is shortest and how wide cells are there, a power of two; its cells."""
-        extents = [bounds(r) for r in region]
-        _, axis = min(((stop - start) / n, a) for a, ((start, stop), n) in enumerate(zip(extents, self._shape)))
+        _, axis = min([((stop - start) / n, a) for a, ((start, stop), n) in enumerate(zip(extents, self._shape))])
         start, stop = extents[axis]
         level = (stop - start - 1).bit_length()
         return (axis, level), range(start >> level, ((stop - 1) >> level) + 1)
 
     def add(self, region: Region) -> None:
-        key, cells = self._places(region)
+        extents = list(map(bounds, region))
+        key, cells = self._places(extents)
         known = self._cells.setdefault(key, {})
         for cell in cells:
-            known.setdefault(cell, {})[region] = None
+            if cell not in known:
+                known[cell] = Cell(len(region))
+            known[cell].add(region, extents)
 
     def remove(self, region: Region) -> None:
-        key, cells = self._places(region)
+        key, cells = self._places(list(map(bounds, region)))
         known = self._cells[key]
         for cell in cells:
-            del known[cell][region]
-            if not known[cell]:
+            del known[cell].regions[region]
+            if not known[cell].regions:
                 del known[cell]
 
     def near(self, region: Region) -> list[Region]:
         """Those that overlap a region."""
         found: dict[Region, None] = {}
+        extents = list(map(bounds, region))
         for (axis, level), known in self._cells.items():
-            start, stop = bounds(region[axis])
+            start, stop = extents[axis]
             cells = range(start >> level, ((stop - 1) >> level) + 1)
-            for cell in cells if len(cells) <= len(known) else list(known):
-                found.update(known.get(cell, {}))
+            for number in cells if len(cells) <= len(known) else list(known):
+                cell = known.get(number)
+                if cell is not None and cell.reaches(extents):
+                    found.update(cell.regions)
         return [other for other in found if overlap(other, region)]

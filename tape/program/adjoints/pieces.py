@@ -24,6 +24,9 @@ SPREAD = 4
 LARGE_PART = 4
 """Of at least the fourth part of an array all of it is asked for: that costs no more than the part does."""
 
+FUSED = 6
+"""So many large parts are whole arrays in sums that are fused; more are added one after the other where they belong."""
+
 
 class Piece(NamedTuple):
     """What was added to a region: an array of its shape, or the part of a source that `inner` says, by axis."""
@@ -136,7 +139,8 @@ class Pieces:
             joined = self._of_cells(cells, [_value(region, piece) for region, piece in rest.items()])
             if joined is not None:
                 return joined if found is None else found + joined
-        for region in [region for region in rest if self.is_large(region)]:  # kernels add whole arrays in one go
+        large = [region for region in rest if self.is_large(region)]
+        for region in large if len(large) <= FUSED else ():  # kernels add whole arrays in one go
             g = ops.scatter(_value(region, rest.pop(region)), index=index_of(region), shape=self.shape)
             found = g if found is None else found + g
         places = [index_of(region) for region in rest] + [index for index, _ in self.elsewhere]

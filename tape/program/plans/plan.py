@@ -274,11 +274,12 @@ class Plan(PlanWords):
         """The number that a record is, None if it is none that is known."""
         return self._constants.get(k)
 
-    def refusal(self, at: int, record: Any, rows: dict[int, list[int]]) -> None:
-        """Where a step refuses the operands of a record that is done now, Python does it, or raises NumPy's error."""
+    def refusals(self, steps: list[int], record: Any, rows: dict[int, list[int]]) -> None:
+        """Where steps refuse the operands of a record that is done now, Python does it, or raises NumPy's error."""
         operands = {k: self._operand(k) for k in record.needs}
         into = [(i if record.op.outputs != 1 else -1, self.values[k]) for i, found in rows.items() for k in found]
-        self.stops[at] = PythonStep(record.evaluate, operands, [], [], len(self._kernels), into)
+        stop = PythonStep(record.evaluate, operands, [], [], len(self._kernels), into)
+        self.stops.update(dict.fromkeys(steps, stop))
 
     def guard_stop(self, at: int, found: GuardStep) -> None:
         """Where a step finds a guard that does not hold, Python says which."""

@@ -216,11 +216,11 @@ class NumPyStep:
 
     Attributes:
         result: what it gives, None if that is no array.
+        elements: how many numbers NumPy copies for it where a plan writes in place.
         unknown: whether it takes something that is no array.
     """
 
     drops: list[int]
-    elements = 0
     upgrade_at = NEVER
 
     def __init__(self, listing: Listing, row: int, code: int, needs: list[int], param: int, spec: int, unknown: bool):
@@ -228,6 +228,8 @@ class NumPyStep:
         self.needs, self.unknown = needs, unknown
         self.params = listing.params[param] if param >= 0 else {}
         self.result = listing.specs[spec] if spec >= 0 else None
+        copied = self.result is not None and self.op.hints.part is not None and len(needs) == 2
+        self.elements = self.result.size if copied else 0  # type: ignore[union-attr]
 
     def upgraded(self, replays: int, alike: Any) -> NumPyStep:
         """The same: there are no tiers."""

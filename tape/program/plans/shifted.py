@@ -19,7 +19,7 @@ from ...base.spec import Spec
 from ..recorded.listing import Listing, is_fixed
 from ..recorded.trace import CONSTANT
 from .groups import lanes
-from .plan_steps.indexmaps import is_linear, view_of
+from .plan_steps.indexmaps import Puts, is_linear, puts_of, view_of
 from .plan_steps.moving import MOST, moves_of
 from .plan_steps.plan_places import contiguous, row_major
 
@@ -145,10 +145,14 @@ def runs_of(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec,
     """The runs of an op that does nothing but move numbers, as few as serve all rows; none for any other."""
     if sum(s.size for s in specs) + result.size > MOST:
         return []
+    columns = result.shape[-1]
+    if op.puts_at(params) is not None:
+        puts = puts_of(op, params, specs, result)
+        if puts is not None:
+            return [] if puts.adds else _runs_put(puts, specs, result, zeros)
     moves = moves_of(op, params, specs, result)
     if moves is None:
         return []
-    columns = result.shape[-1]
     owner, source = np.full(result.size, -1), np.zeros(result.size, dtype=np.int64)
     for i, (to, x) in enumerate(moves.pairs):
         if not zeros[i]:
@@ -166,6 +170,28 @@ def runs_of(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec,
     for i in range(len(specs)):
         mine = owner[begins] == i
         found += _tables(i, row[mine], first[mine], last[mine], source[begins[mine]], rows, result)
+        if len(found) > MOST_RUNS:
+            return []
+    return found
+
+
+def _runs_put(puts: Puts, specs: Sequence[Spec], result: Spec, zeros: Sequence[bool]) -> list[Run]:
+    """The runs of an op that puts its operands into places of its result, none of which two of them share."""
+    item, columns = result.dtype.itemsize, result.shape[-1]
+    rows = result.size // columns
+    found: list[Run] = []
+    for i, (view, spec) in enumerate(zip(puts.views, specs)):
+        if zeros[i]:
+            continue
+        in_rows = bool(spec.shape) and view.strides[-1] == item
+        n, axes = (spec.shape[-1], len(spec.shape) - 1) if in_rows else (1, len(spec.shape))
+        at = np.array(view.offset // item)
+        for length, stride in zip(spec.shape[:axes], view.strides):
+            at = at[..., None] + np.arange(length) * (stride // item)
+        at = at.ravel()
+        order = np.argsort(at)
+        row, first = np.divmod(at[order], columns)
+        found += _tables(i, row, first, first + n, n * order, rows, result)
         if len(found) > MOST_RUNS:
             return []
     return found

@@ -7,10 +7,15 @@ import random
 import numpy as np
 import pytest
 
+import ops
 import tape
+from tape.base.spec import spec
 from tape.func import grad, hessian, jvp, vmap
+from tape.program import record
 from tape.program.adjoints.boxes import index_of, region_of, shape_of, split
 from tape.program.adjoints.pieces import Pieces
+from tape.program.plans.plan_steps import indexmaps
+from tape.program.plans.shifted import runs_of
 from tape.program.recorded import later
 
 
@@ -302,3 +307,52 @@ def test_columns_out_of_rows_cost_what_they_are():
         np.testing.assert_allclose(program(u), grad(by_rows_and_columns)(u), 1e-10, 1e-12)
         lengths.append(len(program))
     assert lengths[1] < 2.5 * lengths[0], lengths
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_where_indices_put_operands_follows_from_them(seed, monkeypatch):
+    """Without a trial, and what kernels read of it as runs are the same numbers."""
+    pick, rng = random.Random(seed), np.random.default_rng(seed)
+    shape = pick.choice(SHAPES)
+    places = tuple([some_index(pick, shape) for _ in range(pick.randint(1, 3))])
+    xs = [rng.integers(1, 9, np.empty(shape)[p].shape).astype(float) for p in places]
+    if not all(x.size for x in xs):
+        places, xs = (...,), [rng.normal(size=shape)]
+    wanted, result = ops.collect(*xs, places=places, shape=shape), spec(shape, np.dtype(float))
+    params, specs = {"places": places, "shape": shape}, [spec(x.shape, x.dtype) for x in xs]
+    monkeypatch.setattr(indexmaps, "_tried", None)
+    puts = indexmaps.puts_of(ops.collect, params, specs, result)
+    z = np.zeros(shape)
+    for x, view in zip(xs, puts.views):
+        cells = np.indices(x.shape).reshape(x.ndim, x.size).T @ np.array(view.strides, dtype=int).reshape(x.ndim)
+        np.add.at(z.reshape(-1), (view.offset + cells) // 8, x.ravel())
+    np.testing.assert_array_equal(z, wanted)
+    assert puts.complete == bool(ops.collect(*map(np.ones_like, xs), places=places, shape=shape).all())
+    z = np.zeros(shape).reshape(-1, shape[-1])
+    runs = runs_of(ops.collect, params, specs, result, [False] * len(xs))
+    for run in runs:
+        for row, (begin, first, end) in enumerate(run.table):
+            z[row, first:end] = xs[run.operand].ravel()[begin // 8 + first : begin // 8 + end]
+    if runs:
+        np.testing.assert_array_equal(z.reshape(shape), wanted)
+    assert not (runs and puts.adds)
+
+
+def covariances(x):
+    """Products of each column with a large part of the array, into a row and a column of another one."""
+    n, z = x.shape[1], np.zeros((x.shape[1],) * 2)
+    x = x - x.mean(axis=0)
+    for i in range(n):
+        z[i:, i] = z[i, i:] = x[:, i] @ x[:, i:]
+    return (z * z).sum()
+
+
+def test_many_large_parts_are_added_where_they_belong(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(23, 30))
+    monkeypatch.setattr(indexmaps, "_tried", None)
+    program = record(tape.func.grad_and_value(covariances), x)
+    assert program.statistics().numpy == 0
+    gradient, value = program.replay.sweeper((x,))
+    centred = x - x.mean(axis=0)
+    np.testing.assert_allclose(value, ((centred.T @ centred) ** 2).sum(), rtol=1e-12)
+    np.testing.assert_allclose(gradient, 4 * centred @ centred.T @ centred, rtol=1e-10, atol=1e-10)

@@ -73,6 +73,34 @@ def test_systems(n):
             check(REGISTRY["solve_triangular"], (x[0], y.T), {**params, "left": False}, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["tril", "triu"])
+@pytest.mark.parametrize("x", [MATRICES[0].T, MATRICES[1][:, :3], CUBE, NUMBERS, MATRICES[4]], ids=np.shape)
+def test_triangles(name, x):
+    for k in (0, -1, 2, 5, -6):
+        check(REGISTRY[name], (x,), {"k": k})
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_transposed_triangle_is_solved_where_it_lies(upper, left):
+    x, y = RNG.standard_normal((2, 9, 9)) + 9 * np.eye(9), RNG.standard_normal((9, 9))
+    f = lambda x, y: REGISTRY["solve_triangular"](REGISTRY["mT"](x), y, upper=upper, left=left)  # noqa: E731
+    (found,) = replayed(f, x, y)
+    triangles = (np.triu if upper else np.tril)(np.swapaxes(x, -1, -2))
+    wanted = np.linalg.solve(triangles, np.stack([y, y])) if left else y @ np.linalg.inv(triangles)
+    assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_large_matrices_are_factored_without_a_stop():
+    n = 270
+    x = RNG.standard_normal((n, n)) / np.sqrt(n) + 3 * np.eye(n)
+    f = lambda x: np.tril(np.linalg.cholesky(x @ x.T)).sum()  # noqa: E731
+    program = record(tape.func.grad_and_value(f), x)
+    assert program.statistics().numpy == 0
+    for z, w in zip(program.replay.sweeper((x,)), tape.func.grad_and_value(f)(x), strict=True):
+        assert_allclose(z, w, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["solve", "inv", "cholesky", "solve_triangular"])
 @pytest.mark.parametrize("bad", [np.zeros((3, 3)), -np.eye(3), np.full((3, 3), np.nan), 1e-14 * np.eye(3)], ids=str)
 def test_what_numpy_refuses(name, bad):

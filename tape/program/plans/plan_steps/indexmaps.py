@@ -1,18 +1,21 @@
 """Index maps: which element of its operand an op reads for each of its result, as offsets and strides.
 
-An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  An op whose transposes are
-views of the adjoint puts its operands into places of its result, or adds them up there.  What is found is tried out on
-numbers before it is believed.
+An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  Where a declaration says
+at which indices an op reads (`Hints.part`) or puts its operands (`Hints.puts`), the map follows from these.  Another op
+whose transposes are views of the adjoint puts its operands into places of its result, or adds them up there; what is
+found so is tried out on numbers before it is believed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ops import Op
+from ops.core.batching_index import is_number, parts_of
 
 from ....base.spec import Spec
 from .plan_places import row_major
@@ -52,6 +55,47 @@ def outline(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
     return np.ndarray(shape, dtype, memory, -low, strides), memory
 
 
+def part_of(
+    shape: Sequence[int], strides: Sequence[int], indices: Sequence[Any]
+) -> tuple[View, tuple[int, ...]] | None:
+    """How indices, one applied after the other, look at an array, and the shape of that.
+
+    None if it is empty, or unless all indices are integers, slices, None and one ellipsis.
+    """
+    axes, offset = list(zip(shape, strides)), 0
+    for index in indices:
+        parts = parts_of(index)
+        named = sum([part is not None and part is not Ellipsis for part in parts])
+        dots = sum([part is Ellipsis for part in parts])
+        if named > len(axes) or dots > 1:
+            return None
+        made: list[tuple[int, int]] = []
+        at = 0
+        for part in parts if dots else (*parts, Ellipsis):
+            if part is None:
+                made.append((1, 0))
+                continue
+            if part is Ellipsis:
+                end = at + len(axes) - named
+                made += axes[at:end]
+                at = end
+                continue
+            n, stride = axes[at]
+            at += 1
+            if type(part) is slice:
+                chosen = range(n)[part]
+                made.append((len(chosen), stride * chosen.step))
+                offset += stride * chosen.start if chosen else 0
+            elif is_number(part):
+                offset += stride * range(n)[part]
+            else:
+                return None
+        axes = made
+    if not all(n for n, _ in axes):
+        return None
+    return View(offset, tuple([stride for _, stride in axes])), tuple([n for n, _ in axes])
+
+
 def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
     """How something looks at an array's memory, None if it does not."""
     if type(found) is not np.ndarray or found.dtype != array.dtype:
@@ -68,6 +112,10 @@ def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, .
     """How the result of a view looks at its operand; None if for such an operand it is none."""
     if not operand.size or operand.dtype != result.dtype:
         return None
+    indices = op.part_of(params)
+    part = None if indices is None else part_of(operand.shape, strides, indices)
+    if part is not None:
+        return part[0] if part[1] == result.shape else None
     array, memory = outline(operand.shape, strides, operand.dtype)
     if not operand.ndim:
         array = array.reshape(())
@@ -98,6 +146,9 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
     """How a linear op puts its operands into its result, None unless that is all it does."""
     if not result.size or any(spec.dtype != result.dtype for spec in operands) or not is_linear(op):
         return None
+    declared = _declared(op.puts_at(params), operands, result)
+    if declared is not None:
+        return declared
     g, memory = outline(result.shape, row_major(result.shape, result.dtype.itemsize), result.dtype)
     given = [np.empty(spec.shape, spec.dtype) for spec in operands]
     views = []
@@ -112,6 +163,32 @@ def puts_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Sp
             return None
         views.append(view)
     return _tried(op, params, operands, result, views)
+
+
+def _declared(indices: Sequence[Any] | None, operands: Sequence[Spec], result: Spec) -> Puts | None:
+    """The puts of an op that says at which indices of its result; None where these are not integers and slices."""
+    if indices is None or len(indices) != len(operands):
+        return None
+    strides, views = row_major(result.shape, result.dtype.itemsize), []
+    count = np.zeros(result.shape, np.int32)
+    for spec, index in zip(operands, indices):
+        found = part_of(result.shape, strides, [index])
+        if found is None or not spec.size or broadcast(found[1], spec.shape) != spec.shape:
+            return None
+        view, extra = found[0], spec.ndim - len(found[1])
+        repeated = [0 if n != m else s for n, m, s in zip(found[1], spec.shape[extra:], view.strides)]
+        views.append(View(view.offset, (0,) * extra + tuple(repeated)))
+        parts = parts_of(index)
+        count[parts if any(p is Ellipsis for p in parts) else (*parts, ...)] += spec.size // math.prod(found[1])
+    return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that shapes have together, None if they have none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
 
 
 def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec, views: list[View]) -> Puts | None:

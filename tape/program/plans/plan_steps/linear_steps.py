@@ -151,6 +151,8 @@ UNKNOWNS = 6
 """Systems with so many unknowns are solved without LAPACK."""
 MOST_TRIANGLES = 64
 """Of a longer stack of triangular systems SciPy solves them all."""
+MOST_ROWS = 1 << 12
+"""Of matrices with more rows, counted together, NumPy takes the triangles."""
 
 
 class SystemSteps(LoopSteps):
@@ -191,6 +193,20 @@ class SystemSteps(LoopSteps):
         missing = len(stack) - len(outer)
         steps = [0] * missing + [0 if n == 1 else s for n, s in outer]
         return view(x, [*zip(stack, steps), *axes(x)[-2:]])
+
+    def triangle(self, x: PlanValue, k: int, lower: bool) -> PlanValue:
+        """The matrices with zeros above diagonal number k, or below it: row by row what remains is copied."""
+        if x.spec.ndim < 2 or math.prod(x.spec.shape[:-1]) > MOST_ROWS:
+            raise NoStep("triangle")
+        x, z = x if x.contiguous else self.copy(x), self.zeros(x.spec.shape, x.spec.dtype)
+        (rows, columns), item = x.spec.shape[-2:], x.spec.dtype.itemsize
+        words: list[Any] = []
+        for row in range(math.prod(x.spec.shape[:-1])):
+            edge = min(max(row % rows + k + lower, 0), columns)
+            n, first = (edge, row * columns) if lower else (columns - edge, row * columns + edge)
+            words += [z.moved(item * first), x.moved(item * first), item * n] if n else []
+        self.plan.call(self.plan.jit("sweeps.linked", "copy"), [len(words) // 3, *words])
+        return z
 
     def triangular(self, x: PlanValue, y: PlanValue, upper: bool, left: bool, unit: bool) -> PlanValue:
         """The z with x z = y, or z x = y, of which only one triangle of x is read.

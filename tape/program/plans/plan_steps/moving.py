@@ -16,7 +16,7 @@ from ops import Op
 
 from ....base.spec import Spec
 from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
-from .plan_places import moved
+from .plan_places import PlanValue, moved
 from .reducing import fold, loop_of, pattern
 
 
@@ -127,7 +127,7 @@ def step(plan: Any, record: Any) -> bool:
     if is_linear(op) and not result.size:  # nothing moves
         plan.make(record.row)
         return True
-    if not is_linear(op) or sum(s.size for s in specs) + result.size > MOST:
+    if not is_linear(op) or (op.hints.puts is None and sum(s.size for s in specs) + result.size > MOST):
         return False
     key = (op, id(params), tuple(specs), result)
     found = plan.found.get(key)
@@ -141,11 +141,7 @@ def _looked(plan: Any, record: Any, spec: Spec) -> bool:
     """A view of its operand as that lies, or of a copy in row-major order."""
     for value in (plan.value, plan.flat):
         x = value(record.needs[0])
-        key = (record.op, id(record.params), x.spec, x.strides, "view")
-        if key not in plan.found:
-            plan.pinned.append(record.params)
-            plan.found[key] = view_of(record.op, record.params, spec, x.strides, record.result)
-        view = plan.found[key]
+        view = _view(plan, record, spec, x)
         if view is not None:
             moved_x = x._replace(place=moved(x.place, view.offset), strides=view.strides, spec=record.result)
             plan.make(record.row, moved_x)
@@ -155,11 +151,25 @@ def _looked(plan: Any, record: Any, spec: Spec) -> bool:
     return False
 
 
+def _view(plan: Any, record: Any, spec: Spec, x: PlanValue) -> Any:
+    """How a view looks at its operand; found once where it has to be looked for."""
+    op, params = record.op, record.params
+    if op.hints.part is not None:
+        return view_of(op, params, spec, x.strides, record.result)
+    key = (op, id(params), spec, x.strides, record.result, "view")
+    if key not in plan.found:
+        plan.pinned.append(params)
+        plan.found[key] = view_of(op, params, spec, x.strides, record.result)
+    return plan.found[key]
+
+
 def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) -> Any:
     """How a linear op becomes steps."""
     puts = puts_of(op, params, specs, result)
     if puts is not None and (not puts.adds or (result.dtype.kind == "f" and result.dtype.itemsize in (4, 8))):
         return lambda plan, record: _put(plan, record, puts)
+    if sum(s.size for s in specs) + result.size > MOST:
+        return _never
     moves = moves_of(op, params, specs, result)
     if moves is not None:
         ways = [axes_of_pairs(to, source, result.dtype.itemsize) for to, source in moves.pairs]

@@ -12,11 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.batching_index import parts_of
-from ops.shapes.index import is_basic
-
 from ....base.spec import spec
-from .indexmaps import outline, seen
+from .indexmaps import part_of
 from .plan_places import Place, PlanValue, array_at
 
 FEW = 8
@@ -31,16 +28,17 @@ def step(plan: Any, record: Any) -> bool:
     if op.kind != "linear" or op.hints.part is None or len(record.needs) != 2 or result.dtype.hasobject:
         return False
     indices = op.part_of(record.params)
-    if indices is None or not all(map(is_basic, indices)):
+    if indices is None:
         return False
     x, y = map(plan.value, record.needs)
-    part = part_of(plan, record, indices, x)
+    part = _part(indices, x)
     if x.spec is not result or y.spec.dtype != result.dtype or part is None or spread(y, part.spec) is None:
         return False
     if not (_ends(plan, record, x) and _make_way(plan, record, part)):
         whole = plan.make(record.row)
         plan.place(whole, x)
-        part = part_of(plan, record, indices, whole)
+        part = _part(indices, whole)
+        assert part is not None
     else:
         plan.make(record.row, x)
     given = spread(plan.value(record.needs[1]), part.spec)
@@ -48,22 +46,13 @@ def step(plan: Any, record: Any) -> bool:
     return True
 
 
-def part_of(plan: Any, record: Any, indices: Sequence[Any], whole: PlanValue) -> Any:
+def _part(indices: Sequence[Any], whole: PlanValue) -> PlanValue | None:
     """The part of an array that indices, one applied after the other, stand for; None if it is empty."""
-    key = (record.op, id(record.params), whole.spec, whole.strides, "part")
-    if key not in plan.found:
-        plan.pinned.append(record.params)
-        array, memory = outline(whole.spec.shape, whole.strides, whole.spec.dtype)
-        found = array
-        for index in indices:
-            parts = parts_of(index)
-            found = found[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
-        plan.found[key] = seen(found, array, memory), found.shape
-    view, shape = plan.found[key]
-    if view is None:
+    found = part_of(whole.spec.shape, whole.strides, indices)
+    if found is None:
         return None
-    place = whole.moved(view.offset)
-    return whole._replace(place=place, strides=view.strides, spec=spec(shape, whole.spec.dtype))
+    view, shape = found
+    return whole._replace(place=whole.moved(view.offset), strides=view.strides, spec=spec(shape, whole.spec.dtype))
 
 
 def spread(y: PlanValue, wanted: Any) -> PlanValue | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
+from .indexmaps import CopyAxis, axes_of
 from .plan_places import Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, view
 
@@ -95,6 +96,9 @@ class PickSteps(StepMemory):
         chosen: Chosen,
     ) -> None:
         lengths = [n for n, _ in chosen.axes]
+        if not chosen.arrays:  # it lies at strides, and no number can be out of range
+            self._strided(kernel, z, x, axes_of(lengths, z_strides, x_strides))
+            return
         walk = merged(lengths, z_strides, x_strides, *(strides for _, strides, _, _ in chosen.arrays))
         words: list[Any] = [
             z.spec.dtype.itemsize, len(walk), len(chosen.arrays), z.place, x.place, math.prod(lengths),
@@ -107,6 +111,12 @@ class PickSteps(StepMemory):
         for axis in walk:
             words += [0, *axis]
         self.check(self.plan.call(self.plan.jit("sweeps.picking", kernel), words))
+
+    def _strided(self, kernel: str, z: PlanValue, x: PlanValue, axes: list[CopyAxis]) -> None:
+        """The same where no places are given by numbers."""
+        if z.spec.size:
+            how = kernel.replace("add", "accumulate") if kernel.startswith("add") else "place"
+            self.plan.strided(how, z.spec.dtype.itemsize, z.place, x.place, axes)
 
     # Choices.
 

@@ -133,7 +133,7 @@ def step(plan: Any, record: Any) -> bool:
     size = max(sum(s.size for s in specs), *(plan.spec(k).size for found in rows.values() for k in found), 0)
     s = RecordSteps(plan)
     s.large, s.needs = size > MOST_IN_ORDER, record.needs
-    if size > MOST or not all(x.size for x in specs) or not s.room.holds():
+    if (size > MOST and not record.op.hints.large) or not all(x.size for x in specs) or not s.room.holds():
         return False
     try:
         made = _made(s, plan, record)
@@ -141,9 +141,8 @@ def step(plan: Any, record: Any) -> bool:
     except NoStep:
         fits = False
     s.end()
-    if fits:
-        for at in s.checks:
-            plan.refusal(at, record, rows)
+    if fits and s.checks:
+        plan.refusals(s.checks, record, rows)
     return fits
 
 
