@@ -2,7 +2,8 @@
 
 An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  An op whose transposes are
 views of the adjoint puts its operands into places of its result, or adds them up there.  What is found is tried out on
-numbers before it is believed.
+numbers before it is believed.  An op of the user's is not asked: its function may raise for the numbers of one call or
+another, and so is called with them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops import Op
+from ops.core.own import is_own
 
 from ....base.spec import Spec
 from .plan_places import row_major
@@ -66,7 +68,7 @@ def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
 
 def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, ...], result: Spec) -> View | None:
     """How the result of a view looks at its operand; None if for such an operand it is none."""
-    if not operand.size or operand.dtype != result.dtype:
+    if not operand.size or operand.dtype != result.dtype or is_own(op):
         return None
     array, memory = outline(operand.shape, strides, operand.dtype)
     if not operand.ndim:
@@ -138,8 +140,8 @@ def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spe
 
 
 def is_linear(op: Op) -> bool:
-    """Whether an op with one result is linear in each operand, and in all of them together."""
-    return op.kind == "linear" and op.outputs == 1 and bool(op.rules) and all(op.rules)
+    """Whether an op of the library's with one result is linear in each operand, and in all of them together."""
+    return op.kind == "linear" and op.outputs == 1 and bool(op.rules) and all(op.rules) and not is_own(op)
 
 
 def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source: bool = False) -> list[CopyAxis]:
