@@ -2,6 +2,12 @@
 
 Every import that waits is written with one of these, by the full name of the room: `Room` stands for a module in a
 function's code, `on_demand` gives a package the names that it does not have yet, `opened` is for a computed name.
+
+Threads may open rooms at the same time.  Whoever imports a module waits for the threads that are importing what it
+imports, its package among them, and Python hands out a module half made where they would wait in a circle.  So imports
+go one way: no room imports what imports it, and a package that is not there with the library itself has its names on
+demand and imports none of its rooms (`tests/house/test_house.py`); what lies in packages is opened from the outermost
+on, as a package of somebody else's may import its own.
 """
 
 from __future__ import annotations
@@ -24,6 +30,8 @@ def opened(module: str) -> Any:
     with ExitStack() as stack:
         for around in AROUND:
             stack.enter_context(around)
+        for end in (k for k, letter in enumerate(module) if letter == "."):
+            import_module(module[:end])
         return import_module(module)
 
 
@@ -45,6 +53,8 @@ class Room:
 def on_demand(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package, for `names` and the modules that have them; a module's own name gives it.
 
+    What was found stands in the package from then on.
+
     Raises:
         AttributeError: for any other name.
     """
@@ -53,6 +63,8 @@ def on_demand(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = opened(names[name])
-        return module if names[name] == f"{package}.{name}" else getattr(module, name)
+        found = module if names[name] == f"{package}.{name}" else getattr(module, name)
+        vars(sys.modules[package])[name] = found
+        return found
 
     return __getattr__

@@ -11,30 +11,36 @@ np.float64(5.0)
 
 from __future__ import annotations
 
-from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy
 
-from ops import REGISTRY
+from ..base.rooms import opened as _opened
 
-from ..base.describing import describe
-from . import array_operators, array_reading, array_writing, dispatch
-from .arrays import number_methods as scalars
-from .arrays.face import Array, Number
-from .namespace import functions
+if TYPE_CHECKING:
+    from .arrays.face import Array, Number
 
 __all__ = [name for name in dir(_numpy) if not name.startswith("_")]
+FACES = "Array", "Number"
+ROOMS = "linalg", "fft"
 
 
 def __getattr__(name: str) -> Any:
-    found = functions("").get(name)
-    if found is None:
-        found = getattr(_numpy, name)
-        if name in ("linalg", "fft"):
-            found = _room(name)
+    if name in FACES:
+        found = getattr(_opened("tape.numpy.answering"), name)
+    elif name in ROOMS:
+        found = _room(name)
+    else:  # what is no name of NumPy's, such as that of a room here that is being imported, opens nothing
+        found = _functions("").get(name) if name in __all__ else None
+        found = getattr(_numpy, name) if found is None else found
     globals()[name] = found
     return found
+
+
+def _functions(room: str) -> Any:
+    """The functions of a room, once arrays can answer them."""
+    _opened("tape.numpy.answering")
+    return _opened("tape.numpy.namespace").functions(room)
 
 
 def __dir__() -> list[str]:
@@ -46,11 +52,5 @@ def _room(name: str) -> Any:
 
     room = types.ModuleType(f"{__name__}.{name}", getattr(_numpy, name).__doc__)
     vars(room).update({k: v for k, v in vars(getattr(_numpy, name)).items() if not k.startswith("_")})
-    vars(room).update(functions(name))
+    vars(room).update(_functions(name))
     return room
-
-
-for _class in Array.__mro__:
-    for _name, _value in vars(_class).items():
-        if isinstance(_value, FunctionType) and _name in REGISTRY:
-            describe(_value, REGISTRY[_name], "")

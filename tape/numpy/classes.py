@@ -85,9 +85,13 @@ def _class_of_numpy(name: str) -> Callable[[Any], Any]:
     return seen
 
 
+SEEING: set[int] = set()
+"""The threads that see doors in modules: those that record, but for what they import or let Numba compile."""
+
+
 def _doorway(original: Any, door: Any) -> Callable[[Any], Any]:
     """What stands in the place of a function; what somebody else has put there is left alone."""
-    return lambda there: door if there is original else there
+    return lambda there: door if there is original and get_ident() in SEEING else there
 
 
 def _attribute(names: dict[str, Any], name: str, seen: Callable[[Any], Any]) -> property:
@@ -110,8 +114,10 @@ def _attribute(names: dict[str, Any], name: str, seen: Callable[[Any], Any]) -> 
     return property(get, put, remove)
 
 
-def with_doors(module: ModuleType, doors: dict[str, Any]) -> type:
+def with_doors(module: ModuleType, plain: type, doors: dict[str, Any]) -> type:
     """The class of a module while some function is recorded, with doors by name; it is pickled as modules are.
+
+    Its class otherwise is `plain`.
 
     That the class changes, and not the names in the module, costs nothing for each door, and whoever watches the names
     sees none of it.
@@ -121,7 +127,7 @@ def with_doors(module: ModuleType, doors: dict[str, Any]) -> type:
     if module.__name__ == "numpy":
         seen |= {name: _class_of_numpy(name) for name in CALLED}
     attributes = {name: _attribute(names, name, as_what) for name, as_what in seen.items()}
-    return type("module", (type(module),), {"__reduce_ex__": _by_name, **attributes})
+    return type("module", (plain,), {"__reduce_ex__": _by_name, **attributes})
 
 
 def _by_name(module: ModuleType, protocol: Any) -> Any:
@@ -181,6 +187,11 @@ class StandIn:
 
     def __reduce__(self) -> Any:
         return getattr, (np if self.kind in BY_KIND else builtins, self.kind.__name__)
+
+
+def kind_of(thing: Any) -> Any:
+    """The class that something stands for, or is."""
+    return thing.kind if issubclass(type(thing), StandIn) else thing
 
 
 class Kind(StandIn):

@@ -17,6 +17,7 @@ from .arrays.face_base import numpy
 from .arrays.leaving import plain, refusal
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
+from .other_shapes import OTHER_SHAPES
 from .polynomials import POLYNOMIALS
 from .real_or_complex import REAL_OR_COMPLEX
 from .scipy_linalg import symmetric
@@ -138,18 +139,6 @@ def _rows_of(function: Any) -> Callable[..., Any]:
     return answer
 
 
-def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any) -> Any:
-    """``ufunc.reduceat``: from each place to the next one, or what stands there if that is none later."""
-    x, places = np.moveaxis(as_array(x), axis, 0), np.asarray(plain(indices)).tolist()
-    if any(not 0 <= k < len(x) for k in places):
-        raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {len(x)})")
-    parts = [
-        ufunc.reduce(x[start:stop], axis=0, **named) if start < stop else x[start]
-        for start, stop in zip(places, [*places[1:], len(x)])
-    ]
-    return np.moveaxis(np.stack(parts), 0, axis)
-
-
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     *, equal_nan: bool = True, sorted: bool = True,
@@ -202,7 +191,7 @@ def _of_lists(function: Any) -> Callable[..., Any]:
 
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.cov: _rows_of(np.cov),
-    np.corrcoef: _rows_of(np.corrcoef), np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES,
+    np.corrcoef: _rows_of(np.corrcoef), np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _of_lists(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

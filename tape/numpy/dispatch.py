@@ -29,8 +29,9 @@ from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, SPECTRA, promoted, reduceat, with_one_triangle
+from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
 from .constructors import gathered
+from .folding import is_folded, reduce, reduceat
 from .looks import LOOKS
 from .polynomials import real_if_all_are
 from .vectorised import CALLING
@@ -114,7 +115,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         found = _at_once(ufunc, inputs)
         if found is not None:
             return found
-    inputs = tuple([gathered(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+    index = 1 if how == "at" else None  # a tuple there is one place in each axis
+    inputs = tuple([gathered(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
     if has_tensor(inputs):
         return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
     if how == "at":
@@ -170,6 +172,8 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
+        if how == "reduce" and is_folded(ufunc):
+            return reduce(ufunc, *inputs, **options)
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
 
 

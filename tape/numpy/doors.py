@@ -19,24 +19,26 @@ import cmath
 import functools
 import math
 import sys
-import threading
 import weakref
 from _thread import get_ident
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from ..base.locks import in_child, new_lock
 from ..base.rooms import AROUND, opened as opened_room
+from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
 from .arrays.callee import callee
 from .arrays.leaving import is_recorded, recording as _recording
 from .arrays.originals import hold
-from .classes import IN_BUILTINS, NAMED, TYPE, with_doors
+from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of, with_doors
 from .iterating import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
-from .named_places import MISSING, Place, has_builtins, naming_type, put, read, search
+from .named_places import MISSING, Place, Taken, has_builtins, naming_type, search
 from .namespace import functions
 from .scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
@@ -47,8 +49,8 @@ MODULES = np, np.linalg, np.fft, math, cmath
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
 
-_lock = threading.RLock()
-_installed: list[int] = [0]
+_lock = new_lock()
+"""Held for what is done to modules and places.  Nobody who holds it imports, compiles or waits for another lock."""
 
 
 def arrived() -> tuple[str, ...]:
@@ -75,19 +77,25 @@ def standing() -> tuple[str, ...]:
 
 
 @functools.cache
-def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
-    pairs = [(getattr(np, name), inside) for name, inside in functions("").items()]
+def _own_doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
+    """The doors for NumPy's and Python's functions, as `doors` has them."""
+    pairs = [(vars(np)[name], inside) for name, inside in functions("").items()]
     for room in ("linalg", "fft"):
-        pairs += [(getattr(getattr(np, room), name), inside) for name, inside in functions(room).items()]
-    pairs += [(getattr(module, name), inside) for (module, name), inside in MATHEMATICS.items()]
-    known = {id(original) for original, _ in pairs}
-    for room in rooms:
-        module = sys.modules[room]
-        for name, making in ROOMS.get(room, {}).items():
-            original = getattr(module, name, None)
-            if original is not None and id(original) not in known:
-                pairs.append((original, making(original)))
+        pairs += [(vars(getattr(np, room))[name], inside) for name, inside in functions(room).items()]
+    pairs += [(vars(module)[name], inside) for (module, name), inside in MATHEMATICS.items()]
     return {id(original): (original, _door(original, inside, _wanted(original))) for original, inside in pairs}
+
+
+@functools.cache
+def _doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
+    found = dict(_own_doors())
+    for room in rooms:
+        names = vars(sys.modules[room])
+        for name, making in ROOMS.get(room, {}).items():
+            original = names.get(name)
+            if original is not None and id(original) not in found:
+                found[id(original)] = original, _door(original, making(original), _wanted(original))
+    return found
 
 
 Wanted = Callable[[FrameType, Any], bool]
@@ -134,24 +142,41 @@ def is_called_by(frame: FrameType, door: Any) -> bool:
 
 
 @functools.cache
+def _plain_class(module: Any) -> type:
+    """The class of a module while no door stands in it; asked for before one does."""
+    return type(module)
+
+
+@functools.cache
 def _modules(rooms: tuple[str, ...]) -> list[tuple[Any, type, type]]:
     """Each module, its class, and the one that it has while doors stand in it."""
     found, known = [], _doors(rooms)
     for module in (*MODULES, *[sys.modules[room] for room in rooms]):
         inside = {name: known[id(value)][1] for name, value in list(vars(module).items()) if id(value) in known}
-        found.append((module, type(module), with_doors(module, inside)))
+        plain = _plain_class(module)
+        found.append((module, plain, with_doors(module, plain, inside)))
     return found
+
+
+@functools.cache
+def _plain_method(kind: type, name: str) -> Any:
+    """A method of a class as it is without doors; asked for before there is one."""
+    return vars(kind)[name]
 
 
 @functools.cache
 def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
-    found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", vectorize, np.vectorize.__call__)]
+    found: list[tuple[type, str, Any, Any]] = [
+        (np.vectorize, "__call__", vectorize, _plain_method(np.vectorize, "__call__"))
+    ]
     for kind, name, inside in CLASSES:
-        found.append((kind, name, _door(vars(kind)[name], inside, _for_the_user), vars(kind)[name]))
+        original = _plain_method(kind, name)
+        found.append((kind, name, _door(original, inside, _for_the_user), original))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
-            found.append((kind, name, making(vars(kind)[name]), vars(kind)[name]))
+            original = _plain_method(kind, name)
+            found.append((kind, name, making(original), original))
     return found
 
 
@@ -173,53 +198,73 @@ class opened:
             places = [*places, *search(self.arguments, _doors(rooms), NAMED)]
         with _lock:
             _recording[ident] = _recording.get(ident, 0) + 1
-            _installed[0] += 1
-            if not _stand and not closed.is_closed:
+            if not _stand:
                 _install(rooms)
-            self.mine = [place for place in places if _take(place)] if places else places
+            if ident not in closed.depths:
+                SEEING.add(ident)
+            self.mine = [p for p in places if _taken.take(p, ident, closed.depths, _door_for)] if places else places
+        if self.mine:
+            try:
+                _introduce()
+            except BaseException:
+                self.__exit__()
+                raise
 
     def __exit__(self, *_: Any) -> None:
         ident = self.ident
         with _lock:
             for place in self.mine:
-                _give_back(place)
+                _taken.give_back(place, ident)
             _recording[ident] -= 1
             if not _recording[ident]:
-                del _recording[ident]
-                forget(ident)
-            _installed[0] -= 1
-            if not _installed[0] and _stand:
-                _remove(_stand.pop())
+                _end(ident)
+
+
+def _end(ident: int) -> None:
+    """A thread records no more."""
+    del _recording[ident]
+    SEEING.discard(ident)
+    forget(ident)
+    if not _recording and _stand:
+        _remove(_stand.pop())
 
 
 class Closed:
-    """Doors stand nowhere meanwhile, for whoever imports or compiles what knows NumPy's functions by identity.
+    """No door stands for a thread meanwhile, as it imports or compiles what knows NumPy's functions by identity.
 
-    It is reentrant, and a listener of Numba's compilations, in whichever thread these are.
+    Other threads go on recording, so doors in modules are for those alone that see them (`SEEING`), and so are names of
+    the user's, unless another thread records with the same ones: Numba is told what those doors stand for.  It is
+    reentrant, and a listener of Numba's compilations, which waits for nobody.
+
+    Attributes:
+        depths: by thread, how often it was entered.
     """
 
     def __init__(self) -> None:
-        self._depth = 0
+        self.depths: dict[int, int] = {}
 
     def __enter__(self) -> None:
+        ident = get_ident()
         with _lock:
-            self._depth += 1
-            if _stand:
-                _remove(_stand.pop())
-            for _, there, _, place in _taken.values():
-                put(place, there)
+            self.depths[ident] = self.depths.get(ident, 0) + 1
+            SEEING.discard(ident)
+            _taken.show(self.depths)
 
     def __exit__(self, *_: Any) -> None:
         self.listen()
+        ident = get_ident()
         with _lock:
-            self._depth -= 1
-            if not self._depth and _installed[0] and not _stand:
-                _install(arrived())
-            for _, _, door, place in _taken.values() if not self._depth else ():
-                put(place, door)
+            self.depths[ident] -= 1
+            if not self.depths[ident]:
+                if ident in _recording:
+                    _install(arrived())
+                    SEEING.add(ident)
+                del self.depths[ident]
+                _taken.show(self.depths)
 
     def on_start(self, event: Any) -> None:
         self.__enter__()
+        _introduce()
 
     def on_end(self, event: Any) -> None:
         self.__exit__()
@@ -227,19 +272,22 @@ class Closed:
     def listen(self) -> None:
         """Hear of Numba's compilations, once Numba is there, and let it learn the functions by which it knows NumPy."""
         event = sys.modules.get("numba.core.event")
-        if event is None or event in _heard or not hasattr(sys.modules.get("numba"), "njit"):
+        if event is None or event in _heard or not _is_ready(sys.modules.get("numba")):
             return
-        _heard.append(event)
+        with _lock:
+            if event in _heard:
+                return
+            _heard.append(event)
         with self:
             heard = type("Heard", (event.Listener,), {"on_start": self.on_start, "on_end": self.on_end})
             event.register("numba:compiler_lock", heard())
+            typeof = opened_room("numba.extending").typeof_impl
+            usual = typeof.dispatch(type)
+            typeof.register(type)(lambda kind, context: usual(kind_of(kind), context))
             target = opened_room("numba.core.registry").cpu_target
-            target.typing_context.refresh()
-            target.target_context.refresh()
-
-    @property
-    def is_closed(self) -> bool:
-        return self._depth > 0
+            with opened_room("numba.core.compiler_lock").global_compiler_lock:
+                target.typing_context.refresh()
+                target.target_context.refresh()
 
 
 _heard: list[Any] = []
@@ -247,16 +295,46 @@ closed = Closed()
 AROUND.append(closed)
 
 
+def _introduce() -> None:
+    """Tell Numba what the doors in users' names stand for, which it may meet in the code that a thread compiles."""
+    if not (_heard and closed.depths):
+        return
+    context = opened_room("numba.core.registry").cpu_target.typing_context
+    unknown = ValueError, opened_room("numba.core.errors").NumbaError
+    for original, door in _taken.shown():
+        with suppress(*unknown):
+            kind = context.resolve_value_type(original)
+            try:
+                context.resolve_value_type(door)
+            except unknown:
+                context.insert_global(door, kind)
+
+
+@in_child
+def _begin_anew() -> None:
+    """In the child of a fork only the thread that forked goes on recording."""
+    ident = get_ident()
+    for other in [thread for thread in _recording if thread != ident]:
+        _taken.leave(other)
+        _end(other)
+    for other in [thread for thread in closed.depths if thread != ident]:
+        del closed.depths[other]
+    _taken.show(closed.depths)
+
+
 def _install(rooms: tuple[str, ...]) -> None:
-    """Put doors into the modules and classes."""
+    """Put doors into the modules and classes; of those for fewer rooms that stand there, nobody sees the change."""
     hold(MODULES)
-    _stand.append(rooms)
+    before = [opened for _, _, opened in _modules(_stand[-1])] if _stand else []
+    if _stand and _stand[-1] == rooms:
+        return
     for module, plain, open_one in _modules(rooms):
-        if type(module) is plain:
+        if type(module) is plain or type(module) in before:
             module.__class__ = open_one
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
-    _naming[:] = [names for names in naming_type() if "type" not in names]
+    _stand[:] = [rooms]
+    _naming[:] = [names for names in naming_type() if "type" not in names] + [n for n in _naming if "type" in n]
     for names in _naming:
         names["type"] = TYPE
 
@@ -271,28 +349,13 @@ def _remove(rooms: tuple[str, ...]) -> None:
     for names in _naming:
         if names.get("type") is TYPE:
             del names["type"]
+    _naming.clear()
 
 
 _naming: list[dict[str, Any]] = []
 """The globals of modules in which the name `type` was put."""
 
-_taken: dict[tuple[int, Any], list[Any]] = {}
-"""By place, how many recordings have a door there, what it is without, the door, and the place."""
-
-
-def _take(place: Place) -> bool:
-    """Put the door in a place, if there is an original or somebody's door already."""
-    key, there = (id(place[0]), place[1]), read(place)
-    if key in _taken:
-        _taken[key][0] += 1
-        return True
-    door = _door_for(place, there)
-    if door is None:
-        return False
-    _taken[key] = [1, there, door, place]
-    if not closed.is_closed:
-        put(place, door)
-    return True
+_taken = Taken()
 
 
 def _door_for(place: Place, there: Any) -> Any:
@@ -301,13 +364,6 @@ def _door_for(place: Place, there: Any) -> Any:
         return stands
     found = doors().get(id(there))
     return found[1] if found else NAMED.get(id(there))
-
-
-def _give_back(place: Place) -> None:
-    key = id(place[0]), place[1]
-    _taken[key][0] -= 1
-    if not _taken[key][0]:
-        put(place, _taken.pop(key)[1])
 
 
 _known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()

@@ -9,7 +9,7 @@ import functools
 import itertools
 import sys
 import types
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from .arrays.callee import only_calls
 from .arrays.leaving import is_library
+from .arrays.originals import latest_module
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""
@@ -45,6 +46,59 @@ def put(place: Place, value: Any) -> None:
         space.pop(name, None)
     else:
         space[name] = value
+
+
+class Taken:
+    """The places that doors stand in, and who records with them.
+
+    A place is the user's own, and everybody reads the same there.  It has its original back while all who record with
+    it import or compile.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, Any], tuple[Place, Any, Any, dict[int, int]]] = {}
+        """By place: itself, what it is without the door, the door, and how many recordings of each thread hold it."""
+
+    def take(self, place: Place, ident: int, closed: Container[int], door_for: Callable[[Place, Any], Any]) -> bool:
+        """Put the door in a place, if there is an original or somebody's door already."""
+        key = id(place[0]), place[1]
+        if key not in self.held:
+            there = read(place)
+            door = door_for(place, there)
+            if door is None:
+                return False
+            self.held[key] = place, there, door, {}
+        _, _, door, holders = self.held[key]
+        holders[ident] = holders.get(ident, 0) + 1
+        if ident not in closed:
+            put(place, door)
+        return True
+
+    def give_back(self, place: Place, ident: int) -> None:
+        """A recording holds a place no more."""
+        key = id(place[0]), place[1]
+        _, there, _, holders = self.held[key]
+        holders[ident] -= 1
+        if not holders[ident]:
+            del holders[ident]
+        if not holders:
+            put(place, there)
+            del self.held[key]
+
+    def leave(self, ident: int) -> None:
+        """A thread holds nothing any more."""
+        for place, _, _, holders in list(self.held.values()):
+            for _ in range(holders.get(ident, 0)):
+                self.give_back(place, ident)
+
+    def shown(self) -> list[tuple[Any, Any]]:
+        """The doors that stand where somebody's code names an original: that, and the door."""
+        return [(there, door) for place, there, door, _ in list(self.held.values()) if read(place) is door]
+
+    def show(self, closed: Container[int]) -> None:
+        """Put the door in each place that somebody holds who is not `closed`, and the original in the others."""
+        for place, there, door, holders in self.held.values():
+            put(place, there if all(ident in closed for ident in holders) else door)
 
 
 def has_builtins(names: dict[str, Any]) -> bool:
@@ -146,7 +200,7 @@ def _named_in(code: CodeType, spaces: list[dict[str, Any]]) -> Iterator[Place]:
 
 def naming_type() -> list[dict[str, Any]]:
     """The globals of the user's modules in which code calls Python's `type`, whoever reaches that code, and how."""
-    loaded = len(sys.modules), next(reversed(sys.modules.values()))
+    loaded = len(sys.modules), sys.modules.get(latest_module())
     if loaded[0] != _loaded[0] or loaded[1] is not _loaded[1]:
         modules = [module for module in list(sys.modules.values()) if _is_users(module) and _names_type(module)]
         _loaded[:] = [*loaded, list(map(vars, modules))]

@@ -60,6 +60,15 @@ def sort_complex(a: Any) -> Any:
     return np.sort(as_array(a).astype(np.result_type(a.dtype, np.complex64)))
 
 
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """`np.real_if_close`."""
+    a = as_array(a)
+    if a.dtype.kind != "c":
+        return a
+    least = tol * np.finfo(a.dtype).eps if tol > 1 else tol
+    return a.real if bool(np.all(np.abs(a.imag) < least)) else a
+
+
 def _extreme(place: Any) -> Callable[..., Any]:
     """`np.max` or `np.min` of complex numbers."""
 
@@ -80,6 +89,7 @@ REAL_OR_COMPLEX: dict[Any, Callable[..., Any]] = {
     **{getattr(np.emath, name): _of_one(getattr(np, name), _is_negative) for name in ("sqrt", "log", "log2", "log10")},
     **{getattr(np.emath, n): _of_one(getattr(np, n), _is_beyond_one) for n in ("arccos", "arcsin", "arctanh")},
     np.emath.logn: logn, np.emath.power: power, np.sort: sort, np.sort_complex: sort_complex,
+    np.real_if_close: real_if_close,
     **dict.fromkeys((np.max, np.amax), _extreme(np.argmax)), **dict.fromkeys((np.min, np.amin), _extreme(np.argmin)),
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

@@ -8,12 +8,12 @@ can be called from any ``@numba.njit`` function, without the GIL.
 from __future__ import annotations
 
 import linecache
-import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.locks import new_lock
 from ..base.rooms import opened
 from ..base.spec import Spec
 from ..base.tree import Structure
@@ -25,7 +25,9 @@ from .plans.plan import is_memory, plan_of
 from .plans.replay import Replay
 from .plans.stops import Raw, Result
 from .recorded.guards import shown
-from .recorded_program import Program
+
+if TYPE_CHECKING:
+    from .recorded_program import Program
 
 _pinned: list[Any] = []
 """The plans and machine code whose addresses are part of somebody's jitted code: they must never go away."""
@@ -36,7 +38,7 @@ SMALL = 256
 LINE = 8
 """Words from one place for results to the next, so that none begins amid a line of the processor's cache."""
 
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 class NotNative(TypeError):
@@ -210,35 +212,6 @@ def _type(i: int, spec: Spec) -> Any:
     return numba.types.Array(kind, spec.ndim, "A") if spec.ndim else kind
 
 
-def njit(program: Program) -> Any:
-    """The program as a function that your own ``@numba.njit`` code can call, without the GIL.
-
-    It takes the arrays and numbers among the arguments in order, and gives what the function gave: one result, or
-    a tuple of them, with tuples inside where the function had tuples or lists inside.  Results are the caller's own.
-    It is made once for a program.
-
-    What can be called so: whatever a replay does without going back to Python (``statistics().stops`` is 0), such as
-    elementwise and special functions, reductions, indexing, sorting, Fourier transforms and matrix products.
-    What cannot: steps that may have to raise NumPy's errors (inverses, systems, factors of matrices, places that are
-    computed), what stops a replay, dicts as results, and reading arrays or tensors from outside of the function, which
-    may change.
-
-    Where a guard does not hold, as where another branch would have been taken, it raises RuntimeError.
-
-    Raises:
-        NotNative: if the program needs Python; it says what for, and on which line.
-
-    >>> import numba, numpy as np, tape
-    >>> norm = tape.record(lambda x: np.sqrt((x * x).sum()), np.ones(2)).njit()
-    >>> numba.njit(lambda x: norm(x) + 1)(np.array([3.0, 4.0]))
-    6.0
-    """
-    if program._native is None:
-        with _lock:
-            program._native = program._native or _made(program)
-    return program._native
-
-
 def _made(program: Program) -> Any:
     import numba
 
@@ -275,45 +248,8 @@ def _keep(numba: Any) -> Any:
     return numba.njit(lambda things: None)
 
 
-Program.njit = njit  # type: ignore[attr-defined]
-
-
 _addressed: list[Any] = []
 """The C functions whose addresses somebody has: they must never go away."""
-
-
-def low_level_callable(program: Program) -> Any:
-    """A program of float64 numbers, or of one vector, that gives one, as a `scipy.LowLevelCallable`.
-
-    Its signature is ``double (double)`` for one number, else ``double (int, double *)``; called with another count
-    of numbers than it was recorded for, this one gives nan.
-
-    Raises:
-        NotNative: if the program needs Python (see `njit`), takes or gives something else, or has guards: a C function
-            cannot say that another branch should have been taken.
-
-    >>> import scipy.integrate, tape
-    >>> square = tape.record(lambda x: x * x, 1.0).low_level_callable()
-    >>> print(f"{scipy.integrate.quad(square, 0, 1)[0]:.6f}")
-    0.333333
-    """
-    import numba
-    import scipy
-
-    specs = program.input_specs
-    numbers = all(s.ndim == 0 and s.dtype == np.float64 for s in specs)
-    _check(program, numbers)
-    inner, double, array = njit(program), numba.types.float64, numba.types.CPointer(numba.types.float64)
-    if numbers and len(specs) == 1:
-        made = numba.cfunc(double(double))(lambda x: inner(x))
-    else:
-        count = len(specs) if numbers else specs[0].size
-        given = ", ".join(f"x[{i}]" for i in range(count)) if numbers else f"carray(x, ({count},))"
-        space = {"inner": inner, "carray": numba.carray, "nan": np.nan}
-        exec(f"def made(n, x):\n    return inner({given}) if n == {count} else nan\n", space)
-        made = numba.cfunc(double(numba.types.intc, array))(space["made"])
-    _addressed.append(made)
-    return scipy.LowLevelCallable(made.ctypes)
 
 
 def _check(program: Program, numbers: bool) -> None:
@@ -333,4 +269,68 @@ def _check(program: Program, numbers: bool) -> None:
         )
 
 
-Program.low_level_callable = low_level_callable  # type: ignore[attr-defined]
+class Native:
+    """What a program has for code that is not Python's: itself as a jitted function, and as one of C's."""
+
+    _native: Any
+
+    def njit(self: Any) -> Any:
+        """The program as a function that your own ``@numba.njit`` code can call, without the GIL.
+
+        It takes the arrays and numbers among the arguments in order, and gives what the function gave: one result, or
+        a tuple of them, with tuples inside where the function had tuples or lists inside.  Results are the caller's
+        own.  It is made once for a program.
+
+        What can be called so: whatever a replay does without going back to Python (``statistics().stops`` is 0), such
+        as elementwise and special functions, reductions, indexing, sorting, Fourier transforms and matrix products.
+        What cannot: steps that may have to raise NumPy's errors (inverses, systems, factors of matrices, places that
+        are computed), what stops a replay, dicts as results, and reading arrays or tensors from outside of the
+        function, which may change.
+
+        Where a guard does not hold, as where another branch would have been taken, it raises RuntimeError.
+
+        Raises:
+            NotNative: if the program needs Python; it says what for, and on which line.
+
+        >>> import numba, numpy as np, tape
+        >>> norm = tape.record(lambda x: np.sqrt((x * x).sum()), np.ones(2)).njit()
+        >>> numba.njit(lambda x: norm(x) + 1)(np.array([3.0, 4.0]))
+        6.0
+        """
+        if self._native is None:
+            with _lock:
+                self._native = self._native or _made(self)
+        return self._native
+
+    def low_level_callable(self: Any) -> Any:
+        """A program of float64 numbers, or of one vector, that gives one, as a `scipy.LowLevelCallable`.
+
+        Its signature is ``double (double)`` for one number, else ``double (int, double *)``; called with another count
+        of numbers than it was recorded for, this one gives nan.
+
+        Raises:
+            NotNative: if the program needs Python (see `njit`), takes or gives something else, or has guards: a C
+                function cannot say that another branch should have been taken.
+
+        >>> import scipy.integrate, tape
+        >>> square = tape.record(lambda x: x * x, 1.0).low_level_callable()
+        >>> print(f"{scipy.integrate.quad(square, 0, 1)[0]:.6f}")
+        0.333333
+        """
+        import numba
+        import scipy
+
+        specs = self.input_specs
+        numbers = all(s.ndim == 0 and s.dtype == np.float64 for s in specs)
+        _check(self, numbers)
+        inner, double, array = self.njit(), numba.types.float64, numba.types.CPointer(numba.types.float64)
+        if numbers and len(specs) == 1:
+            made = numba.cfunc(double(double))(lambda x: inner(x))
+        else:
+            count = len(specs) if numbers else specs[0].size
+            given = ", ".join(f"x[{i}]" for i in range(count)) if numbers else f"carray(x, ({count},))"
+            space = {"inner": inner, "carray": numba.carray, "nan": np.nan}
+            exec(f"def made(n, x):\n    return inner({given}) if n == {count} else nan\n", space)
+            made = numba.cfunc(double(numba.types.intc, array))(space["made"])
+        _addressed.append(made)
+        return scipy.LowLevelCallable(made.ctypes)

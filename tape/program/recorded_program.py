@@ -32,6 +32,7 @@ from .capture.signature import gives_tensors, is_varying, take_apart
 from .entries.entry import Shortcut
 from .files import file
 from .files.container import unpacked
+from .native import Native
 from .plans.replay import Refitted, Replay
 from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
@@ -43,7 +44,7 @@ from .show.display import Display
 REPLAY = REGISTRY["replay"]
 
 
-class Program(Display):
+class Program(Native, Display):
     """A function as a list of records: what `tape.record` gives, and what `tape.compile` keeps.
 
     A program is called like the function: arrays in give arrays out, tensors in give tensors out,

@@ -36,9 +36,13 @@ def only_for_types(tree: ast.AST) -> set[ast.AST]:
 
 def imports(name: str, path: Path, known: set[str]) -> set[str]:
     """The modules among `known` that a file imports, inside functions too."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return imports_in(ast.parse(path.read_text(encoding="utf-8")), name, path.name == "__init__.py", known)
+
+
+def imports_in(tree: ast.AST, name: str, is_package: bool, known: set[str]) -> set[str]:
+    """The same of the code of a module."""
     unused = only_for_types(tree)
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    package = name if is_package else name.rpartition(".")[0]
     found: set[str] = set()
     for node in ast.walk(tree):
         if node in unused:
@@ -81,6 +85,34 @@ def test_the_cycle_test_sees_cycles(tmp_path):
     assert imports("tape.a", tmp_path / "a.py", {"tape.a", "tape.b", "tape.c"}) == {"tape.b", "tape.c", "tape.d"}
     (tmp_path / "e.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import x\n")
     assert imports("tape.e", tmp_path / "e.py", {"tape.b"}) == set()
+
+
+def at_once(name: str, path: Path, known: set[str]) -> set[str]:
+    """The modules among `known` that a file imports as it is imported itself, its packages among them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.body = [ast.Pass()]
+    package = name.rpartition(".")[0]
+    found = imports_in(tree, name, path.name == "__init__.py", known) & known
+    return found | {m.rpartition(".")[0] for m in found} | ({package} if package else set()) - {name}
+
+
+WITH_THE_LIBRARY = {"ops", "tape", "tape.autograd"}
+"""The packages that are there, rooms and all, once the library has been imported."""
+
+
+def test_imports_go_one_way():
+    """Threads that import rooms wait for each other, and for packages, but never in a circle (`tape.base.rooms`)."""
+    paths = modules("ops") | modules("tape")
+    edges = {name: at_once(name, path, set(paths)) - WITH_THE_LIBRARY for name, path in paths.items()}
+    try:
+        list(TopologicalSorter(edges).static_order())
+    except CycleError as error:
+        pytest.fail(f"threads may wait in a circle: {' → '.join(reversed(error.args[1]))}")
+    code = "import sys, tape; print(*[m for m in sys.modules if m.split('.')[0] in ('ops', 'tape')])"
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(there) >= WITH_THE_LIBRARY
 
 
 LATER = {

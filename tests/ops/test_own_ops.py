@@ -244,6 +244,26 @@ def test_what_a_function_raises_stays_what_it_is():
         tape.add(tape.ones(2), tape.ones(3))
 
 
+def test_a_linear_op_that_may_raise_is_called_compiled_too():
+    def flipped(x):
+        if np.any(x > 10.0):
+            raise ValueError("out of range")
+        return x[::-1]
+
+    flip = ops.linear("flipped", flipped, lambda g: ops.flipped(g))
+    x = np.array([1.0, 2.0, 3.0])
+
+    def f(x):
+        return (flip(x) * np.arange(3.0)).sum()
+
+    for transformed in (f, tape.func.grad(f)):
+        for kept in (tape.compile(transformed), tape.record(transformed, x)):
+            np.testing.assert_allclose(kept(x), transformed(x))
+            np.testing.assert_allclose(kept(x + 1.0), transformed(x + 1.0))
+            with pytest.raises(ValueError, match="out of range"):
+                kept(x * 10.0)
+
+
 @pytest.mark.usefixtures("library")
 def test_programs_know_ops_that_are_declared_replaced_and_removed_later():
     tape.record(tape.sin, tape.ones(2))(tape.ones(2))  # whatever is kept by number of an op is there

@@ -14,9 +14,12 @@ from ...recording.views import materialise
 
 
 def rehearsed(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Let NumPy's function run on arrays that have only the shapes and dtypes of recorded ones, for what it raises."""
+    """Let NumPy's function run on arrays that have only the shapes and dtypes of recorded ones, for what it raises.
+
+    Of truth values, which may choose places, those that are known.
+    """
     tensors = [x._tensor for x in leaves_of([list(args), dict(kwargs)]) if isinstance(x, Face)]
-    values = {id(t): _stand_in(t._spec.shape, t._spec.dtype) for t in tensors}
+    values = {id(t): seen(t) if t._spec.dtype.kind == "b" else _stand_in(t._spec.shape, t._spec.dtype) for t in tensors}
     with np.errstate(all="ignore"):
         function(*numbers_in(tuple(args), values), **numbers_in(dict(kwargs), values))
 

@@ -55,7 +55,12 @@ INSTEAD = {
     "tape.autograd.Function.",
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
+    "scipy.signal": "np.convolve and np.correlate record, and the functions of np.fft; a recursive filter is a loop.",
     "scipy.fft": "The functions of np.fft record.",
+    **dict.fromkeys(
+        ("choice()", "permutation()", "permuted()", "shuffle()"),
+        "Draw places, and read there: x[rng.choice(len(x))], x[rng.permutation(len(x))].",
+    ),
     "np.nextafter": NEXT,
     "nextafter()": NEXT,
     "numpy.lib.as_strided": "It shows memory by any strides, and so elements more than once, or none of the array's: "
@@ -71,6 +76,11 @@ INSTEAD = {
 
 def instead_of(name: str) -> str:
     """What to write in the place of a function."""
+    ufunc = next((n for n in ("np", "special") if _is_ufunc(n, name.removesuffix("()"))), None)
+    if ufunc and name.endswith("()"):
+        return f"It makes a plain array of a list itself, and asks nobody: write {ufunc}.{name[:-2]}(np.array([…]))."
+    if name.endswith("(vectorized)"):
+        return "np.vectorize(f) records, and calls as often; np.frompyfunc asks for plain objects."
     room = next((room for room in INSTEAD if name.startswith(room)), None)
     if room is not None:
         return INSTEAD[room].replace("{name}", name.removesuffix("()"))
@@ -78,6 +88,11 @@ def instead_of(name: str) -> str:
         "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
         "array made in this function (np.zeros), or take it from tape.numpy."
     )
+
+
+def _is_ufunc(room: str, name: str) -> bool:
+    module = np if room == "np" else sys.modules.get("scipy.special")
+    return isinstance(getattr(module, name, None), np.ufunc)
 
 
 COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})

@@ -23,7 +23,7 @@ _seen: list[Any] = [None]
 
 def hold(modules: tuple[ModuleType, ...]) -> None:
     """Let the rooms that are imported by now name twins of some modules, in which no door stands yet."""
-    last = next(reversed(sys.modules))
+    last = latest_module()
     if last == _seen[0]:
         return
     _seen[0] = last
@@ -34,6 +34,15 @@ def hold(modules: tuple[ModuleType, ...]) -> None:
     for name, room in list(sys.modules.items()):
         if name.partition(".")[0] in OURS and type(room) is ModuleType and in_library(vars(room).get("__file__") or ""):
             _exchange(vars(room))
+
+
+def latest_module() -> str:
+    """The name of the module that was imported last."""
+    while True:
+        try:
+            return next(reversed(sys.modules))
+        except RuntimeError:  # another thread imports one at this moment
+            continue
 
 
 def _twin(module: ModuleType) -> ModuleType:

@@ -111,14 +111,21 @@ def _absent(name: str, what: str) -> Callable[..., Any]:
     return method
 
 
-PUBLIC = {name for name in dir(Number) if not name.startswith("_")}
-for _name in PUBLIC - set(dir(float)) - {"is_integer"}:
-    setattr(PythonNumber, _name, OfArrays(_name))
-for _name, _what in {
+MISSING_METHODS = {
     "__getitem__": "'{}' object is not subscriptable",
     "__len__": "object of type '{}' has no len()",
     "__iter__": "'{}' object is not iterable",
     "__contains__": "argument of type '{}' is not iterable",
-}.items():
-    setattr(PythonNumber, _name, _absent(_name, _what))
+}
+
+
+def leave_out_what_floats_have_not() -> None:
+    """Let Python's numbers lack what NumPy's have beyond; to be called when these have everything."""
+    public = {name for name in dir(Number) if not name.startswith("_")}
+    for name in public - set(dir(float)) - {"is_integer"}:
+        setattr(PythonNumber, name, OfArrays(name))
+    for name, what in MISSING_METHODS.items():
+        setattr(PythonNumber, name, _absent(name, what))
+
+
 Recorded._python = staticmethod(python_number)  # type: ignore[method-assign]

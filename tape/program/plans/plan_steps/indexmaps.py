@@ -3,7 +3,8 @@
 An op that is a view says so in the strides of what NumPy gives for an operand that lies so.  Where a declaration says
 at which indices an op reads (`Hints.part`) or puts its operands (`Hints.puts`), the map follows from these.  Another op
 whose transposes are views of the adjoint puts its operands into places of its result, or adds them up there; what is
-found so is tried out on numbers before it is believed.
+found so is tried out on numbers before it is believed.  An op of the user's is not asked: its function may raise for
+the numbers of one call or another, and so is called with them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from ops import Op
 from ops.core.batching_index import is_number, parts_of
+from ops.core.own import is_own
 
 from ....base.spec import Spec
 from .plan_places import row_major
@@ -110,7 +112,7 @@ def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
 
 def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, ...], result: Spec) -> View | None:
     """How the result of a view looks at its operand; None if for such an operand it is none."""
-    if not operand.size or operand.dtype != result.dtype:
+    if not operand.size or operand.dtype != result.dtype or is_own(op):
         return None
     indices = op.part_of(params)
     part = None if indices is None else part_of(operand.shape, strides, indices)
@@ -215,8 +217,8 @@ def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spe
 
 
 def is_linear(op: Op) -> bool:
-    """Whether an op with one result is linear in each operand, and in all of them together."""
-    return op.kind == "linear" and op.outputs == 1 and bool(op.rules) and all(op.rules)
+    """Whether an op of the library's with one result is linear in each operand, and in all of them together."""
+    return op.kind == "linear" and op.outputs == 1 and bool(op.rules) and all(op.rules) and not is_own(op)
 
 
 def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source: bool = False) -> list[CopyAxis]:

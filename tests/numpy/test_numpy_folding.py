@@ -1,0 +1,126 @@
+"""``ufunc.at`` at places of all kinds, ``ufunc.reduce`` with all its arguments, and functions of other shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from differences import gradients
+from numpy.testing import assert_allclose
+
+import tape
+
+X = np.array([0.53, 1.07, 2.13])
+WEIGHTS = np.arange(9.0).reshape(3, 3)
+
+
+def check(f, x=X):
+    """A function's gradient, eager, in forward mode and compiled, against differences."""
+    expected = gradients(f, [x])[0]
+    for transformed in (tape.func.grad(f), tape.func.jacfwd(f), tape.compile(tape.func.grad(f))):
+        assert_allclose(transformed(x), expected, rtol=2e-5, atol=1e-6)
+
+
+def at_pairs(x):
+    made = np.zeros((3, 3))
+    rows, columns = np.array([0, 1, 2, 0]), np.array([1, 2, 0, 1])
+    np.add.at(made, (rows, columns), x[0])
+    np.add.at(made, (rows, columns), np.array([x[0], x[1], x[2], 1.0]))
+    np.multiply.at(made, (rows[:3], columns[:3]), x)
+    return made
+
+
+def at_slices(x):
+    made = np.zeros((3, 3))
+    np.add.at(made, np.s_[:, 1], x)
+    np.add.at(made, np.s_[1:, ::2], x[0])
+    np.subtract.at(made, (Ellipsis, np.array([0, 0])), x[:, None] * np.ones((3, 2)))
+    np.add.at(made, (slice(None), np.array([0, 2])), x[:2])
+    return made
+
+
+def at_masks(x):
+    made, mask = np.ones((3, 3)), np.array([True, False, True])
+    np.add.at(made, mask, x)
+    np.add.at(made, (mask, np.array([0, 2])), x[:2])
+    np.square.at(made, (x > 1.0, 1))
+    return made
+
+
+def at_lists(x):
+    made = np.zeros((3, 3))
+    np.add.at(made, [0, 0, 1], x[1])
+    np.add.at(made, ([0, 1], [1, 2]), [x[0], x[1]])
+    return made
+
+
+@pytest.mark.parametrize("fill", [at_pairs, at_slices, at_masks, at_lists])
+def test_at_puts_where_numpy_does(fill):
+    check(lambda x: (fill(x) * WEIGHTS).sum())
+
+
+FUNCTIONS = ("add", "multiply", "maximum", "minimum", "fmax", "logaddexp", "hypot", "subtract", "divide")
+NAMED = (
+    {}, {"initial": 1.5}, {"keepdims": True}, {"axis": 1}, {"axis": -1, "initial": 2.0, "keepdims": True},
+    {"axis": (0, 1)}, {"axis": None, "initial": 0.5}, {"dtype": float}, {"initial": None},
+    {"initial": 1.5, "where": np.array([True, False, True])},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_reduce_with_all_its_arguments(name):
+    ufunc, tried = getattr(np, name), 0
+    for named in NAMED:
+        A = np.outer(X, X[::-1]) + 1.0
+        try:
+            expected = ufunc.reduce(A, **named)
+        except ValueError as error:  # an order that has a meaning, or no number to begin with
+            with pytest.raises(ValueError, match=str(error)[:20]):
+                tape.func.grad(lambda x, named=named: ufunc.reduce(np.outer(x, x), **named).sum())(X)
+            continue
+        tried += 1
+        found = []
+
+        def f(x, named=named, found=found):
+            found.append(ufunc.reduce(np.outer(x, x[::-1]) + 1.0, **named))
+            return (found[-1] * np.ones(1)).sum()
+
+        assert_allclose(tape.func.grad(f)(X), gradients(f, [X])[0], rtol=2e-5, atol=1e-6)
+        assert found[0].shape == np.shape(expected)
+    assert tried >= 6
+
+
+def test_a_fold_of_a_function_without_a_rule_is_refused():
+    with pytest.raises(TypeError, match="nextafter needs plain numbers"):
+        tape.func.grad(lambda x: np.nextafter.reduce(x))(X)
+    assert tape.func.grad(lambda x: x.sum() * np.logical_and.reduce(x > 0))(X).tolist() == [1.0] * 3
+
+
+PROGRAMS = {
+    "diagflat": lambda x: (np.diagflat(np.outer(x, x), 1) ** 2).sum(),
+    "triangles of a vector": lambda x: (np.triu(x) * WEIGHTS).sum() + (np.tril(x, -1) @ x)[2],
+    "cross in a plane": lambda x: np.cross(x[:2], [1.0, 3.0]) * np.cross(x, x[:2] * 2.0).prod(),
+    "cross with an axis": lambda x: np.cross(np.stack([x[:2], x[1:]], 1), x[:2], axisa=0).prod(),
+    "tensorsolve": lambda x: np.linalg.tensorsolve(np.diag(x).reshape(3, 1, 3) + 0.1, np.outer(x, [1.0])).prod(),
+    "tensorsolve along axes": lambda x: np.linalg.tensorsolve(np.diag(x)[:, :, None] + 0.1, x[:, None], (0,)).prod(),
+    "tensorinv": lambda x: np.linalg.tensorinv(np.diag(x).reshape(3, 1, 3) + 0.1, ind=2)[0, 1, 0],
+    "real_if_close": lambda x: np.real_if_close(x + 0j).prod() + np.abs(np.real_if_close(x + 1j)).sum(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_functions_of_other_shapes(name):
+    check(PROGRAMS[name])
+
+
+@pytest.mark.parametrize(
+    ("program", "advice"),
+    [
+        (lambda x: np.exp([x[0], x[1]]).sum(), r"write np\.exp\(np\.array\(\[…\]\)\)"),
+        (lambda x: np.frompyfunc(lambda a: a * 2, 1, 1)(x).sum(), r"np\.vectorize\(f\) records"),
+        (lambda x: np.random.default_rng(0).choice(x), r"x\[rng\.choice\(len\(x\)\)\]"),
+    ],
+)
+def test_a_refusal_says_what_to_write(program, advice):
+    with pytest.raises(TypeError, match=advice):
+        tape.func.grad(program)(X)
