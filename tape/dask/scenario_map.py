@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.typing import Key
 
@@ -19,16 +17,14 @@ from ..base.tree import Structure, build, leaves_of, structure_of
 from ..program.capture.record_call import OutputPlace
 from .blocks import as_collection
 from .parcel import Parcel, same
+from .runs import MapData, bytes_in, runs_of, tasks_worth
 from .scheduling import Scheduler
 from .source import RecordedParcel, UserFunction
 from .tasks import List, Task, TaskRef
 from .worker import Shape, mapped, mapped_alone
 
-TASK_BYTES = 4 << 20
-"""So much of the data is worth a task: that many bytes take some milliseconds, and a task half a one."""
-
-FEWEST_TASKS = 4
-"""Tasks for each thread that there are at least, if there are as many blocks."""
+EMBEDDED = 1 << 18
+"""So many bytes of programs in all are sent with the tasks; more go to one worker, which hands them on."""
 
 EXAMPLE = 2
 """Rows of a block whose number of rows nobody knows, for finding out what the function gives."""
@@ -37,9 +33,10 @@ EXAMPLE = 2
 def map(function: Callable[..., Any], *args: Any, tier: str = "optimised", fuse: bool = True) -> Any:
     """Apply a function of arrays of rows to each block of Dask arrays: Dask arrays in, Dask arrays out.
 
-    Nothing is computed yet, but for the recording.  On a cluster, where many blocks are so small that a task costs more
-    than they do, neighbours go through one task, and their results are one chunk: the chunks of the results are then
-    larger than those of the arguments (never fewer than four for each thread of the cluster).
+    Nothing is computed yet, but for the recording.  On a cluster, neighbouring blocks that take little go through one
+    task, and their results are one chunk: the chunks of the results are then larger than those of the arguments, as
+    large as leaves a task for each thread of the cluster, or a tenth of a second of work for a task.  Where the blocks
+    lie in the memory of the cluster, neighbours that lie on one worker stay there.
 
     Args:
         function: takes arrays and gives arrays with as many rows, in tuples, lists and dicts: what `tape.func.vmap`
@@ -66,29 +63,23 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised", fuse:
     source = UserFunction(function, "map", tier)
     arrays = {k: as_collection(x, "tape.dask.map()", k) for k, x in enumerate(args) if isinstance(x, da.Array)}
     common = {k: x for k, x in enumerate(args) if k not in arrays}
-    rows = rows_of(arrays)
-    runs = neighbours(rows, arrays, Scheduler().threads() if fuse else None)
+    rows, data = rows_of(arrays), MapData(list(arrays.values()))
     recorded = {n: record(source, args, n) for n in dict.fromkeys(rows)}
     structure, leaves = results_of(source, next(iter(recorded.values())), args)
     only = leaves[0] if len(leaves) == 1 else None
+    engine = Scheduler()
+    threads = engine.threads() if fuse else None
+    runs = [range(k, k + 1) for k in range(len(rows))]
+    if threads and not any(isnan(n) for n in rows):
+        size = sum(x.nbytes for x in arrays.values()) / len(rows) + bytes_in(leaves)
+        number = tasks_worth(len(rows), threads, recorded[max(rows)], size)
+        runs = runs_of(data.homes(engine.client), number)
     parcels = [recorded[n].parcel for n in rows]
-    blocks = block_tasks(source, arrays, common, parcels, runs, only)
+    blocks = block_tasks(source, data, common, parcels, runs, only)
     chunks = tuple([sum(rows[k] for k in run) for run in runs])
     if only is not None:
         return build(structure, [array_of(blocks.graph, blocks.name, chunks, only)])
     return build(structure, [column(blocks, number, chunks, leaf) for number, leaf in enumerate(leaves)])
-
-
-def neighbours(rows: Sequence[float], arrays: dict[int, Any], threads: int | None) -> list[range]:
-    """Which blocks go through one task, by number: one for each, unless that is not worth it on so many threads."""
-    count = len(rows)
-    size = sum(x.nbytes for x in arrays.values()) / count if count else 0.0
-    if not threads or isnan(size):
-        return [range(k, k + 1) for k in range(count)]
-    worth = max(1, int(TASK_BYTES / max(size, 1.0)))
-    number = min(count, max(-(-count // worth), FEWEST_TASKS * threads))
-    bounds = [count * k // number for k in range(number + 1)]
-    return [range(*pair) for pair in pairwise(bounds)]
 
 
 def rows_of(arrays: dict[int, Any]) -> tuple[float, ...]:
@@ -121,11 +112,10 @@ def with_shapes(args: tuple[Any, ...], n: int) -> list[Any]:
 
 
 def block_tasks(
-    source: UserFunction, arrays: dict[int, Any], common: dict[int, Any], parcels: list[Parcel],
-    runs: Sequence[range], only: Any,
+    source: UserFunction, data: MapData, common: dict[int, Any], parcels: list[Parcel], runs: Sequence[range], only: Any
 ) -> Layers:  # fmt: skip
     """A task for each run of blocks, which gives the leaves of its results; or, if there is `only` one, that."""
-    token = tokenize(parcels, [list(run) for run in runs], list(arrays.values()), common)
+    token = tokenize(parcels, [list(run) for run in runs], [[ref.key for ref in refs] for refs in data.columns], common)
     name, graph = f"{source.name}-{'map' if only is not None else 'blocks'}-{token}", dict[Key, Any]()
     key: Key
     call, rest = (mapped, ()) if only is None else (mapped_alone, (0,) * (len(only.shape) - 1))
@@ -133,17 +123,23 @@ def block_tasks(
     if common:
         key = f"arguments-of-{source.name}-{token}"
         graph[key], shared = Task(key, itself, common), TaskRef(key)
-    columns = [list(flatten(x.__dask_keys__(), container=list)) for x in arrays.values()]
-    sent: dict[str, TaskRef] = {}
-    for parcel in parcels:
-        key = f"program-of-{source.name}-{parcel.digest[:32]}"
-        graph[key], sent[parcel.digest] = Task(key, same, *parcel), TaskRef(key)
+    distinct = {parcel.digest: parcel for parcel in parcels}
+    embedded = len(runs) * sum(len(parcel.program or b"") for parcel in distinct.values()) <= EMBEDDED
+    sent: dict[str, Any] = {}
+    for digest, parcel in distinct.items():
+        if embedded:
+            sent[digest] = tuple(parcel)
+        else:
+            key = f"program-of-{source.name}-{digest[:32]}"
+            graph[key], sent[digest] = Task(key, same, *parcel), TaskRef(key)
     for number, run in enumerate(runs):
-        data = [TaskRef(column[k]) for k in run for column in columns]
         key = (name, number, *rest)
-        programs = List(*(sent[parcels[k].digest] for k in run))
-        graph[key] = Task(key, call, programs, list(run), len(parcels), shared, *data)
-    return Layers(name, f"{source.name}-map", HighLevelGraph.from_collections(name, graph, list(arrays.values())))
+        own = list(dict.fromkeys(parcels[k].digest for k in run))
+        kinds = tuple([own.index(parcels[k].digest) for k in run])
+        programs = List(*(sent[digest] for digest in own))
+        parts = [column[k] for k in run for column in data.columns]
+        graph[key] = Task(key, call, programs, kinds, tuple(run), len(parcels), shared, *parts)
+    return Layers(name, f"{source.name}-map", HighLevelGraph.from_collections(name, graph, data.elsewhere))
 
 
 class Layers(NamedTuple):

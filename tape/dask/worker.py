@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.tree import leaves_of, transform
 from .parcel_programs import here, opened
+from .together import Together
 from .tree_sum import Leaves, Sums, merged
 
 
@@ -75,22 +76,28 @@ def of_block(
 
 
 def mapped(
-    parcels: Sequence[tuple[Any, ...]], numbers: Sequence[int], count: int, common: dict[int, Any], *data: Any
-) -> Leaves:
+    parcels: Sequence[tuple[Any, ...]], kinds: Sequence[int], numbers: Sequence[int], count: int,
+    common: dict[int, Any], *data: Any,
+) -> Leaves:  # fmt: skip
     """The leaves of what the function gives for neighbouring blocks, one after another.
 
+    Each block's results are put where they belong and dropped, so that the next block's take the same memory: fresh
+    memory costs more than many a program.
+
     Args:
-        parcels: of each block.
+        parcels: of each kind of block; kinds: of the blocks.
         numbers: of the blocks; count: how many there are in all.
         common: arguments that are not blocks, by position.
         data: the parts of one block after another.
     """
     width = len(data) // len(numbers)
-    found = [
-        rows_of_block(parcel, number, count, common, data[at * width : (at + 1) * width])
-        for at, (parcel, number) in enumerate(zip(parcels, numbers, strict=True))
-    ]
-    return found[0] if len(found) == 1 else tuple([np.concatenate(same) for same in zip(*found, strict=True)])
+    blocks = [data[at * width : (at + 1) * width] for at in range(len(numbers))]
+    if len(blocks) == 1:
+        return rows_of_block(parcels[kinds[0]], numbers[0], count, common, blocks[0])
+    together = Together(sum(len(block[0]) for block in blocks))
+    for kind, number, block in zip(kinds, numbers, blocks, strict=True):
+        together.add(rows_of_block(parcels[kind], number, count, common, block))
+    return together.leaves()
 
 
 def rows_of_block(

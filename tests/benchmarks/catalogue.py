@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from . import processes
-from .clusters import CLUSTERED, Clustered
+from .cluster_scenarios import scenarios
+from .cluster_sums import first, logistic as logistic_on_cluster, traffic
+from .clusters import Clustered
 from .compiled import COMPILED
 from .goal import at_most, faster, within
 from .kinds import Fresh, Sampler, Timed
@@ -52,6 +54,35 @@ def _first_check(peer: str, caches: Callable[[], str] | None) -> Sampler:
 def _bytes_per_record(peer: str, records: int) -> Sampler:
     return lambda: processes.bytes_per_record(peer, records)
 
+
+ALL = ("tape.dask", "tape.dask, one process", "numpy, by dask.array", "torch.dask", "jax.dask")
+
+CLUSTERED: tuple[Clustered, ...] = (
+    Clustered(
+        "dask logistic", "logistic regression, 10⁷ × 20 on a cluster of 2 processes: value and gradient",
+        logistic_on_cluster, (10**7, 20, 32), (1000, 3, 5), ALL,
+        goal=faster("tape.dask, one process", 1.7) & faster("numpy, by dask.array", 1 / 0.7),
+    ),
+    Clustered(
+        "dask overhead", "the same on 8 blocks of 10 rows; dask: empty tasks, one for each block or as many as ours",
+        logistic_on_cluster, (80, 20, 8), (80, 3, 8), ("tape.dask", "dask, empty tasks", "dask, the same empty tasks"),
+        goal=within("dask, the same empty tasks", 1.3), rounds=30,
+    ),
+    Clustered(
+        "dask bytes", "the same: bytes sent by all processes for one evaluation", traffic, (80, 20, 8), (80, 3, 8),
+        ("tape.dask", "numpy, by dask.array", "dask, empty tasks"), unit="B", rounds=3,
+    ),
+    Clustered(
+        "dask scenarios", "Black–Scholes price and 5 Greeks of 10⁶ options in 100 blocks on the same cluster",
+        scenarios, (10**6, 100), (100, 5),
+        ("tape.dask", "tape.dask, one process", "tape.dask, one task a block", "jax.dask"),
+        goal=faster("tape.dask, one process", 1.7) & faster("jax.dask", 5), rounds=15,
+    ),
+    Clustered(
+        "dask first", "the first evaluation on a fresh cluster, over the second", first, (10_000, 20, 8), (80, 3, 4),
+        ("tape.dask",), goal=at_most(2.0), rounds=3,
+    ),
+)  # fmt: skip
 
 BENCHMARKS: tuple[Timed | Fresh | Clustered, ...] = (
     *_chains(),

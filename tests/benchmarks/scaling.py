@@ -24,7 +24,8 @@ import numpy as np
 
 from tape.dask.sum_graph import FAN_IN
 
-from .clusters import cluster, loss, nothing, rows, shaped_alike
+from .cluster_sums import loss, rows, shaped_alike
+from .clusters import cluster, nothing
 from .processes import ROOT
 from .report import amount
 

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 from benchmarks import clusters, command, scaling
-from benchmarks.catalogue import BENCHMARKS, chosen
-from benchmarks.clusters import CLUSTERED
+from benchmarks.catalogue import BENCHMARKS, CLUSTERED, chosen
 from benchmarks.goal import at_most, beyond, faster, within
 from benchmarks.kinds import Fresh, Timed, agree, gradients
 from benchmarks.peers import start

@@ -297,14 +297,15 @@ def test_large_parameters_go_to_each_worker_once(client, monkeypatch):
 
 @pytest.mark.parametrize("fuse", [False, True])
 def test_map_gives_dask_arrays(client, fuse):
-    """Neighbours of small blocks go through one task where there are more than four for each thread."""
+    """Neighbours that take little go through one task, one for each thread; where they lie apart, or on one worker."""
 
     def price(s):
         return np.exp(-s[0] * s[0]) * s[1]
 
-    (scenarios,) = persisted(client, X[:, :2])
+    first, *_ = client.scheduler_info()["workers"]
+    (scenarios,) = persisted(client, X[:, :2], workers=[first])
     delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios, fuse=fuse)
-    rows = (100, 100, 200, 100, 100, 200, 100, 103) if fuse else (100,) * 10 + (3,)
+    rows = (500, 503) if fuse else (100,) * 10 + (3,)
     assert (delta.chunks, value.chunks, delta.dtype) == ((rows, (2,)), (rows,), X.dtype)
     delta, value = dask.compute(delta, value)
     e = np.exp(-(X[:, 0] ** 2))
@@ -322,7 +323,7 @@ def test_neighbours_in_one_task_are_blocks_still(client):
 
     (data,) = persisted(client, y * np.arange(1003), rows=20)
     found = tape.dask.map(f, data, np.float64(3.0))
-    assert found.numblocks == (8,)
+    assert found.numblocks == (8,)  # a program that is not known here may take long
     apart = tape.dask.map(f, data, np.float64(3.0), fuse=False)
     assert apart.numblocks == (51,)
     expected = np.concatenate([f((y * np.arange(1003))[k : k + 20], 3.0) for k in range(0, 1003, 20)])
