@@ -24,7 +24,7 @@ from ..recorded.traced import Traced, output, traced
 from .adjoint_rounds import loops_of
 from .boxes import Region, region_of, shape_of
 from .pieces import Pieces
-from .runs import Runs
+from .simple_runs import Runs
 from .templates import contributions
 
 

@@ -121,7 +121,7 @@ def split(region: Region, other: Region) -> tuple[list[Region], Region]:
     return outside, tuple(inside)
 
 
-class Cell:
+class GridCell:
     """Regions that lie in one cell of a grid.
 
     Attributes:
@@ -156,7 +156,7 @@ class BoxGrid:
 
     def __init__(self, shape: tuple[int, ...]):
         self._shape = shape
-        self._cells: dict[tuple[int, int], dict[int, Cell]] = {}
+        self._cells: dict[tuple[int, int], dict[int, GridCell]] = {}
 
     def _places(self, extents: list[tuple[int, int]]) -> tuple[tuple[int, int], range]:
         """The axis along which a region is shortest and how wide cells are there, a power of two; its cells."""
@@ -171,7 +171,7 @@ class BoxGrid:
         known = self._cells.setdefault(key, {})
         for cell in cells:
             if cell not in known:
-                known[cell] = Cell(len(region))
+                known[cell] = GridCell(len(region))
             known[cell].add(region, extents)
 
     def remove(self, region: Region) -> None:

@@ -17,7 +17,7 @@ from ..recorded.reach import check_not_released
 from ..recorded.trace import CONSTANT, INPUT, Trace
 from ..recorded.traced import Traced, output, traced
 from .adjoint import moves, propagate, value_of
-from .runs import Runs
+from .simple_runs import Runs
 
 
 def plain(x: Any) -> Any:

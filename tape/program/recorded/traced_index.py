@@ -16,7 +16,7 @@ from ...base.tensor import Tensor
 from ...recording.level import innermost, read, write
 
 
-class Places:
+class ArrayIndex:
     """Reads and writes where such arrays are part of an index."""
 
     def __call__(self, x: Any, index: Any) -> Any:
@@ -34,7 +34,7 @@ class Places:
         return ops.overwrite(x, value, *arrays, form=form)
 
 
-AT_PLACES = Places()
+AT_PLACES = ArrayIndex()
 
 
 def is_places(part: Any) -> bool:
