@@ -185,6 +185,7 @@ def sliding_window_view(
         if n < 0 or n > found.shape[k]:
             raise ValueError(f"a window of length {n} cannot slide along an axis of length {found.shape[k]}")
         places = np.add.outer(np.arange(found.shape[k] - n + 1), np.arange(n))
+        places.flags.writeable = False  # so that programs need not look whether they are others
         found = np.moveaxis(numpy.take(found, places, axis=k), k + 1, -1)
     watch(found._tensor, x._tensor)
     return readonly(found)

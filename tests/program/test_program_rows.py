@@ -196,6 +196,56 @@ def test_searches(n, side):
             assert_array_equal(found, np.searchsorted(x, y, side))
 
 
+EVEN = {
+    "one after another": np.arange(3, 9),
+    "backwards": np.arange(9, 2, -2),
+    "windows": np.add.outer(np.arange(7), np.arange(4)),
+    "repeated": np.full((2, 3), 5),
+    "one": np.array([[4]]),
+    "uneven": np.array([0, 1, 3]),
+    "uneven in a row": np.array([[0, 1, 2], [3, 4, 6]]),
+    "negative": np.arange(-3, 3),
+}
+
+
+@FLOATS
+@pytest.mark.parametrize("name", EVEN)
+def test_places_at_equal_distances(name, dtype):
+    """Known places are strides where they can be, also when what they were read from is written later."""
+    places, x = EVEN[name].copy(), RNG.standard_normal((10, 10)).astype(dtype)
+    places.flags.writeable = False
+
+    def f(x):
+        y = np.tanh(x)
+        z = np.take(y, places, axis=1)
+        y[:, 2:6] = 0.5
+        y[places] *= 2.0
+        return (z * z).sum() + (np.take(y, places, axis=0) * y[0]).sum()
+
+    agrees(f, x)
+    agrees(f, x.T)
+    found = record(lambda x: np.take(x, places, axis=0), x).replay.sweeper((x,))[0]
+    assert_array_equal(found, x[places])
+    assert not np.shares_memory(found, x)
+
+
+@FLOATS
+@pytest.mark.parametrize("n", [3, 4, 40, 300])
+def test_windows(n, dtype):
+    x, w = RNG.standard_normal(n).astype(dtype), RNG.standard_normal(3).astype(dtype)
+    windows = np.lib.stride_tricks.sliding_window_view
+    for f in (
+        lambda w, x: np.tanh(windows(x, 3) @ w).sum(),
+        lambda w, x: (w @ windows(x, 3).T).sum(),
+        lambda w, x: (x[: n - 2] @ windows(x, 3) * w).sum(),
+        lambda w, x: (windows(x, 3) @ np.outer(w, w)).sum(),
+        lambda w, x: (windows(np.outer(w, x), (2, 3)) ** 2).sum(),
+    ):
+        agrees(f, w, x)
+        agrees(lambda x, w, f=f: f(w, x), x, w)
+        agrees(lambda x, w, f=f: f(w, x), np.repeat(x, 2)[::2], w)
+
+
 def test_bounds_of_whole_numbers():
     f = lambda x, i: (x[np.clip(i, 0, 2)] + x[np.maximum(i, 1)] + x[np.minimum(i, 0)]).sum()  # noqa: E731
     agrees(f, RNG.standard_normal(4), np.array([-2, 0, 3, 1]))

@@ -82,12 +82,40 @@ def multiply(
             return True
         if z_row is not None:
             return False
+        if _by_columns(plan, item, sizes, z, x, y):
+            return True
     (x_at, (x_row, x_column)), (y_at, (y_row, y_column)) = x, y
     plan.call(
         plan.jit("sweeps.small_products", "product_f64" if item == 8 else "product_f32"),
         [0, rows, z, STORE, x_at, x_row, x_column, y_at, y_row, y_column, inner, columns],
     )
     return True
+
+
+def _by_columns(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix) -> bool:
+    """A matrix of few rows or columns that overlap, as windows do, times a vector: one of them after the other."""
+    rows, inner, columns = sizes
+    if rows == 1:
+        (rows, columns), x, y = (columns, 1), (y[0], y[1][::-1]), (x[0], x[1][::-1])
+    (x_at, (x_row, x_column)), (y_at, (y_step, _)) = x, y
+    if columns != 1 or y_step != item:
+        return False
+    if x_row == item and inner <= MOST:
+        for k in range(inner):
+            _times(plan, item, "N", rows, k == 0, z, moved(x_at, k * x_column), moved(y_at, k * item))
+    elif x_column == item and rows <= MOST:
+        for k in range(rows):
+            _times(plan, item, "T", inner, True, moved(z, k * item), moved(x_at, k * x_row), y_at)
+    else:
+        return False
+    return True
+
+
+def _times(plan: Any, item: int, way: str, n: int, first: bool, z: Place | int, x: Place | int, y: Place | int) -> None:
+    """A column of n numbers times one number, added to z unless it is the first; or the product of two columns."""
+    one, zero = (struct.unpack("q", struct.pack("d" if item == 8 else "fxxxx", v))[0] for v in (1.0, 0.0))
+    at = pointers(plan, [ord(way), n, 1, one, n, 1, zero if first else one, 1])
+    call_library(plan, ("d" if item == 8 else "s") + "gemv", [*at[:4], x, at[4], y, at[5], at[6], z, at[7]])
 
 
 def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, int] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
 from .indexmaps import CopyAxis, axes_of
-from .plan_places import Place, PlanValue
+from .plan_places import Place, PlanValue, array_at
 from .step_memory import NoStep, StepMemory, axes, view
 
 
@@ -47,7 +47,9 @@ class PickSteps(StepMemory):
     """Reads and writes at places."""
 
     def read(self, x: PlanValue, chosen: Chosen) -> PlanValue:
-        """The chosen elements of x."""
+        """The chosen elements of x, where they lie if they lie at strides."""
+        if not chosen.arrays:
+            return view(x, chosen.axes, chosen.offset)
         z = self.new(spec(tuple(n for n, _ in chosen.axes), x.spec.dtype))
         source = view(x, chosen.axes, chosen.offset)
         self._at("read", z, source, z.strides, source.strides, chosen)
@@ -181,8 +183,29 @@ class PickSteps(StepMemory):
         after = len(made) - before
         result = [(n, s) for n, s, _ in made[:before]] + [(n, 0) for n in shape]
         result += [(n, s) for n, s, _ in made[before:]]
-        spread = [(v, [0] * before + strides + [0] * after, n, stride) for v, strides, n, stride in chosen]
+        spread = []
+        for v, strides, n, stride in chosen:
+            steps = self._even(v, n)
+            if steps is None:
+                spread.append((v, [0] * before + strides + [0] * after, n, stride))
+                continue
+            offset += steps[0] * stride
+            for k, step in enumerate(steps[1:], before + len(shape) - v.spec.ndim):
+                result[k] = result[k][0], result[k][1] + step * stride
         return Chosen(result, offset, spread)
+
+    def _even(self, numbers: PlanValue, n: int) -> list[int] | None:
+        """The first of some constant places along an axis of length n, and how far it is from each to the next along
+        each axis of theirs, where that is the same everywhere; as in windows that slide over an array."""
+        if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
+            return None
+        places = array_at(*self.plan.pinned_at(numbers.place), numbers.spec, numbers.strides)
+        first, length = int(places.flat[0]), places.shape
+        steps = [int(np.take(places, 1, axis).flat[0]) - first if m > 1 else 0 for axis, m in enumerate(length)]
+        even = np.full((), first)
+        for m, step in zip(length, steps):
+            even = np.add.outer(even, step * np.arange(m))
+        return [first, *steps] if places.min() >= 0 and places.max() < n and (places == even).all() else None
 
     def slices(self, x: PlanValue, indices: PlanValue, axis: int | None) -> tuple[PlanValue, Chosen]:
         """Whole slices of x along an axis, or elements of the flat x: x as it is read then, and the choice."""
