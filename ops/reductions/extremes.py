@@ -32,19 +32,28 @@ def _distinct(*shapes_and_params: tuple[tuple[int, ...], dict[str, Any]]):  # ty
     return cases
 
 
-def _even_shares(x: Any, z: Any, axis: Axis) -> Any:
-    """1/k for each of the k elements equal to the extreme; nan is equal to nan here."""
+def _ties(x: Any, z: Any, axis: Axis) -> tuple[Any, Any]:
+    """Which elements are equal to the extreme, and how many of them there are; nan is equal to nan here."""
     z = kept(z, x.shape, axis)
     mask = logical_or(eq(x, z), logical_and(isnan(x), isnan(z)))
-    return mask * (1.0 / sum(mask * np.ones((), z.dtype), axis=axis, keepdims=True))
+    return mask, sum(mask * np.ones((), z.dtype), axis=axis, keepdims=True)
+
+
+def _evenly(g: Any, x: Any, z: Any, axis: Axis) -> Any:
+    """To each element that is equal to the extreme its share of the adjoint."""
+    mask, count = _ties(x, z, axis)
+    return mask * (kept(g, x.shape, axis) / count)
+
+
+def _mean_of_ties(x: Any, z: Any, x_dot: Any, axis: Axis, keepdims: bool) -> Any:
+    mask, count = _ties(x, z, axis)
+    return sum(x_dot * (mask * (1.0 / count)), axis=axis, keepdims=keepdims)
 
 
 def _extreme(name: str, find: Callable[..., Any], doc: str, reduces: Any = None, **facts: Any) -> Op:
     return general(
-        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
-        lambda g, x, z, axis: kept(g, x.shape, axis) * _even_shares(x, z, axis),
-        jvp=lambda x, z, x_dot, axis, keepdims: sum(x_dot * _even_shares(x, z, axis), axis=axis, keepdims=keepdims),
-        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"),
+        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims), _evenly,
+        jvp=_mean_of_ties, cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"),
         hints=Hints(reduces=reduces), **facts,
     )
 
@@ -55,8 +64,8 @@ amin = _extreme("amin", np.min, "Smallest element over axes; ties share the grad
 
 def _whole(name: str, find: Callable[..., Any], node: str, doc: str, extreme: Op) -> Op:
     return general(
-        name, lambda x: find(x), lambda g, x, z: g * _even_shares(x, z, None),
-        jvp=lambda x, z, x_dot: sum(x_dot * _even_shares(x, z, None)),
+        name, lambda x: find(x), lambda g, x, z: _evenly(g, x, z, None),
+        jvp=lambda x, z, x_dot: _mean_of_ties(x, z, x_dot, None, False),
         node=node, cases=_distinct(((2, 3), {}), ((), {})), doc=doc, batch=whole(f"a{name[:3]}"),
         hints=Hints(made_of=lambda x: extreme(x)),
     )
