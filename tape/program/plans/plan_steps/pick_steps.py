@@ -199,7 +199,8 @@ class PickSteps(StepMemory):
         each axis of theirs, where that is the same everywhere; as in windows that slide over an array."""
         if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
             return None
-        places = array_at(*self.plan.pinned_at(numbers.place), numbers.spec, numbers.strides)
+        memory, begin = self.plan.pinned_at(numbers.place)
+        places = array_at(memory, begin, numbers.spec, numbers.strides)
         first, length = int(places.flat[0]), places.shape
         steps = [int(np.take(places, 1, axis).flat[0]) - first if m > 1 else 0 for axis, m in enumerate(length)]
         even = np.full((), first)
