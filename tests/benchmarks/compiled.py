@@ -22,7 +22,18 @@ from .problems import (
     slices_written,
     twenty,
 )  # fmt: skip
-from .recurrences import bodies, gru, heat, joints, kalman, reaction, ring, speelpenning
+from .recurrences import (
+    bodies,
+    covariances,
+    elimination,
+    gru,
+    heat,
+    joints,
+    kalman,
+    reaction,
+    ring,
+    speelpenning,
+)  # fmt: skip
 from .work import Work, chain, logistic
 
 
@@ -86,6 +97,14 @@ def recurrence(name: str, text: str, work: Callable[..., Any], size: tuple[int, 
     return Timed(name, text, work, size, small, ("tape.compile", "jax.jit"), goal=within("jax.jit", 1))
 
 
+def by_itself(name: str, text: str, work: Callable[..., Any], size: int) -> Timed:
+    """A row about a loop that other libraries cannot differentiate as it stands; NumPy: the value alone."""
+    return Timed(
+        name, f"{text}: value and gradient; NumPy: the value alone", work, (size,), (4,), ("tape.compile", "numpy"),
+        goal=within("numpy", 5),
+    )  # fmt: skip
+
+
 RECURRENCES: tuple[Timed | Fresh, ...] = (
     recurrence("Kalman", "likelihood by a Kalman filter, 4 states, 500 steps", kalman, (500,), (3,)),
     first(
@@ -121,6 +140,10 @@ RECURRENCES: tuple[Timed | Fresh, ...] = (
     ),
     recurrence("joints", "20 joints by two 4 × 4 matrices each", joints, (20,), (2,)),
     recurrence("Speelpenning", "the product of 1000 numbers, as an array", speelpenning, (1000,), (4,)),
+    by_itself("elimination", "triangular factors in place, number by number, 40 × 40", elimination, 40),
+    first("elimination", "the same, first call", "elimination", 10, 40, 4, peers=("tape.compile",), goal=at_most(3)),
+    by_itself("covariances", "covariances of 240 × 200 numbers, column by column", covariances, 200),
+    first("covariances", "the same, first call", "covariances", 40, 200, 4, peers=("tape.compile",), goal=at_most(3)),
 )
 
 

@@ -154,3 +154,30 @@ def joints(n: int) -> Work:
 def speelpenning(n: int) -> Work:
     """The product of n numbers."""
     return Work(lambda xp, x: arrays_of(xp).prod(x), (1.0 + 0.01 * rng().normal(size=n),))
+
+
+def elimination(n: int) -> Work:
+    """The triangular factors of a matrix in its place, number by number: products of ever longer rows and columns."""
+
+    def program(xp: Any, x: Any) -> Any:
+        z = x * 1.0
+        for i in range(n):
+            for j in range(n):
+                k = min(i, j)
+                rest = z[i, j] - z[i, :k] @ z[:k, j]
+                z[i, j] = rest / z[j, j] if j < i else rest
+        return z
+
+    return Work(program, (rng().normal(size=(n, n)) + n * np.eye(n),))
+
+
+def covariances(n: int) -> Work:
+    """The products of each column of a matrix with those that follow, into a row and a column of another one."""
+
+    def program(xp: Any, x: Any) -> Any:
+        x, z = x - x.mean(axis=0), np.zeros((n, n), x.dtype)
+        for i in range(n):
+            z[i:, i] = z[i, i:] = x[:, i] @ x[:, i:]
+        return z
+
+    return Work(program, (rng().normal(size=(n + n // 5, n)),))
