@@ -11,7 +11,9 @@ MISSING = "tape.dask needs Dask and distributed: pip install 'wengert[dask]'"
 def running(workers=2, **options):
     """A cluster and its client."""
     distributed = pytest.importorskip("distributed", reason=MISSING)
+    patience = {"distributed.deploy.lost-worker-timeout": "120s"}  # a busy machine starts a killed worker again late
     with (
+        pytest.importorskip("dask").config.set(patience),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

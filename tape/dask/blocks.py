@@ -140,6 +140,10 @@ def as_collection(x: Any, who: str, number: int) -> Any:
             "blocks share belongs to the parameters, or around the function."
         )
     if hasattr(x, "chunks"):
+        if x.dtype.kind not in "biufc":
+            raise TypeError(
+                f"{who}: data number {number} must hold numbers; its dtype is {x.dtype}.\nSay which: x.astype(float)."
+            )
         if not x.ndim:
             raise ValueError(f"{who}: data number {number} has no axes, and so no rows.")
         if any(len(chunk) > 1 for chunk in x.chunks[1:]):

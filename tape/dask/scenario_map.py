@@ -7,6 +7,7 @@ from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
@@ -15,7 +16,7 @@ from dask.typing import Key
 
 from ..base.tree import Structure, build, leaves_of, structure_of
 from ..program.capture.record_call import OutputPlace
-from .blocks import as_collection
+from .blocks import as_collection, is_future
 from .parcel import Parcel, same
 from .runs import MapData, bytes_in, runs_of, tasks_worth
 from .scheduling import Scheduler
@@ -63,6 +64,7 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised", fuse:
     source = UserFunction(function, "map", tier)
     arrays = {k: as_collection(x, "tape.dask.map()", k) for k, x in enumerate(args) if isinstance(x, da.Array)}
     common = {k: x for k, x in enumerate(args) if k not in arrays}
+    refuse_collections(common)
     rows, data = rows_of(arrays), MapData(list(arrays.values()))
     recorded = {n: record(source, args, n) for n in dict.fromkeys(rows)}
     structure, leaves = results_of(source, next(iter(recorded.values())), args)
@@ -98,6 +100,18 @@ def rows_of(arrays: dict[int, Any]) -> tuple[float, ...]:
             + ".\nRechunk one like the other: y.rechunk({0: X.chunks[0]})."
         )
     return next(iter(known))
+
+
+def refuse_collections(common: dict[int, Any]) -> None:
+    """Raise TypeError if among what all blocks share there is something that is computed elsewhere, or later."""
+    for k, arg in common.items():
+        for x in leaves_of(arg):
+            if is_future(x) or dask.is_dask_collection(x):
+                raise TypeError(
+                    f"tape.dask.map(): argument {k} is, or holds, a {type(x).__name__}, and only Dask arrays that "
+                    "are arguments themselves go block by block.\nPass the array as an argument of its own; what all "
+                    "blocks share, as it is: x.compute()."
+                )
 
 
 def record(source: UserFunction, args: tuple[Any, ...], n: float) -> RecordedParcel:

@@ -10,8 +10,8 @@ except ImportError as error:
     import dask
 
     raise ImportError(
-        f"tape.dask writes tasks as Dask 2026.1.1 has them (dask._task_spec), and Dask {dask.__version__} has not: "
-        "pip install 'wengert[dask]'"
+        "tape.dask writes tasks as Dask has them since 2026.1.1 (Task, TaskRef and List of dask._task_spec), and Dask "
+        f"{dask.__version__} has not: pip install 'wengert[dask]' where it is older, 'dask==2026.8.0' where it is newer"
     ) from error
 
 __all__ = ["HeldRef", "List", "Task", "TaskRef"]

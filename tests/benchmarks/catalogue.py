@@ -79,6 +79,10 @@ CLUSTERED: tuple[Clustered, ...] = (
         goal=faster("tape.dask, one process", 1.7) & faster("jax.dask", 5), rounds=15,
     ),
     Clustered(
+        "dask more scenarios", "the same for 4·10⁶ options", scenarios, (4 * 10**6, 100), (100, 5),
+        ("tape.dask", "tape.dask, one process", "jax.dask"), rounds=7,
+    ),
+    Clustered(
         "dask first", "the first evaluation on a fresh cluster, over the second", first, (10_000, 20, 8), (80, 3, 4),
         ("tape.dask",), goal=at_most(2.0), rounds=3,
     ),

@@ -1,5 +1,6 @@
 """Sums and maps over blocks of any kind of data, on Dask's threads in this process."""
 
+import itertools
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ import dask
 import dask.array as da
 
 import tape.dask
-from tape.dask import parcel, parcel_programs, worker
+from tape.dask import parcel, parcel_programs, runs, together, worker
 
 draw = np.random.default_rng(5)
 X = draw.normal(size=(203, 3))
@@ -230,6 +231,91 @@ def test_map_requires_a_result_for_each_row():
         tape.dask.map(lambda a, b: a + b, data, blocked(y, rows=40)[0])
 
 
+def test_functions_of_one_name_and_what_changes_around_them():
+    """An array knows the function that it was made with, as it was then."""
+
+    def times(k):
+        def f(x):
+            return x * k
+
+        return f
+
+    def loss(k):
+        return lambda w, X: (X @ w).sum() * k
+
+    X_blocks, (data,) = blocked(X), blocked(y)
+    two, three = (tape.dask.map(times(k), data) for k in (2.0, 3.0))
+    assert two.name != three.name
+    np.testing.assert_allclose(dask.compute(two, three), [2.0 * y, 3.0 * y], rtol=1e-15)
+    values = [tape.dask.value_and_grad(loss(k), data=X_blocks)(W)[0] for k in (2.0, 3.0)]
+    np.testing.assert_allclose(values, [2.0 * (X @ W).sum(), 3.0 * (X @ W).sum()], rtol=1e-12)
+    factor = [2.0]
+    before = tape.dask.map(lambda x: x * factor[0], data)
+    factor[0] = 5.0
+    after = tape.dask.map(lambda x: x * factor[0], data)
+    np.testing.assert_allclose(before.compute(), 2.0 * y, rtol=1e-15)
+    np.testing.assert_allclose(after.compute(), 5.0 * y, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c16", "i8", "?"])
+def test_map_keeps_dtypes_and_blocks_without_rows(dtype):
+    x = (np.arange(10) - 4).astype(dtype)
+    apart = da.concatenate([da.from_array(x[:3]), da.from_array(x[:0]), da.from_array(x[3:])])
+    all_of_them = da.ones(10, chunks=apart.chunks) > 0
+    for data, expected in ((apart, x + x), (apart[all_of_them], x + x), (apart[~all_of_them], []), (apart[:0], [])):
+        found = tape.dask.map(lambda x: x + x, data)
+        assert found.dtype == (x + x).dtype
+        np.testing.assert_array_equal(found.compute(), expected)
+
+
+def test_results_put_together_are_nobody_elses():
+    """Memory is used again when nobody holds it any more, and not before; other dtypes make room for themselves."""
+    large = np.ones((1 << 15, 2))
+
+    def whole(factor, dtype=float):
+        made = together.Together(2 * len(large))
+        made.add(((factor * large),))
+        made.add(((factor * large).astype(dtype),))
+        return made.leaves()[0]
+
+    kept = [whole(k) for k in range(5)]
+    assert [x[0, 0] for x in kept] == [x[-1, -1] for x in kept] == list(range(5))
+    address = kept.pop().ctypes.data
+    view = kept[-1][:, 0]
+    kept.clear()
+    again = [whole(k) for k in range(5, 8)]
+    assert address in {x.ctypes.data for x in again}
+    assert not any(np.may_share_memory(view, x) for x in again)
+    assert (view == 3).all()
+    assert whole(1, complex).dtype == np.complex128
+    made = together.Together(4)
+    made.add((np.ones((2, 3)),))
+    with pytest.raises(ValueError, match=r"one block gives rows of shape \(3,\), and another of \(4,\)"):
+        made.add((np.ones((2, 4)),))
+
+
+@given(homes=st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=60), number=st.integers(1, 70))
+def test_runs_of_blocks_are_all_blocks_in_order(homes, number):
+    found = runs.runs_of(homes, number)
+    assert [k for run in found for k in run] == list(range(len(homes)))
+    assert all(run for run in found)
+    assert len(found) <= 3 * number + 1
+    stretches = [len(list(same)) for _, same in itertools.groupby(homes)]
+    if len(stretches) <= 2 * number:
+        assert all(len({homes[k] for k in run}) == 1 for run in found)
+
+
+def test_tasks_of_a_map_by_what_a_block_takes():
+    """One for each thread where that is done at once, more where it takes long, or nobody knows."""
+    source = tape.dask.source.UserFunction(np.exp, "map", "optimised")
+    quick, large = (source.recorded([worker.Shape((n,), np.dtype(float))], True) for n in (10, 10_000_000))
+    assert runs.tasks_worth(100, 4, quick, 160.0) == 4
+    assert runs.tasks_worth(3, 4, quick, 160.0) == 3
+    assert runs.tasks_worth(1000, 4, quick, float(runs.MOST_BYTES)) == 1000
+    assert runs.tasks_worth(1000, 4, large, 1.0) >= 16
+    assert runs.tasks_worth(1000, 4, source.left(True), 1.0) == 16
+
+
 def test_too_many_paths_give_the_same_numbers(monkeypatch):
     """What a block gives must not depend on whether its path could be kept."""
     monkeypatch.setattr(parcel_programs, "MOST_PATHS", 2)
@@ -305,6 +391,15 @@ MISTAKES = {
         lambda: tape.dask.value_and_grad(squares, data=blocked(X, y))([1, 2]), TypeError, "floating-point numbers"),
     "a vector": (
         lambda: tape.dask.value_and_grad(lambda w, X: X @ w, data=blocked(X))(W), RuntimeError, "without axes"),
+    "objects": (
+        lambda: tape.dask.value_and_grad(squares, data=da.from_array(np.array([1, None]), chunks=1)), TypeError,
+        r"must hold numbers; its dtype is object.*astype\(float\)"),
+    "a delayed value for all blocks": (
+        lambda: tape.dask.map(np.multiply, *blocked(y), dask.delayed(2.0)), TypeError,
+        r"argument 1 is, or holds, a Delayed.*x\.compute\(\)"),
+    "an array inside an argument": (
+        lambda: tape.dask.map(lambda x, p: x * p["a"], *blocked(y), {"a": blocked(y)[0]}), TypeError,
+        r"argument 1 is, or holds, a Array.*an argument of its own"),
     "several residuals": (
         lambda: tape.dask.gauss_newton(lambda w, X, y: (X @ w - y, w), data=blocked(X, y))(W), TypeError,
         "requires residuals in one array; got a tuple of 2"),
@@ -344,6 +439,18 @@ def test_dask_is_imported_when_it_is_asked_for():
     code = "import sys, tape; tape.compile; print(any(m.startswith(('dask', 'distributed')) for m in sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
+
+
+def test_a_dask_with_other_tasks_is_refused_by_name():
+    code = (
+        "import dask._task_spec; del dask._task_spec.TaskRef\n"
+        "try:\n  import tape.dask.tasks\nexcept ImportError as e: print(e)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (
+        f"since 2026.1.1 (Task, TaskRef and List of dask._task_spec), and Dask {dask.__version__} has not"
+        in answer.stdout
+    )
 
 
 def test_without_dask_the_import_says_what_to_install():

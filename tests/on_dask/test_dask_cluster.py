@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 
 import numpy as np
@@ -164,16 +165,47 @@ def test_a_function_that_cannot_be_recorded_travels_with_a_warning(client):
     assert all("runs as it is" in path.decisions[0] for path in evaluate.paths())
 
 
-def test_a_worker_is_killed_in_the_middle(client):
-    evaluate = tape.dask.value_and_grad(logistic, data=(slow(X), slow(y, 0.0)))
+def test_a_worker_is_killed_in_the_middle_of_everything(client):
+    """Value and gradient, products with the Hessian, normal equations and a map, all at once."""
+
+    def residual(p, X, y):
+        return np.tanh(X @ p["w"] + p["b"][0]) - y
+
+    def work(data):
+        return (
+            lambda: bits(*tape.dask.value_and_grad(logistic, data=data)(W)),
+            lambda: bits(0.0, tape.dask.hvp(logistic, data=data)(W, W)),
+            lambda: [x.tobytes() for x in tape.dask.gauss_newton(residual, data=data)(W)],
+            lambda: tape.dask.map(lambda X: np.tanh(X) * 2.0, data[0]).compute().tobytes(),
+        )
+
+    expected = [call() for call in work(tuple(da.from_array(x, chunks=(100, *x.shape[1:])) for x in (X, y)))]
+    assert expected[0] == bits(*by_hand(logistic, W, X, y))
     victims = list(client.run(os.getpid).values())[:1]
     killer = threading.Timer(0.6, lambda: [os.kill(pid, signal.SIGKILL) for pid in victims])
     killer.start()
-    assert bits(*evaluate(W)) == bits(*by_hand(logistic, W, X, y))
+    with ThreadPoolExecutor(4) as pool:
+        found = [call.result() for call in [pool.submit(call) for call in work((slow(X), slow(y, 0.0)))]]
+    assert found == expected
     killer.join()
     client.wait_for_workers(2, timeout=60)
     assert victims[0] not in client.run(os.getpid).values()
-    assert bits(*evaluate(W)) == bits(*by_hand(logistic, W, X, y))
+
+
+def test_all_workers_are_started_again(client):
+    """What workers knew of programs is gone; data that was with them is said to be gone, other data is made again."""
+    here = tuple(da.from_array(x, chunks=(100, *x.shape[1:])) for x in (X, y))
+    evaluate, there = (tape.dask.value_and_grad(logistic, data=data) for data in (here, persisted(client, X, y)))
+    double = tape.dask.map(lambda X: X * 2.0, here[0])
+    expected = bits(*evaluate(W))
+    assert bits(*there(W)) == expected
+    client.restart()
+    assert bits(*evaluate(W)) == expected
+    np.testing.assert_array_equal(double.compute(), 2.0 * X)
+    with pytest.raises(
+        RuntimeError, match=r"22 of 22 pieces of the data are no longer .* the cluster was started again"
+    ):
+        there(W)
 
 
 def test_a_worker_of_another_kind_is_added(client):
@@ -378,6 +410,7 @@ def test_tasks_have_readable_names(client):
         evaluate = tape.dask.value_and_grad(logistic, data=data)
         for _ in range(4):
             evaluate(W)
+        evaluate._seconds = 0.0  # whatever else this machine does
         own = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,)).tasks
         names = [dask.utils.key_split(key) for key in own]
         assert names.count("logistic-value-and-grad") <= blocks
