@@ -21,7 +21,7 @@ from tape.backprop import engine
 from tape.base import jit_door
 from tape.base.jit_door import NUMBA, Account
 from tape.history import propagate
-from tape.jit.emission import repeats, shorten
+from tape.jit.emission import grouping, repeats, rule_rows, shorten
 from tape.jit.machine import gradual, kept
 from tape.recording import liveness
 from tape.recording.wengert import current
@@ -359,60 +359,101 @@ def test_passes_do_the_same_as_python_and_jitted(rows, seed):
         (shorten.mark_needed, (first, args, outputs, np.zeros(rows, np.bool_))),
         (shorten.mark_constant, (code, first, args, code < 0)),
     ):
-        both = []
-        for run in (each.plain, gradual.jit(each.plain) if each.jitted is None else each.jitted):
-            mine = [column.copy() for column in given_columns]
-            both.append((run(*mine), mine))
-            each.jitted = each.jitted if run is each.plain else run
-        assert both[0][0] == both[1][0]
-        for a, b in zip(both[0][1], both[1][1]):
-            assert np.array_equal(a, b)
+        alike(each, given_columns)
+
+
+def alike(each, columns):
+    """What a pass gives, which is the same in Python and jitted, as are the columns that it writes."""
+    mine, theirs = ([c.copy() if isinstance(c, np.ndarray) else c for c in columns] for _ in range(2))
+    each.jitted = each.jitted or gradual.jit(each.plain)
+    found = each.in_python(*mine)
+    assert each.jitted(*theirs) == found
+    for i in each.written:
+        assert np.array_equal(mine[i], theirs[i]), each.__name__
+    return found, mine
+
+
+ROOMS = grouping, repeats, rule_rows, shorten
+PASSES = {name for room in ROOMS for name, each in vars(room).items() if type(each) is gradual.Pass}
+
+
+def spiral(p):
+    x, y, z = p[0], p[1], p[2]
+    for _ in range(60):
+        x, y, z = x + 0.01 * (y - x), y + 0.01 * (x * (p[2] - z) - y), z + 0.01 * (x * y - np.sin(z) / (1.0 + x * x))
+    return x * y + z
+
+
+def arrays(p):
+    A = np.outer(p, p) + 3.0 * np.eye(3)
+    total = p
+    for _ in range(12):
+        total = np.tanh(A @ total) + np.where(total > 0.3, total * 1.0, -(-total)) / 2.0
+    return (total * total).sum() + np.exp(total).mean()
+
+
+def test_every_pass_does_the_same_to_programs_as_python_and_jitted(monkeypatch):
+    visited = set()
+
+    def both(self, *columns):
+        found, mine = alike(self, columns)
+        visited.add(self.__name__)
+        for i in self.written:
+            columns[i][:] = mine[i]
+        return found
+
+    monkeypatch.setattr(gradual.Pass, "__call__", both)
+    p = np.array([0.3, -0.2, 0.9])
+    for program in (spiral, arrays):
+        for function in (program, tape.func.grad(program), tape.func.hessian(program)):
+            assert np.allclose(tape.compile(function)(p), function(p), rtol=1e-12)
+    x = tape.tensor(p, requires_grad=True)
+    assert np.allclose(tape.compile(lambda x: grad(spiral(x), x)[0])(x), tape.func.grad(spiral)(p), rtol=1e-12)
+    assert visited == PASSES
 
 
 @pytest.mark.parametrize("repetitions", [5, 40])
-def test_loops_are_found_as_python_and_jitted(repetitions):
-    """The hashes wrap around in NumPy's numbers as they do in Numba's."""
+def test_loops_are_found(repetitions):
     rng = np.random.default_rng(repetitions)
     body = rng.integers(0, 100, 31)
     code = np.concatenate([rng.integers(0, 100, 50), np.tile(body, repetitions), rng.integers(0, 100, 50)])
     operands = np.full(3 * len(code), -1, np.int64)
     operands[::3] = np.maximum(np.arange(len(code)) - 1, 0)
-    kinds = np.zeros(len(code) + 1, np.int64)
-    each, both = repeats.find_loops, []
-    each.jitted = each.jitted or gradual.jit(each.plain)
-    for run in (each.plain, each.jitted):
-        found = np.zeros((len(code) // repeats.BODY + 1, repeats.FIELDS), np.int64)
-        with np.errstate(all="ignore"):
-            count = run(code, operands, kinds, 1, np.array([128, 32]), found)
-        both.append(found[:count].tolist())
-    assert both[0] == both[1]
-    assert any(loop[2] >= repetitions - 2 for loop in both[0])
+    found = repeats.loops(code, operands, np.zeros(len(code) + 1, np.int64), 1, (128, 32))
+    assert any(count >= repetitions - 2 and unit == 31 for _, _, count, unit in found)
 
 
-def test_a_pass_goes_over_and_warns_of_nothing(undecided, monkeypatch):
-    """Hashes wrap around in Python too."""
+@given(st.lists(st.integers(0, 2), max_size=60), st.integers(1, 5))
+def test_windows_that_came_before(code, window):
+    code, windows = np.array(code, dtype=np.int64), []
+    for before in repeats.latest_alike(code, window).tolist():
+        windows.append(code[len(windows) :][:window].tolist())
+        assert before == max((k for k, w in enumerate(windows[:-1]) if w == windows[-1]), default=-1)
+    assert len(windows) == max(len(code) - window + 1, 0)
 
-    @gradual.Pass
-    def wrap(out):
-        for k in range(out.size):
-            out[k] = out[k] * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
 
-    wrap.account = Account("of a test", 100 * gradual.PER_WORD, 100 * gradual.PER_WORD)
+def test_a_pass_goes_over_and_warns_of_nothing(undecided):
+    @gradual.writing("out")
+    def sums(out):
+        for k in range(1, len(out)):
+            out[k] += out[k - 1]
+
+    sums.account = Account("of a test", 100 * gradual.PER_WORD, 100 * gradual.PER_WORD)
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        while wrap.jitted is None:
-            out = np.arange(30, dtype=np.uint64)
-            wrap(out)
+        while sums.jitted is None:
+            out = np.arange(30)
+            sums(out)
             results.append(out.tolist())
     assert len(results) == 4
     assert all(result == results[0] for result in results)
 
 
 def test_threads_that_meet_at_a_pass(undecided):
-    @gradual.Pass
+    @gradual.writing("out")
     def double(out):
-        for k in range(out.size):
+        for k in range(len(out)):
             out[k] *= 2
 
     double.account = Account("of a test", 50 * gradual.PER_WORD, 50 * gradual.PER_WORD)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..machine.gradual import Pass
+from ..machine.gradual import writing
 
 GIVEN, ALONE, LANE, ELEMENT, TOTAL, PACK = range(6)
 """What a record is: an input or constant; a step of its own; part of a kernel; a number that a kernel reads out
@@ -14,7 +12,7 @@ FLOAT64, FLOAT32, TRUTH, OTHER = range(4)
 """Kinds of element."""
 
 
-@Pass
+@writing("role", "family")
 def classify(  # type: ignore[no-untyped-def]
     code, first, args, spec, shape, kind, single, plain, by_rows, lane, gives, takes, part, role, family
 ):
@@ -25,7 +23,7 @@ def classify(  # type: ignore[no-untyped-def]
     whether that gives truth values, bit by bit which operands are truth values, and the role that it may have
     else.
     """
-    for k in range(code.size):
+    for k in range(len(code)):
         family[k] = -1
         op = code[k]
         if op < 0:
@@ -81,11 +79,11 @@ def classify(  # type: ignore[no-untyped-def]
                 family[k] = 2 * shape[spec[args[start]]] + made
 
 
-@Pass
+@writing("stage")
 def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-def]
     """Find when each record runs: after what it needs, together with its kernel's others where it can."""
     last = 0
-    for k in range(code.size):
+    for k in range(len(code)):
         if role[k] == GIVEN:
             stage[k] = -1
             continue
@@ -94,21 +92,24 @@ def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-d
             x = args[j]
             inside = role[x] == LANE or role[x] == ELEMENT
             together = inside and family[x] == family[k] and role[k] != ALONE and role[k] != ELEMENT
-            when = max(when, stage[x] + (0 if together else 1))
+            after = stage[x] if together else stage[x] + 1
+            if after > when:
+                when = after
         stage[k] = when
-        last = max(last, when)
+        if when > last:
+            last = when
     return last
 
 
-@Pass
-def postpone(first, args, outputs, role, family, several, stage):  # type: ignore[no-untyped-def]
+@writing("stage")
+def postpone(first, args, outputs, role, family, several, latest, needed, stage):  # type: ignore[no-untyped-def]
     """Let kernels of arrays compute what only later kernels read in these, where that takes no more memory.
 
     What moves is not written and read again.  Of its operands at most one may be kept for it alone until then.
-    By record: whether it has `several` elements.
+    By record: whether it has `several` elements, room for the `latest` stage at which it may run, at first more than
+    there are records, and for that at which it is `needed` last, at first −1.
     """
-    n = role.size
-    latest, needed = np.full(n, n + 1), np.full(n, -1)
+    n = len(role)
     for k in outputs:
         latest[k] = -1
     for k in range(n - 1, -1, -1):
@@ -117,26 +118,29 @@ def postpone(first, args, outputs, role, family, several, stage):  # type: ignor
         if role[k] == LANE and several[k] and stage[k] < latest[k] <= n:
             kept = 0
             for j in range(first[k], first[k + 1]):
-                x, before = args[j], False
+                x, again = args[j], False
                 for i in range(first[k], j):
-                    before = before or args[i] == x
-                if not before and role[x] != GIVEN and several[x] and needed[x] < latest[k]:
+                    again = again or args[i] == x
+                if not again and role[x] != GIVEN and several[x] and needed[x] < latest[k]:
                     kept += 1
             if kept <= 1:
                 stage[k] = latest[k]
         for j in range(first[k], first[k + 1]):
             x = args[j]
             together = role[x] == LANE and family[x] == family[k] and role[k] != ALONE and role[k] != ELEMENT
-            latest[x] = min(latest[x], stage[k] if together else stage[k] - 1)
-            needed[x] = max(needed[x], stage[k])
+            before = stage[k] if together else stage[k] - 1
+            if before < latest[x]:
+                latest[x] = before
+            if stage[k] > needed[x]:
+                needed[x] = stage[k]
 
 
-@Pass
+@writing("escapes")
 def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-untyped-def]
     """Find the records whose results something outside of their kernel needs in memory."""
-    for k in range(outputs.size):
-        escapes[outputs[k]] = True
-    for k in range(group.size):
+    for k in outputs:
+        escapes[k] = True
+    for k in range(len(group)):
         for j in range(first[k], first[k + 1]):
             x = args[j]
             if role[x] == ELEMENT:
@@ -145,7 +149,7 @@ def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-unt
                 escapes[x] = True
 
 
-@Pass
+@writing("inner", "outside", "operands", "targets", "values", "counts")
 def localise(  # type: ignore[no-untyped-def]
     members, ends, first, args, role, group, escapes, place, inner, outside, operands, targets, values, counts
 ):
@@ -158,7 +162,7 @@ def localise(  # type: ignore[no-untyped-def]
     target, its second word says where its values end.  ``place`` is −1 everywhere, before and after.
     """
     made, given, written, said, start = 0, 0, 0, 0, 0
-    for number in range(ends.size):
+    for number in range(len(ends)):
         rows, start = members[start : ends[number]], ends[number]
         this, count, own, opening = group[rows[0]], 0, 0, made
         for k in rows:
@@ -200,19 +204,18 @@ def localise(  # type: ignore[no-untyped-def]
         counts[4 * number + 3] = said
 
 
-@Pass
-def instructions(numbers, operands, given, keep, place, out):  # type: ignore[no-untyped-def]
+@writing("place", "out")
+def instructions(numbers, operands, given, keep, place, last, free, out):  # type: ignore[no-untyped-def]
     """Write the instructions of a kernel's rows; a result goes where nothing is needed any more.
 
-    The first `given` values have places already, a value to `keep` lasts.  Gives how many places there are.
+    The first `given` values have places already, a value to `keep` lasts.  There is room for the row that reads a
+    value `last`, at first −1, and for as many `free` places as there are rows.  Gives how many places there are.
     """
-    n = numbers.size
-    last = np.full(given + n, -1, np.int64)
+    n = len(numbers)
     for k in range(n):
         for j in range(3):
             if operands[3 * k + j] >= 0:
                 last[operands[3 * k + j]] = k
-    free = np.empty(n, np.int64)
     available, top = 0, given
     for k in range(n):
         out[5 * k] = numbers[k]

@@ -6,9 +6,11 @@ distance, and their operands lie in the same way, the records are iterations of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..machine.gradual import Pass, inner
+from ..machine.gradual import inner, writing
 
 START, PERIOD, COUNT, UNIT, FIELDS = range(5)
 """Words of a loop: its first row, the length of its body, how often it comes, and what repeats within the body."""
@@ -20,62 +22,85 @@ BODY = 24
 LONGEST = 2000
 """Bodies are at most so long."""
 FACTOR = 1_000_003
+INVERSE = pow(FACTOR, -1, 1 << 64)
 
 
-@Pass
-def find_loops(code, operands, kinds, given, windows, found):  # type: ignore[no-untyped-def]
-    """Find loops that do not overlap, in no order; gives how many.
+def loops(
+    code: np.ndarray, operands: np.ndarray, kinds: np.ndarray, given: int, windows: Sequence[int]
+) -> list[list[int]]:
+    """Loops that do not overlap, in order: the words of each.
 
     `operands` are three numbers of values for each row, −1 for none: first come the `given` values, then the
     rows' results.  `kinds` is a number for each value, equal for values that can stand in the same place.
     `windows` are lengths: a repetition shows in so many equal ops, and the first length is looked for first.
     """
-    taken = np.zeros(code.size, np.bool_)
-    runs = np.empty((code.size // BODY + 1, 3), np.int64)
-    loops = 0
+    most = len(code) // BODY + 1
+    taken = np.zeros(len(code), dtype=np.bool_)
+    found, runs = np.empty(FIELDS * most, dtype=np.int64), np.empty(3 * most, dtype=np.int64)
+    cuts = np.empty(2 * LONGEST + 1, dtype=np.int64)
+    count = 0
     for window in windows:
-        for r in range(equal_ops(code, window, taken, runs)):
-            start, unit, end = runs[r]
-            start += quietest(operands, given, start, unit)
-            period = unit * -(-BODY // unit)
-            first, count = longest_agreement(operands, kinds, given, start, period, (end - start) // period)
-            if count >= LEAST:
-                start += first * period
-                found[loops] = start, period, count, unit
-                taken[start : start + count * period] = True
-                loops += 1
+        before = latest_alike(code, window)
+        count = find_loops(code, before, operands, kinds, given, window, taken, runs, cuts, found, count)
+    return sorted(found[: FIELDS * count].reshape(-1, FIELDS).tolist())
+
+
+def latest_alike(code: np.ndarray, window: int) -> np.ndarray:
+    """For each row that begins a window of ops the latest before it that begins an equal one, −1 for none."""
+    if len(code) < window:
+        return np.empty(0, dtype=np.int64)
+    powers, inverses = (np.cumprod(np.full(len(code), f, dtype=np.uint64)) for f in (FACTOR, INVERSE))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum((code.astype(np.uint64) + np.uint64(1)) * powers)])
+    hashes = (sums[window:] - sums[:-window]) * inverses[: len(code) - window + 1]
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    before = np.full(len(hashes), -1, dtype=np.int64)
+    before[order[1:][same]] = order[:-1][same]
+    return before
+
+
+@writing("taken", "found")
+def find_loops(  # type: ignore[no-untyped-def]
+    code, before, operands, kinds, given, window, taken, runs, cuts, found, loops
+):
+    """Find more loops among rows not ``taken``, behind the `loops` that are ``found``; gives how many there are then.
+
+    `before` are the latest rows that begin the same `window` ops; there is room for `runs` and `cuts`.
+    """
+    for r in range(equal_ops(code, before, window, taken, runs)):
+        start, unit, end = runs[3 * r], runs[3 * r + 1], runs[3 * r + 2]
+        start += quietest(operands, given, start, unit, cuts)
+        period = unit * -(-BODY // unit)
+        first, count = longest_agreement(operands, kinds, given, start, period, (end - start) // period)
+        if count >= LEAST:
+            start += first * period
+            at = FIELDS * loops
+            found[at], found[at + 1], found[at + 2], found[at + 3] = start, period, count, unit
+            for k in range(start, start + count * period):
+                taken[k] = True
+            loops += 1
     return loops
 
 
 @inner
-def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
+def equal_ops(code, before, window, taken, runs):  # type: ignore[no-untyped-def]
     """Find runs of rows not taken whose ops repeat: first row, distance, end.  Gives how many."""
-    count, k, scanned, blocked = 0, 0, 0, -1
+    n, count, k, scanned, blocked = len(code), 0, 0, 0, -1
     short, until = 0, 0  # up to where a distance is known to lead nowhere
-    hashed = window_hashes(code, window)
-    size = 16
-    while size < 2 * hashed.size:
-        size *= 2
-    latest = np.full(size, -1, np.int64)
-    while k < hashed.size:
+    while k < len(before):
         while scanned < k + window:
             if taken[scanned]:
                 blocked = scanned
             scanned += 1
-        slot = (hashed[k] ^ (hashed[k] >> 29)) & (size - 1)
-        while latest[slot] >= 0 and hashed[latest[slot]] != hashed[k]:
-            slot = (slot + 1) & (size - 1)
-        before, latest[slot] = latest[slot], k
-        distance = k - before
-        known = distance == short and k < until
-        if before > blocked and distance <= LONGEST and not known:
-            start, end = before, k
+        start, end = before[k], k
+        distance = end - start
+        if start > blocked and distance <= LONGEST and (distance != short or k >= until):
             while start > blocked + 1 and code[start - 1] == code[start - 1 + distance]:
                 start -= 1
-            while end < code.size and not taken[end] and code[end] == code[end - distance]:
+            while end < n and not taken[end] and code[end] == code[end - distance]:
                 end += 1
             if end - start >= LEAST * max(distance, BODY):
-                runs[count, 0], runs[count, 1], runs[count, 2] = start, distance, end
+                runs[3 * count], runs[3 * count + 1], runs[3 * count + 2] = start, distance, end
                 count += 1
                 k = end
                 blocked = end - 1
@@ -86,33 +111,26 @@ def equal_ops(code, window, taken, runs):  # type: ignore[no-untyped-def]
 
 
 @inner
-def window_hashes(code, window):  # type: ignore[no-untyped-def]
-    """A hash of each stretch of `window` ops."""
-    hashed = np.empty(max(code.size - window + 1, 0), np.int64)
-    power, h = np.int64(1), np.int64(0)  # which wrap around, in Python too
-    for _ in range(window):
-        power *= FACTOR
-    for k in range(code.size):
-        h = h * FACTOR + code[k] + 1
-        if k >= window:
-            h -= (code[k - window] + 1) * power
-        if k >= window - 1:
-            hashed[k - window + 1] = h
-    return hashed
+def quietest(operands, given, start, period, change):  # type: ignore[no-untyped-def]
+    """How far into a body to cut, so that few values of an iteration are needed in the next one.
 
-
-@inner
-def quietest(operands, given, start, period):  # type: ignore[no-untyped-def]
-    """How far into a body to cut, so that few values of an iteration are needed in the next one."""
-    change = np.zeros(2 * period + 1, np.int64)  # of how many values cross, from one cut to the next
+    ``change`` has room for how many values more cross a row than the one before, in two iterations.
+    """
+    for k in range(2 * period + 1):
+        change[k] = 0
     for k in range(start + period, start + 2 * period):
         for i in range(3):
             made = operands[3 * k + i] - given
             if made >= 0 and k - made < period:
                 change[made + 1 - start] += 1
                 change[k + 1 - start] -= 1
-    crossing = np.cumsum(change)
-    return np.argmin(crossing[:period] + crossing[period : 2 * period])
+    for k in range(1, 2 * period):
+        change[k] += change[k - 1]
+    best = 0
+    for k in range(1, period):
+        if change[k] + change[k + period] < change[best] + change[best + period]:
+            best = k
+    return best
 
 
 @inner

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..machine.gradual import Pass, inner
+from ..machine.gradual import inner, writing
 
 G, X, Y, W, Z = -1, -2, -3, -4, -5
 """What an operand in a rule may be, beside an earlier record of the rule (0 and up) and a constant."""
@@ -13,19 +11,19 @@ FIRST_CONSTANT = -10
 WORDS = 4  # of a record in a rule: opcode, three operands
 
 
-@Pass
+@writing("leads")
 def leading(code, first, args, differentiable, stopped, leads):  # type: ignore[no-untyped-def]
     """Extend ``leads``, set for the targets, to all records that lead to one of them."""
-    for k in range(code.size):
+    for k in range(len(code)):
         if not leads[k] and code[k] >= 0 and not stopped[k] and differentiable[code[k]]:
             for j in range(first[k], first[k + 1]):
                 leads[k] = leads[k] or leads[args[j]]
 
 
-@Pass
+@writing("reached")
 def consumed(code, first, args, differentiable, stopped, leads, reached):  # type: ignore[no-untyped-def]
     """Extend ``reached``, set for the roots, to the records whose rules a sweep runs, and unset it for all others."""
-    for k in range(code.size - 1, -1, -1):
+    for k in range(len(code) - 1, -1, -1):
         if reached[k]:
             reached[k] = False
             if code[k] >= 0 and not stopped[k] and differentiable[code[k]]:
@@ -34,10 +32,10 @@ def consumed(code, first, args, differentiable, stopped, leads, reached):  # typ
                         reached[args[j]] = reached[k] = True
 
 
-@Pass
+@writing("simple")
 def find_simple(code, first, args, spec, number, rules, this, truth, simple):  # type: ignore[no-untyped-def]
     """Set ``simple`` for the records of spec `this` whose operands have it too, or are truth values or numbers."""
-    for k in range(code.size):
+    for k in range(len(code)):
         good = code[k] >= 0 and rules[code[k]] and spec[k] == this and first[k + 1] - first[k] <= 3
         if good:
             for j in range(first[k], first[k + 1]):
@@ -63,10 +61,10 @@ def resolve(ref, g, x, y, w, z, base, constants):  # type: ignore[no-untyped-def
         return z
     if ref <= FIRST_CONSTANT:
         return constants[FIRST_CONSTANT - ref]
-    return np.int64(-1)
+    return -1
 
 
-@Pass
+@writing("bars", "out", "origin")
 def reverse(  # type: ignore[no-untyped-def]
     start, stop, code, begin, args, simple, leads, bars, add, first, length, result, rules, constants, next_row,
     out, origin,
@@ -93,15 +91,16 @@ def reverse(  # type: ignore[no-untyped-def]
                 continue
             base = next_row + made
             for i in range(length[rule]):
-                at = WORDS * (first[rule] + i)
-                out[made, 0] = rules[at]
+                at, to = WORDS * (first[rule] + i), WORDS * made
+                out[to] = rules[at]
                 for j in range(1, WORDS):
-                    out[made, j] = resolve(rules[at + j], g, x, y, w, k, base, constants)
+                    out[to + j] = resolve(rules[at + j], g, x, y, w, k, base, constants)
                 origin[made] = k
                 made += 1
             bar = resolve(result[rule], g, x, y, w, k, base, constants)
             if bars[operand] >= 0:
-                out[made, 0], out[made, 1], out[made, 2], out[made, 3] = add, bars[operand], bar, -1
+                to = WORDS * made
+                out[to], out[to + 1], out[to + 2], out[to + 3] = add, bars[operand], bar, -1
                 origin[made] = k
                 bar = next_row + made
                 made += 1

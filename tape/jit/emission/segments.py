@@ -21,7 +21,7 @@ ROWS = 400
 """Rows of a function that is no loop."""
 WORTH = 256
 """Among fewer rows no loops are looked for."""
-WINDOWS = np.array([512, 128, 32])
+WINDOWS = 512, 128, 32
 
 
 class Loop(NamedTuple):
@@ -57,9 +57,8 @@ def loops_of(
     """The loops among the rows, in order; `wanted` are the values that the kernel writes."""
     if len(code) < WORTH:
         return []
-    found = np.empty((len(code) // repeats.BODY + 1, repeats.FIELDS), dtype=np.int64)
-    count = repeats.find_loops(code, operands, kinds, given, WINDOWS, found)
-    loops = [Loop(start, period, n, unit, 0, n) for start, period, n, unit in sorted(found[:count].tolist())]
+    found = repeats.loops(code, operands, kinds, given, WINDOWS)
+    loops = [Loop(start, period, n, unit, 0, n) for start, period, n, unit in found]
     while loops:
         slots = Slotted(operands, given, loops, wanted)
         regular = [loop._replace(first=first, last=last) for loop in loops for first, last in [slots.regular(loop)]]

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ..machine.gradual import Pass, inner
+from ..machine.gradual import inner, writing
 
 HALF, LOW = 32, (1 << 32) - 1
-"""A word of `merge`'s table holds a record in its lower half, and in the upper one part of its hash."""
+"""A word of `merge`'s table holds a record in its lower half, and in the upper one its hash."""
+HASH, SPREAD = (1 << 31) - 1, 0x4F1BBCDD
+"""The bits of a hash, and what spreads them: a product of the two is less than 2⁶²."""
 
 
-@Pass
+@writing("needed")
 def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
     """Set ``needed`` for every record that an output depends on."""
-    for k in range(outputs.size):
-        needed[outputs[k]] = True
-    for k in range(first.size - 2, -1, -1):
+    for k in outputs:
+        needed[k] = True
+    for k in range(len(first) - 2, -1, -1):
         if needed[k]:
             for j in range(first[k], first[k + 1]):
                 needed[args[j]] = True
 
 
-@Pass
+@writing("fixed")
 def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
     """Extend ``fixed``, set for constant rows, to every record that depends on nothing else."""
-    for k in range(code.size):
+    for k in range(len(code)):
         if code[k] >= 0:
             same = True
             for j in range(first[k], first[k + 1]):
@@ -52,16 +52,16 @@ def repeated(code, first, args, repeats, number, k):  # type: ignore[no-untyped-
 @inner
 def decided(args, number, decides, op, start, end):  # type: ignore[no-untyped-def]
     """The operand that a record gives back because of a truth value among its operands, -1 if it gives none."""
-    for i in range(min(2, end - start)):
-        truth = number[args[start + i]]
+    for j in range(start, end if end - start < 2 else start + 2):
+        truth = number[args[j]]
         if truth == 0.0 or truth == 1.0:
-            given = decides[(op * 2 + i) * 2 + int(truth)]
+            given = decides[(op * 2 + j - start) * 2 + (1 if truth else 0)]
             if given >= 0:
                 return args[start + given]
-    return np.int64(-1)
+    return -1
 
 
-@Pass
+@writing("args", "place")
 def merge(  # type: ignore[no-untyped-def]
     code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, spreads, decides, place,
     table,
@@ -76,8 +76,8 @@ def merge(  # type: ignore[no-untyped-def]
     By opcode, position (0 or 1) and truth value there, `decides` is the position of the operand that is given
     back then, or -1.
     """
-    mask = np.uint64(table.size - 1)
-    for k in range(code.size):
+    mask = len(table) - 1
+    for k in range(len(code)):
         start, end, op = first[k], first[k + 1], code[k]
         for j in range(start, end):
             args[j] = place[args[j]]
@@ -110,15 +110,15 @@ def merge(  # type: ignore[no-untyped-def]
             if twice[op] and code[x] == op and spec[args[first[x]]] == spec[k]:
                 place[k] = args[first[x]]
                 continue
-        h = np.uint64(op) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(param[k] + 1)
+        h = (op * SPREAD + param[k] + 1) & HASH
         for j in range(start, end):
-            h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(args[j])
-        h = (h ^ (h >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-        slot = (h >> np.uint64(20)) & mask
-        tag = np.int64(h >> np.uint64(33))  # tells records apart without a look at them
+            h = ((h ^ (h >> 15)) * SPREAD + args[j]) & HASH
+        h = ((h ^ (h >> 15)) * SPREAD) & HASH
+        h ^= h >> 16
+        slot = h & mask
         while table[slot] >= 0:
             other = table[slot] & LOW
-            if table[slot] >> HALF == tag and code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
+            if table[slot] >> HALF == h and code[other] == op and param[other] == param[k] and spec[other] == spec[k]:
                 begin = first[other]
                 alike = first[other + 1] - begin == end - start
                 j = 0
@@ -128,6 +128,6 @@ def merge(  # type: ignore[no-untyped-def]
                 if alike:
                     place[k] = other
                     break
-            slot = (slot + np.uint64(1)) & mask
+            slot = (slot + 1) & mask
         if place[k] == k:
-            table[slot] = (tag << HALF) | k
+            table[slot] = (h << HALF) | k

@@ -116,7 +116,7 @@ class Runs:
         origin = np.empty(room, dtype=np.int64)
         count = self.jitted.reverse(
             first, last, listing.code, listing.first, listing.args, self.simple, self.leads, bars,
-            REGISTRY["add"].code, r.first, r.length, r.result, r.table, constants, n, words, origin,
+            REGISTRY["add"].code, r.first, r.length, r.result, r.table, constants, n, words.reshape(-1), origin,
         )  # fmt: skip
         assert self.spec is not None
         kinds = self.spec, spec(self.spec.shape, np.dtype(np.bool_))

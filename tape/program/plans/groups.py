@@ -158,7 +158,7 @@ def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     g.classify(code, first, args, listing.spec, shape, kind, single, plain, rows, *_fitting(code), role, family)
     g.stages(code, first, args, role, family, stage)
     several = (listing.spec >= 0) & ~single[listing.spec]
-    g.postpone(first, args, listing.outputs, role, family, several, stage)
+    g.postpone(first, args, listing.outputs, role, family, several, np.full(n, n + 1), np.full(n, -1), stage)
     together = (role == g.LANE) | (role == g.TOTAL) | (role == g.PACK)
     return role, family, stage, np.where(together, stage * (2 * len(shapes) + 2) + family, -1)
 

@@ -115,7 +115,8 @@ class Interpreted:
             keep[layout.place[list(target.values)]] = True
         place = np.arange(given + n, dtype=np.int64)
         body = np.zeros((n, width), dtype=np.int32)
-        places = grouping.instructions(numbers, layout.operands(), given, keep, place, body.reshape(-1))
+        last, free = np.full(given + n, -1), np.empty(n, dtype=np.int64)
+        places = grouping.instructions(numbers, layout.operands(), given, keep, place, last, free, body.reshape(-1))
         loads = [(interpreter.LOAD, k, self.header + a, max(at, 0), 0) for k, (a, at) in enumerate(layout.inputs)]
         stores = [
             (interpreter.STORE, place[layout.place[v]], self.header + address, start + i, 0)
