@@ -16,7 +16,9 @@ import ctypes
 import gc
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from . import problems, recurrences
 from .first import once
@@ -24,7 +26,8 @@ from .peers import start
 from .work import chain
 
 WARM = 20_000
-"""Steps recorded and kept beforehand, so that what a library loads once is not counted."""
+"""Steps recorded and kept beforehand, so that what a library loads at first is not counted."""
+CHAINS = 5
 
 
 def resident() -> int:
@@ -33,13 +36,15 @@ def resident() -> int:
 
 
 def growth(peer: str, records: int) -> float:
-    """Bytes for each record of a chain whose history is kept: values, operands, bookkeeping."""
-    first = start(peer, chain((), WARM))
-    before = resident()
-    run = start(peer, chain((), records // 2))
-    after = resident()
-    del first, run
-    return (after - before) / records
+    """Bytes for each record of a chain whose history is kept: values, operands, bookkeeping.
+
+    The median of several chains, of which one may fall together with the loading of a compiler.
+    """
+    kept, sizes = [start(peer, chain((), WARM))], [resident()]
+    for _ in range(CHAINS):
+        kept.append(start(peer, chain((), records // 2)))
+        sizes.append(resident())
+    return median(after - before for before, after in pairwise(sizes)) / records
 
 
 def peak(peer: str, when: str, name: str, *size: int) -> float:
