@@ -10,7 +10,7 @@ import tape
 from ops import REGISTRY
 from ops.core.differentiate import Rule
 from tape.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from tape.gradcheck import check
+from tape.gradcheck import check, checking
 from tape.jit.emission.kernels import KERNELS
 
 DTYPES = (np.float64, np.float32)
@@ -50,7 +50,7 @@ def model(w, x, b):
 
 
 def model_inputs(dtype=np.float64):
-    return leaf(numbers(3, 2), dtype), leaf(numbers(4, 3), dtype), leaf([0.3, -0.7], dtype)
+    return leaf(numbers(2, 2), dtype), leaf(numbers(3, 2), dtype), leaf([0.3, -0.7], dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -71,11 +71,19 @@ WRONG_RULES = {
 }
 
 
+@pytest.fixture
+def reports(monkeypatch):
+    """What `gradcheck` judges by."""
+    found = []
+    monkeypatch.setattr(checking, "check", lambda *args, **more: found.append(check(*args, **more)) or found[-1])
+    return found
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", WRONG_RULES)
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
 @pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
-def test_a_wrong_rule_is_caught_and_named(mutate, name, dtype, mode, fast):
+def test_a_wrong_rule_is_caught_and_named(mutate, reports, name, dtype, mode, fast):
     op, i, rule = WRONG_RULES[name]
     mutate(op, i, rule)
     inputs = model_inputs(dtype)
@@ -87,7 +95,8 @@ def test_a_wrong_rule_is_caught_and_named(mutate, name, dtype, mode, fast):
     rule = "forward rule" if mode == "forward" else "rule"
     assert f"the {rule} of {op} with respect to {REGISTRY[op].operands[i]}" in message
     assert __file__ in message
-    suspects = check(model, inputs, reverse=mode == "reverse", forward=mode == "forward", fast=fast).suspects
+    (report,) = reports
+    suspects = report.suspects
     assert {s.op for s in suspects} == {op}
     source, first = inspect.getsourcelines(model)
     assert all(0 < s.where.line - first < len(source) for s in suspects)
