@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 # Jitted from the first sweep on, as in a process that has worked for a while; test_native.py is about the time before.
 os.environ.setdefault("TAPE_JIT", "1")
 
-# The matrices of tests are small, and OpenBLAS hands some of them to its threads all the same, where those of one worker
-# spin for the processors of the others: a triangular system of 3 unknowns took 4 ms in place of 12 µs.
+# The matrices of tests are small, and OpenBLAS hands some of them to its threads all the same, where those of one
+# worker spin for the processors of the others: a triangular system of 3 unknowns took 4 ms in place of 12 µs.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A shell may have told its jobs in the background to ignore it, and some tests interrupt what they run.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +35,8 @@ def only_for_types(tree: ast.AST) -> set[ast.AST]:
     return {inner for block in blocks for statement in block.body for inner in ast.walk(statement)}
 
 
-def imports(name: str, path: Path, known: set[str]) -> set[str]:
+@cache
+def imports(name: str, path: Path, known: frozenset[str]) -> set[str]:
     """The modules among `known` that a file imports, inside functions too."""
     return imports_in(ast.parse(path.read_text(encoding="utf-8")), name, path.name == "__init__.py", known)
 
@@ -59,7 +61,8 @@ def imports_in(tree: ast.AST, name: str, is_package: bool, known: set[str]) -> s
 
 def graph(*houses: str) -> dict[str, set[str]]:
     paths = {name: path for house in houses for name, path in modules(house).items()}
-    return {name: imports(name, path, set(paths)) for name, path in paths.items()}
+    known = frozenset(modules("ops") | modules("tape"))
+    return {name: imports(name, path, known) for name, path in paths.items()}
 
 
 def test_ops_does_not_know_tape():
@@ -82,9 +85,13 @@ def test_no_import_cycles(house):
 def test_the_cycle_test_sees_cycles(tmp_path):
     """Imports of several spellings, also inside functions, are edges."""
     (tmp_path / "a.py").write_text("def f():\n    from . import b\n    from .c import x\n    import tape.d\n")
-    assert imports("tape.a", tmp_path / "a.py", {"tape.a", "tape.b", "tape.c"}) == {"tape.b", "tape.c", "tape.d"}
+    assert imports("tape.a", tmp_path / "a.py", frozenset({"tape.a", "tape.b", "tape.c"})) == {
+        "tape.b",
+        "tape.c",
+        "tape.d",
+    }
     (tmp_path / "e.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import x\n")
-    assert imports("tape.e", tmp_path / "e.py", {"tape.b"}) == set()
+    assert imports("tape.e", tmp_path / "e.py", frozenset({"tape.b"})) == set()
 
 
 def at_once(name: str, path: Path, known: set[str]) -> set[str]:
@@ -129,7 +136,8 @@ LATER = {
 """What is imported, from a room further down, when it is first asked for."""
 
 
-def opened(path: Path, known: set[str]) -> set[str]:
+@cache
+def opened(path: Path, known: frozenset[str]) -> set[str]:
     """The modules that a file names in full, as `tape.base.rooms` wants them."""
     found = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if type(node) is ast.Constant}
     return {name for name in found if isinstance(name, str)} & known
@@ -169,8 +177,8 @@ def test_a_room_imports_those_before_it_on_the_map(paths, packages, on_the_map):
     place = {name: k for k, name in enumerate(on_the_map)}
     wrong = set()
     for name, path in paths.items():
-        now = {(name, other) for other in imports(name, path, set(paths)) & set(paths)} - LATER
-        later = {(name, other) for other in opened(path, set(paths))} - LATER if name not in packages else set()
+        now = {(name, other) for other in imports(name, path, frozenset(paths)) & set(paths)} - LATER
+        later = {(name, other) for other in opened(path, frozenset(paths))} - LATER if name not in packages else set()
         for _, other in now | later:
             here, there = room(name, packages), room(other, packages)
             if place[there] > place[here] and not here.startswith(f"{there}."):
@@ -192,7 +200,7 @@ def floors(names: Iterable[str], room_of: Callable[[str], str], edges: dict[str,
 
 def test_the_house_has_few_floors(paths, packages):
     """Counted by the first folder below `ops` and `tape`, and by every folder for itself."""
-    known = set(paths)
+    known = frozenset(paths)
     edges = {
         name: {m for m in (imports(name, path, known) & known) | opened(path, known) if (name, m) not in LATER}
         for name, path in paths.items() if name not in packages
@@ -209,7 +217,8 @@ def test_floors_are_counted():
 
 
 def test_what_is_opened_later_is(paths):
-    asked = {name: opened(paths[name], set(paths)) | imports(name, paths[name], set(paths)) for name, _ in LATER}
+    known = frozenset(paths)
+    asked = {name: opened(paths[name], known) | imports(name, paths[name], known) for name, _ in LATER}
     assert {(name, other) for name, other in LATER if other not in asked[name]} == set()
 
 

@@ -9,9 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 import tape
 
@@ -23,9 +21,18 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SHOWN = "text/plain", "image/svg+xml"
 
 
+def read(path):
+    """The notebook as it is stored; the import may take as long as that of all other tests together."""
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
 def run(path):
     """The notebook after a run in its own folder, on the same `tape` as here."""
-    notebook = nbformat.read(path, as_version=4)
+    from nbclient import NotebookClient
+
+    notebook = read(path)
     client = NotebookClient(
         notebook,
         timeout=300,
@@ -69,14 +76,14 @@ def test_a_notebook_runs_and_shows_what_is_stored(path):
         pytest.importorskip("distributed", reason=MISSING)
     if "import pyplot" in text:
         pytest.importorskip("matplotlib", reason="this lesson draws with Matplotlib, which the extra `test` installs")
-    assert outputs(run(path)) == outputs(nbformat.read(path, as_version=4))
+    assert outputs(run(path)) == outputs(read(path))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_exercise_is_open_and_its_solution_right(path):
     verdicts = [
         output.data["text/plain"]
-        for cell in nbformat.read(path, as_version=4).cells
+        for cell in read(path).cells
         if cell.cell_type == "code" and cell.source.rstrip().splitlines()[-1].startswith("check(")
         for output in cell.outputs
     ]
@@ -85,5 +92,7 @@ def test_the_exercise_is_open_and_its_solution_right(path):
 
 
 if __name__ == "__main__":
+    import nbformat
+
     for path in (path for path in NOTEBOOKS if path.name.startswith(tuple(sys.argv[1:]) or "")):
         nbformat.write(run(path), path)

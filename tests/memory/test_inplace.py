@@ -12,10 +12,9 @@ from ops import REGISTRY
 from tape.autograd import grad, gradcheck
 from tape.memory.inplace import names
 
+NAMES = names()
 SMOOTH = [
-    op
-    for op in REGISTRY.values()
-    if op.name in names() and op.kind == "elementwise" and op.name not in ("zero", "fill")
+    op for op in REGISTRY.values() if op.name in NAMES and op.kind == "elementwise" and op.name not in ("zero", "fill")
 ]
 
 
