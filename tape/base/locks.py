@@ -43,10 +43,59 @@ def once(function: F) -> F:
     return locked  # type: ignore[return-value]
 
 
+class kept:
+    """An attribute that is worked out when it is first read, and stands in the object from then on.
+
+    `functools.cached_property` of Python 3.11 holds a lock meanwhile, one for all objects, which a forked child would
+    wait for in vain.  Of threads that come at the same moment each works it out, and one result is kept.
+    """
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self.function, self.name = function, function.__name__
+        self.__doc__ = function.__doc__
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self
+        return vars(x).setdefault(self.name, self.function(x))
+
+
 def in_child(renew: Callable[[], None]) -> Callable[[], None]:
     """Call a function in the child after every fork, once the locks are free."""
     _renewals.append(renew)
     return renew
+
+
+_waited: list[Callable[[], None]] = []
+_foreign: list[Any] = []
+_held: list[Any] = []
+
+
+def before_fork(wait: Callable[[], None]) -> Callable[[], None]:
+    """Call a function before every fork, while no lock is held for it."""
+    _waited.append(wait)
+    return wait
+
+
+def held_at_fork(lock: Any) -> None:
+    """Let whoever forks wait for a lock of another library's, and hold it meanwhile, so that the child finds it free.
+
+    Of two such locks, the one that is held while the other is waited for comes after that.
+    """
+    _foreign.append(lock)
+
+
+def _hold() -> None:
+    for wait in _waited:
+        wait()
+    for lock in reversed(_foreign):
+        lock.__enter__()
+        _held.append(lock)
+
+
+def _let_go() -> None:
+    while _held:
+        _held.pop().__exit__(None, None, None)
 
 
 def _begin_anew() -> None:
@@ -54,7 +103,8 @@ def _begin_anew() -> None:
         lock._at_fork_reinit()
     for renew in _renewals:
         renew()
+    _let_go()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where there is no fork
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_begin_anew)

@@ -13,10 +13,14 @@ on, as a package of somebody else's may import its own.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
+from time import monotonic, sleep
 from typing import Any
+
+from .locks import before_fork, in_child
 
 AROUND: list[AbstractContextManager[Any]] = []
 """What has to stand back while a room is imported; each can be entered again."""
@@ -27,12 +31,41 @@ def opened(module: str) -> Any:
     found = sys.modules.get(module)
     if found is not None and not getattr(found.__spec__, "_initializing", False):
         return found
+    ident = get_ident()
     with ExitStack() as stack:
+        _opening[ident] = _opening.get(ident, 0) + 1
+        stack.callback(_opened, ident)
         for around in AROUND:
             stack.enter_context(around)
         for end in (k for k, letter in enumerate(module) if letter == "."):
             import_module(module[:end])
         return import_module(module)
+
+
+_opening: dict[int, int] = {}
+"""By thread, how many rooms it is opening, one in the other."""
+
+PATIENCE = 30.0
+"""Seconds that a fork waits for other threads that open rooms, of which the child would wait for ever."""
+
+
+def _opened(ident: int) -> None:
+    _opening[ident] -= 1
+    if not _opening[ident]:
+        del _opening[ident]
+
+
+@before_fork
+def _let_others_open() -> None:
+    until = monotonic() + PATIENCE
+    while any(ident != get_ident() for ident in list(_opening)) and monotonic() < until:
+        sleep(0.002)
+
+
+@in_child
+def _begin_anew() -> None:
+    for ident in [ident for ident in _opening if ident != get_ident()]:
+        del _opening[ident]
 
 
 class Room:

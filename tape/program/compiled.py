@@ -7,11 +7,11 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from types import FunctionType
 from typing import Any
 
 from ..base.location import in_library
+from ..base.locks import kept
 from ..base.tensor import Face
 from ..recording.level import Layer
 from .capture.labels import parameters_of
@@ -75,7 +75,7 @@ class CompiledFunction:
             return restored, (self.plain, CompiledFunction, options)
         return CompiledFunction, (self.function, *options)
 
-    @cached_property
+    @kept
     def plain(self) -> FunctionType:
         """A twin of the function, whose name is its own when the function's name stands for this (see `renamed`)."""
         return renamed(self.function)

@@ -6,7 +6,6 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ops import REGISTRY
 from ops.core.arguments import Arguments
 from ops.core.bundle import Bundle
 
+from ..base.locks import kept
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
@@ -93,13 +93,13 @@ class Program(Native, Display):
         self._shortcut = Shortcut()
         self._native: Any = None
 
-    @cached_property
+    @kept
     def listing(self) -> Listing:
         """The list after the passes."""
         with paused():
             return shorten(self.recorded)
 
-    @cached_property
+    @kept
     def replay(self) -> Replay:
         """The list made ready to run."""
         with paused():

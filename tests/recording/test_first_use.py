@@ -13,8 +13,8 @@ ALL = """
 import faulthandler, sys, threading, traceback
 import numpy as np, tape
 
-sys.setswitchinterval(1e-5)
-faulthandler.dump_traceback_later(60, exit=True)
+sys.setswitchinterval(1e-3)
+faulthandler.dump_traceback_later(150, exit=True)
 X, failed = np.linspace(0.5, 1.5, 4), []
 
 def filled(x):
@@ -88,7 +88,7 @@ print("right")
 
 
 def run(code: str) -> str:
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
     return answer.stdout.strip() + answer.stderr
 
 
@@ -179,3 +179,48 @@ def test_the_child_of_a_fork_while_another_thread_records():
     thread.join()
     """
     assert run(textwrap.dedent(code)) == "True [2. 2. 2.]"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_fork_waits_for_compilations_and_for_rooms_that_are_opened():
+    code = """
+    import os, threading, time, warnings, tape
+    from tape.base import rooms
+    from tape.base.jit_door import jitted
+    warnings.simplefilter("ignore")
+    jitted("machine.jitting")
+    from llvmlite.binding import ffi
+    from numba.core.compiler_lock import global_compiler_lock as lock
+
+    taken, done = threading.Event(), []
+
+    def opens():
+        rooms._opening[threading.get_ident()] = 1
+        with lock, ffi.lib._lock:
+            taken.set()
+            time.sleep(0.3)
+            done.append("compiled")
+        time.sleep(0.1)
+        done.append("opened")
+        del rooms._opening[threading.get_ident()]
+
+    thread = threading.Thread(target=opens)
+    thread.start()
+    taken.wait()
+    child = os.fork()
+    found = []
+
+    def asks():
+        with lock, ffi.lib._lock:
+            found.append(list(done))
+
+    if child == 0:
+        thread = threading.Thread(target=asks, daemon=True)
+        thread.start()
+        thread.join(20)
+        print(found, rooms._opening, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    asks()
+    """
+    assert run(textwrap.dedent(code)) == "[['compiled', 'opened']] {}"

@@ -14,8 +14,13 @@ from typing import Any
 from numba import njit, types
 from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
 
+from ...base.locks import held_at_fork
+from . import platform  # noqa: F401  whose lock comes first
 from .kept import PLACES, sources
+
+held_at_fork(global_compiler_lock)
 
 inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 

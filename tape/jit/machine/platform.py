@@ -9,6 +9,11 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from ...base.locks import held_at_fork
+
+if hasattr(llvm.ffi.lib, "_lock"):
+    held_at_fork(llvm.ffi.lib._lock)
+
 
 @dataclass(frozen=True)
 class Processor:

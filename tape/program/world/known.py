@@ -25,6 +25,7 @@ from typing import Any, Generic, Protocol
 import numpy as np
 
 from ...base.location import in_library
+from ...base.rooms import opened
 
 BUILTINS = {
     "__build_class__", "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable",
@@ -159,11 +160,13 @@ def known() -> dict[int, Any]:
     found = [*(getattr(builtins, name) for name in BUILTINS if hasattr(builtins, name)), *TYPES]
     found += [x for x in vars(builtins).values() if isinstance(x, type) and issubclass(x, BaseException)]
     for module in PURE:
-        __import__(module)
+        opened(module)
         found += [x for x in vars(sys.modules[module]).values() if callable(x)]
     for module, names in FUNCTIONS.items():
         found += [vars(sys.modules[module])[name] for name in names if name in vars(sys.modules.get(module, re))]
-    for space in _members(np, np.linalg, np.fft, np.random, np.ma, np.strings, np.emath, np.lib.stride_tricks):
+    for space in _members(
+        np, np.linalg, np.fft, np.random, opened("numpy.ma"), opened("numpy.strings"), np.emath, np.lib.stride_tricks
+    ):
         found += [x for x in space if isinstance(x, (np.ufunc, *DISPATCHERS)) and _is_calculation(x)]
         found += [x for x in space if isinstance(x, type) and issubclass(x, np.generic)]
     return {id(x): x for x in found}
