@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -181,13 +182,17 @@ class Op(Derivatives):
 
     def _ask(self, fact: Callable[..., Any], params: dict[str, Any]) -> Any:
         """A fact that depends on the parameters it names."""
-        return fact(**{n: params[n] if n in params else self.params[n] for n in argument_names(fact)})
+        return fact(**{n: params[n] if n in params else self.params[n] for n in _names_in(fact)})
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
     def __reduce__(self) -> str:
         return self.name
+
+
+_names_in = cache(argument_names)
+"""What a fact about an op asks for; an op, once declared, stays."""
 
 
 def _is_elementwise(kind: str, forward: Callable[..., Any]) -> bool:

@@ -1,14 +1,16 @@
 """The benchmarks measure right answers: every one of them at a tiny size, without its peers."""
 
 import json
+import re
 
 import numpy as np
 import pytest
-from benchmarks import clusters, command, scaling
+from benchmarks import against, clusters, command, scaling, tree_rows
 from benchmarks.catalogue import BENCHMARKS, CLUSTERED, chosen
 from benchmarks.goal import at_most, beyond, faster, within
 from benchmarks.kinds import Fresh, Timed, agree, gradients
 from benchmarks.peers import start
+from benchmarks.processes import ROOT
 from benchmarks.report import START, STOP, Result, write_readme
 from benchmarks.timing import Samples, compare
 from click.testing import CliRunner
@@ -142,3 +144,27 @@ def test_the_command_writes_a_table_and_every_sample(tmp_path, monkeypatch, resu
     wrong = CliRunner().invoke(command.main, ["nothing"])
     assert wrong.exit_code == 2
     assert "no benchmark's name begins with" in wrong.output
+
+
+@pytest.mark.parametrize("row", tree_rows.ROWS)
+def test_what_is_timed_of_two_trees_runs(row):
+    tree_rows.ROWS[row]()()
+
+
+def test_this_tree_is_timed_beside_itself():
+    """Its own process takes the place of the other one's; the figures of both are there, and a bound is kept."""
+    run = CliRunner().invoke(against.main, [str(ROOT), "eager x[i]", "--rounds", "1", "--count", "1", "--most", "100"])
+    assert run.exit_code == 0, run.output
+    assert re.fullmatch(r"eager x\[i\] +\S+ [mµ]s +\S+ [mµ]s +\d+\.\d{3}\n", run.output)
+    run = CliRunner().invoke(against.main, [str(ROOT), "nothing"])
+    assert run.exit_code == 2
+    assert "no row's name begins so; there are 'eager" in run.output
+
+
+def test_a_row_that_a_tree_cannot_run_says_why():
+    class Broken:
+        def seconds(self, row):
+            return "TypeError: no"
+
+    assert against.turns([Broken(), Broken()], "row", 2) == "the other tree: TypeError: no"
+    assert against.ratio([(1.0, 2.0), (2.0, 2.0), (1.0, 1.5)]) == 1.5

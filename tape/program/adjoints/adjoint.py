@@ -269,12 +269,13 @@ class _Sweep:
             return False
         region = region_of(indices, spec.shape)
         if len(operands) == 1:
-            return self.widened(row, indices, spec.shape) or self.read(row, operands[0], indices, region)
+            if len(indices) == 1 and isinstance(indices[0], tuple) and self.widened(row, indices[0], spec.shape):
+                return True
+            return self.read(row, operands[0], indices, region)
         return region is not None and self.written(row, operands, region)
 
-    def widened(self, row: int, indices: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    def widened(self, row: int, index: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
         """Whether a record only adds axes of length 1 to an array, so that its adjoint has the same elements."""
-        index = indices[0] if len(indices) == 1 and isinstance(indices[0], tuple) else ()
         kept = [part for part in index if part is not None]
         if len(kept) == len(index) or any(type(part) is not slice or part != slice(None) for part in kept):
             return False

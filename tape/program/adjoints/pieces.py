@@ -70,7 +70,7 @@ class Pieces:
     def add(self, region: Region, g: Any) -> None:
         """Add an array of the shape of a region there."""
         if len(region) == 1 and type(region[0]) is int:
-            self._insert(region, Piece(g))
+            self._insert(region, Piece(g), 1)
             return
         turned = [type(r) is range and r.step < 0 for r in region]
         if any(turned):
@@ -158,7 +158,7 @@ class Pieces:
             return ops.scatter(ops.stack(*values, axis=0), index=np.array(cells), shape=self.shape)
         return None
 
-    def _insert(self, region: Region, piece: Piece) -> None:
+    def _insert(self, region: Region, piece: Piece, size: int | None = None) -> None:
         known = self.parts.get(region)
         if known is not None:
             self.parts[region] = Piece(_value(region, known) + _value(region, piece))
@@ -166,7 +166,7 @@ class Pieces:
         self.parts[region] = piece
         if self._grid is not None:
             self._grid.add(region)
-        self._grow(size_of(region))
+        self._grow(size_of(region) if size is None else size)
 
     def _grow(self, size: int) -> None:
         self._volume += size

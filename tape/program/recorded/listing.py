@@ -153,7 +153,10 @@ class Rows:
 
 
 def together(codes: list[CodeType], instructions: list[int]) -> np.ndarray:
-    """The lines of records as numbers: a tuple for each would keep the collector busy."""
+    """The lines of records as numbers: a tuple for each of many would keep the collector busy."""
+    if len(codes) < FEW:
+        known_lines: dict[tuple[int, int], int] = {}
+        return integers([known_lines.setdefault(line, len(known_lines)) for line in zip(map(id, codes), instructions)])
     ids = np.fromiter(map(id, codes), np.int64, len(codes))
     numbers = integers(instructions)
     starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1  # mostly few: a function makes many records in a row

@@ -141,6 +141,7 @@ class Trace:
         self.start = 0
         self.pieces: list[tuple[int, list[Any] | Block]] = []
         self._latest: tuple[int, int, Any] = (0, 0, None)
+        self._before = self._latest
         self.values: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[int] = []
@@ -350,7 +351,10 @@ class Trace:
         return piece[at : at + LINE]
 
     def _piece(self, number: int) -> tuple[int, list[Any] | Block]:
-        first, end, piece = self._latest  # who asks for one record asks for its neighbours too
+        first, end, piece = self._latest  # who asks for one record asks for its neighbours too,
+        if not first <= number < end:
+            self._latest, self._before = self._before, self._latest  # and then for those of one that it was made for
+            first, end, piece = self._latest
         if not first <= number < end:
             after = bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0])
             first, piece = self.pieces[after - 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,36 @@ def test_what_is_foreseen_is_what_the_op_gives(op):
                 assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
                 in_order = all(x.flags.c_contiguous for x in operands if isinstance(x, np.ndarray))
                 assert not (in_order and ours.ordered) or theirs.flags.c_contiguous
+
+
+KINDS = np.ones(3), np.ones((2, 1)), np.ones(3, np.float32), np.ones((2, 3), np.complex128), np.float64(1.0), 1.0
+"""Operands of which what an op gives is remembered."""
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in REGISTRY.values() if op.broadcasts and not op.params], ids=lambda op: op.name
+)
+@pytest.mark.usefixtures("all_later")
+def test_what_is_remembered_of_operands_of_one_kind_is_not_taken_for_another(op):
+    for operands in [*itertools.product(KINDS, repeat=op.arity)] * 2:
+        values = [hidden(later.later(x)) for x in operands]
+        if not any(map(later.is_later, values)):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                wanted = op.forward(*operands)
+        except TypeError:
+            continue
+        found = later.foreseen(op, values, {})
+        if found is not None:
+            assert (found.shape, found.dtype) == (np.shape(wanted), wanted.dtype), operands
+
+
+def hidden(value):
+    """A large array whose numbers are not known yet."""
+    if type(value) is later.Later:
+        value.value = None
+    return value
 
 
 def test_most_ops_are_foreseen():
