@@ -199,9 +199,11 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each integer occurs, or the sum of the weights where it does."""
     if weights is None:
         return bincount(x, minlength=minlength)
-    x, weights = np.asarray(x), ready(weights)
-    n = max(int(x.max()) + 1 if x.size else 0, minlength)
-    return index_add(np.zeros(n), x, weights, axis=0)
+    x, weights = np.asarray(x, None if np.size(x) else int), ready(weights)
+    counts = np.bincount(x, minlength=minlength)  # which raises what NumPy raises
+    if weights.shape != x.shape:
+        raise ValueError(f"bincount needs as many weights as integers, and got {weights.shape} and {x.shape}")
+    return index_add(np.zeros(counts.size), x, weights, axis=0)
 
 
 numpy_bincount = composite("numpy_bincount", _bincount, numpy=(np.bincount,))

@@ -265,6 +265,21 @@ def test_places_and_conditions_may_be_tensors():
     assert np.delete(x, []).shape == (6,)
 
 
+@pytest.mark.parametrize(
+    "places",
+    [np.array([1, -1, 0]), np.array([1]), np.array([[1, 0, 1]]), np.array([1.0, 0.0, 1.0])],
+    ids=["negative", "too few", "matrix", "floats"],
+)
+def test_weights_are_counted_where_numpy_counts_them(places):
+    compiled = tape.compile(lambda w, places: np.bincount(places, weights=w))
+    w = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(compiled(w, np.array([0, 2, 2])), [1.0, 0.0, 5.0])
+    with pytest.raises((ValueError, TypeError)) as theirs:
+        np.bincount(places, weights=w)
+    with pytest.raises(theirs.type):
+        compiled(w, places)
+
+
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_one_of_several_operands_is_a_tensor(which):
     operands = [A, np.array([-1.0, 0.5, 2.0]), np.array([3.0, 1.0, 2.0])]
