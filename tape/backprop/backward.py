@@ -13,10 +13,10 @@ import numpy as np
 
 from ops import REGISTRY
 
+from ..base.cotangents import check_fits, implicit
 from ..base.errors import unused_error
 from ..base.locks import new_lock
 from ..base.row import key
-from ..base.size import Size
 from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply
@@ -366,7 +366,7 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
             "Create the tensors it is computed from with requires_grad=True, and compute it outside no_grad()."
         )
     if gradient is None:
-        return _implicit(output)
+        return wrap(implicit(spec))
     if isinstance(gradient, (np.ndarray, np.generic)):
         gradient = wrap(gradient)
     if not isinstance(gradient, Tensor):
@@ -374,33 +374,8 @@ def _fit(output: Tensor, gradient: Any, i: int, create: bool) -> Tensor:
             f"gradients can be either Tensors or None, but got {type(gradient).__name__} for output {i}. "
             "Convert it with tape.tensor()."
         )
-    if gradient._spec.shape != spec.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of "
-            f"{Size(spec.shape)}."
-        )
-    if gradient._spec.complex is not spec.complex:
-        kind, advice = ("complex", "its .to(output.dtype)") if spec.complex else ("real", "its .real")
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype: output "
-            f"{i} is {kind} ({spec.dtype}), its gradient {gradient.dtype}. Pass {advice}."
-        )
+    check_fits(gradient._spec, spec, i)
     if gradient.dtype == spec.dtype:
         return gradient
     with _recording(create):
         return REGISTRY["cast"](gradient, dtype=spec.dtype)
-
-
-def _implicit(output: Tensor) -> Tensor:
-    spec = output._spec
-    if spec.size != 1:
-        raise RuntimeError(
-            "grad can be implicitly created only for scalar outputs, of one element; this one has shape "
-            f"{spec.shape}.\nReduce it first (for example .sum()), or pass gradient= a tensor of that shape."
-        )
-    if spec.dtype.kind == "c":
-        raise RuntimeError(
-            f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}.\n"
-            "Differentiate its .real, .imag or .abs(), or pass gradient= explicitly."
-        )
-    return wrap(np.ones(spec.shape, spec.dtype)[()])

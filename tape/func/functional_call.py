@@ -9,6 +9,7 @@ import numpy as np
 
 import ops
 
+from ..base.cotangents import implicit
 from ..base.row import key
 from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
@@ -98,10 +99,11 @@ class FunctionalCall:
                 f"The Tensor returned by the function given to {self.name} should contain a single element; got shape "
                 f"{self.outputs[0]._spec.shape}"
             )
+        implicit(self.outputs[0]._spec)
         if not needed:
             return []
         with enable_grad():
-            found = self.gradients(self.outputs, [ones(self.outputs[0])], create=True)
+            found = self.gradients(self.outputs, [None], create=True)
         if self.strict:
             for i, g in enumerate(found):
                 if g is None or not requires_grad(g):

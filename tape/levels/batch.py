@@ -20,6 +20,7 @@ from ops import Op
 from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
 from ops.core.op import shape_of
 
+from ..base.cotangents import implicit
 from ..base.errors import note, unused_error
 from ..base.tensor import Tensor
 from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
@@ -202,11 +203,7 @@ class Batch(Level):
     def _weight(self, z: Any, w: Any) -> Tensor:
         """The weight of a batched output, with lanes."""
         if w is None:
-            if z._spec.size != 1:
-                raise RuntimeError(
-                    "grad can be implicitly created only for scalar outputs, of one element; in each lane this one has "
-                    f"shape {z._spec.shape}.\nReduce it first (for example .sum()), or pass a gradient of that shape."
-                )
+            implicit(z._spec, "in each lane this one")
             below = z._primal._spec
             return wrap(np.ones(below.shape, below.dtype))
         below, batched = self.parts(w)

@@ -48,3 +48,42 @@ from tape.func import grad, jacrev, jvp, linearize, vjp
 def test_mistakes(call, error, text):
     with pytest.raises(error, match=f"(?s){text}"):
         call()
+
+
+def total(x):
+    return (x * (1.0 + 2.0j)).sum()
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        tape.func.grad(total),
+        tape.func.grad_and_value(total),
+        lambda x: tape.autograd.functional.hessian(total, x),
+        lambda x: tape.autograd.functional.hvp(total, x, x)[1],
+        lambda x: tape.autograd.functional.vhp(total, x, x)[1],
+        lambda x: tape.func.vmap(tape.func.grad(total))(x[None]),
+        lambda x: tape.func.jvp(tape.func.grad(total), (x,), (x,))[1],
+    ],
+)
+@pytest.mark.parametrize("kind", [np.array, tape.tensor])
+def test_the_gradient_of_a_complex_number_is_refused_wherever_it_is_taken(derivative, kind):
+    x = kind([1.0, 2.0])
+    for call in (derivative, tape.compile(derivative)):
+        with pytest.raises(RuntimeError, match="only for real scalar outputs but got complex128"):
+            call(x)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(np.ones(3), "Mismatch in shape"), (np.ones((1, 2)), "Mismatch in shape"), (np.ones(2) * 1j, "Pass its .real")],
+)
+def test_a_cotangent_that_does_not_fit_is_refused_wherever_it_is_given(weight, message):
+    weight = tape.tensor(weight)
+
+    def pulled(x):
+        return tape.autograd.grad(x * x, x, weight)[0]
+
+    for call in (pulled, tape.compile(pulled)):
+        with pytest.raises(RuntimeError, match=message):
+            call(tape.tensor([1.0, 2.0], requires_grad=True))

@@ -11,6 +11,7 @@ import ops
 from ops import REGISTRY
 from ops.core.registry import OPS
 
+from ...base.cotangents import check_fits, implicit
 from ...base.errors import unused_error
 from ...base.tensor import Tensor
 from ...base.untraced import paused
@@ -40,13 +41,13 @@ def gradients(
     """
     trace = _trace_of((*outputs, *weights, *inputs))
     standing = [stand_in(live(z), trace) for z in outputs]
-    pairs = [(z, g) for z, g in zip(standing, weights) if isinstance(z, Traced)]
+    roots = [(i, z, g) for i, (z, g) in enumerate(zip(standing, weights)) if isinstance(z, Traced)]
     adjoints: dict[int, Any] = {}
-    for z, g in pairs:
-        _add(adjoints, z._row, _weight(z, g))
+    for i, z, g in roots:
+        _add(adjoints, z._row, _weight(z, g, i))
     targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
     runs = Runs(trace, set(targets))
-    _release(runs, [z._row for z, _ in pairs], retain)
+    _release(runs, [z._row for _, z, _ in roots], retain)
     with np.errstate(all="ignore"):  # rules compute what a mask leaves out too; eager sweeps say nothing of it either
         found = propagate(runs, adjoints)
     results = []
@@ -104,16 +105,12 @@ def lifted(trace: Trace, g: Any) -> Any:
     return traced(trace, trace.operand(value[()]))
 
 
-def _weight(z: Traced, g: Any) -> Any:
-    if g is not None:
-        g = lifted(z._trace, g)
-        return g if g.dtype == z.dtype else ops.cast(g, dtype=z.dtype)
-    if z._spec.size != 1:
-        raise RuntimeError(
-            f"a gradient can be created implicitly only for an output of one element; this one has shape {z.shape}.\n"
-            "Reduce it first (for example .sum()), or pass grad_outputs= of that shape."
-        )
-    return traced(z._trace, z._trace.operand(np.ones(z._spec.shape, z._spec.dtype)[()]))
+def _weight(z: Traced, g: Any, i: int) -> Any:
+    if g is None:
+        return traced(z._trace, z._trace.operand(implicit(z._spec)))
+    g = lifted(z._trace, g)
+    check_fits(g._spec, z._spec, i)
+    return g if g.dtype == z.dtype else ops.cast(g, dtype=z.dtype)
 
 
 def propagate(runs: Runs, adjoints: dict[int, Any]) -> dict[int, Any]:
