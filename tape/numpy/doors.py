@@ -21,7 +21,7 @@ import math
 import sys
 import weakref
 from _thread import get_ident
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -181,13 +181,23 @@ def _methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
 
 
 class opened:
-    """While this thread runs a function of arrays that is recorded, called with arguments that may call others."""
+    """While this thread runs a function of arrays that is recorded, called with arguments that may call others.
+
+    An interrupt anywhere in here leaves no door: what is taken back is taken back as often as it takes.
+
+    Attributes:
+        ident: the thread, from when something may have been changed until nothing is.
+        mine: the places that may have doors for this.
+    """
+
+    ident: int | None = None
+    mine: Sequence[Place] = ()
 
     def __init__(self, function: Callable[..., Any], arguments: Any = ()):
         self.function, self.arguments = function, arguments
 
     def __enter__(self) -> None:
-        self.ident = ident = get_ident()
+        ident = get_ident()
         closed.listen()
         with _lock:
             rooms = standing()
@@ -195,38 +205,58 @@ class opened:
                 _modules(rooms)  # made before any door stands in its place, whoever is first
         places = places_in(self.function, rooms)
         if self.arguments:
-            places = [*places, *search(self.arguments, _doors(rooms), NAMED)]
-        with _lock:
-            _recording[ident] = _recording.get(ident, 0) + 1
-            if not _stand:
-                _install(rooms)
-            if ident not in closed.depths:
-                SEEING.add(ident)
-            self.mine = [p for p in places if _taken.take(p, ident, closed.depths, _door_for)] if places else places
-        if self.mine:
-            try:
+            places = [*places, *search(self.arguments, _doors(rooms), NAMED, _taken.without_door)]
+        try:
+            self.ident = ident
+            with _lock:
+                _recording.setdefault(ident, set()).add(id(self))
+                if not _stand:
+                    _install(rooms)
+                if ident not in closed.depths:
+                    SEEING.add(ident)
+                self.mine = places
+                for place in places:
+                    _taken.take(place, ident, self, closed.depths, _door_for)
+            if places:
                 _introduce()
-            except BaseException:
-                self.__exit__()
-                raise
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: Any) -> None:
+        try:
+            self._close()
+        except BaseException:  # an interrupt; what was done already is not done twice
+            self._close()
+            raise
+
+    def __del__(self) -> None:
+        """The same where an interrupt came before the first line of `__exit__`."""
+        if self.ident is not None:
+            self._close()
+
+    def _close(self) -> None:
         ident = self.ident
+        if ident is None:
+            return
         with _lock:
             for place in self.mine:
-                _taken.give_back(place, ident)
-            _recording[ident] -= 1
-            if not _recording[ident]:
+                _taken.give_back(place, ident, self)
+            mine = _recording.get(ident, set())
+            mine.discard(id(self))
+            if not mine:
                 _end(ident)
+            self.ident = None
 
 
 def _end(ident: int) -> None:
     """A thread records no more."""
-    del _recording[ident]
+    _recording.pop(ident, None)
     SEEING.discard(ident)
     forget(ident)
     if not _recording and _stand:
-        _remove(_stand.pop())
+        _remove(_stand[-1])
+        _stand.clear()
 
 
 class Closed:
@@ -285,9 +315,10 @@ class Closed:
             usual = typeof.dispatch(type)
             typeof.register(type)(lambda kind, context: usual(kind_of(kind), context))
             target = opened_room("numba.core.registry").cpu_target
+            contexts = target.typing_context, target.target_context  # whoever makes them waits for the compiler lock
             with opened_room("numba.core.compiler_lock").global_compiler_lock:
-                target.typing_context.refresh()
-                target.target_context.refresh()
+                for context in contexts:
+                    context.refresh()
 
 
 _heard: list[Any] = []
@@ -328,12 +359,12 @@ def _install(rooms: tuple[str, ...]) -> None:
     before = [opened for _, _, opened in _modules(_stand[-1])] if _stand else []
     if _stand and _stand[-1] == rooms:
         return
+    _stand[:] = [rooms]  # said first, so that an interrupt leaves nothing that would not be removed
     for module, plain, open_one in _modules(rooms):
         if type(module) is plain or type(module) in before:
             module.__class__ = open_one
     for kind, name, inside, _ in _methods(rooms):
         setattr(kind, name, inside)
-    _stand[:] = [rooms]
     _naming[:] = [names for names in naming_type() if "type" not in names] + [n for n in _naming if "type" in n]
     for names in _naming:
         names["type"] = TYPE
@@ -374,7 +405,11 @@ def places_in(function: Any, rooms: tuple[str, ...]) -> list[Place]:
     try:
         found = _known.get(function)
         if found is None or found[0] != rooms:
-            found = _known[function] = rooms, list(search(function, _doors(rooms), NAMED))
+            found = _known[function] = rooms, _found(function, rooms)
         return found[1]
     except TypeError:
-        return list(search(function, _doors(rooms), NAMED))
+        return _found(function, rooms)
+
+
+def _found(function: Any, rooms: tuple[str, ...]) -> list[Place]:
+    return list(search(function, _doors(rooms), NAMED, _taken.without_door))

@@ -56,31 +56,38 @@ class Taken:
     """
 
     def __init__(self) -> None:
-        self.held: dict[tuple[int, Any], tuple[Place, Any, Any, dict[int, int]]] = {}
-        """By place: itself, what it is without the door, the door, and how many recordings of each thread hold it."""
+        self.held: dict[tuple[int, Any], tuple[Place, Any, Any, dict[int, set[int]]]] = {}
+        """By place: itself, what it is without the door, the door, and by thread the recordings that hold it."""
 
-    def take(self, place: Place, ident: int, closed: Container[int], door_for: Callable[[Place, Any], Any]) -> bool:
+    def take(
+        self, place: Place, ident: int, owner: Any, closed: Container[int], door_for: Callable[[Place, Any], Any]
+    ) -> None:
         """Put the door in a place, if there is an original or somebody's door already."""
         key = id(place[0]), place[1]
         if key not in self.held:
             there = read(place)
             door = door_for(place, there)
             if door is None:
-                return False
+                return
             self.held[key] = place, there, door, {}
         _, _, door, holders = self.held[key]
-        holders[ident] = holders.get(ident, 0) + 1
+        holders.setdefault(ident, set()).add(id(owner))
         if ident not in closed:
             put(place, door)
-        return True
 
-    def give_back(self, place: Place, ident: int) -> None:
-        """A recording holds a place no more."""
+    def give_back(self, place: Place, ident: int, owner: Any) -> None:
+        """A recording holds a place no more, if it ever did."""
+        _, _, _, holders = self.held.get((id(place[0]), place[1]), (None, None, None, {}))
+        holders.get(ident, set()).discard(id(owner))
+        if not holders.get(ident):
+            self._let_go(place, ident)
+
+    def _let_go(self, place: Place, ident: int) -> None:
         key = id(place[0]), place[1]
+        if key not in self.held:
+            return
         _, there, _, holders = self.held[key]
-        holders[ident] -= 1
-        if not holders[ident]:
-            del holders[ident]
+        holders.pop(ident, None)
         if not holders:
             put(place, there)
             del self.held[key]
@@ -88,8 +95,16 @@ class Taken:
     def leave(self, ident: int) -> None:
         """A thread holds nothing any more."""
         for place, _, _, holders in list(self.held.values()):
-            for _ in range(holders.get(ident, 0)):
-                self.give_back(place, ident)
+            if ident in holders:
+                self._let_go(place, ident)
+
+    def without_door(self, place: Place) -> Any:
+        """What a place has, or will have again: another recording of the same function may have put a door there."""
+        key = id(place[0]), place[1]
+        while True:
+            held, there = self.held.get(key), read(place)
+            if self.held.get(key) is held:
+                return held[1] if held is not None and there is held[2] else there
 
     def shown(self) -> list[tuple[Any, Any]]:
         """The doors that stand where somebody's code names an original: that, and the door."""
@@ -106,10 +121,13 @@ def has_builtins(names: dict[str, Any]) -> bool:
     return names.get("__builtins__") in (builtins, vars(builtins))
 
 
-def search(function: Any, known: Container[int], classes: Container[int] = ()) -> Iterator[Place]:
+def search(
+    function: Any, known: Container[int], classes: Container[int] = (), seen_in: Callable[[Place], Any] = read
+) -> Iterator[Place]:
     """The places that a function, or what it names, reads something known from, by identity.
 
-    Of classes those names that are only called, in whatever code is found.
+    Of classes those names that are only called, in whatever code is found.  `seen_in` says what a place has where a
+    door may stand in it (`Taken.without_door`).
     """
     called: dict[tuple[int, str], tuple[Place, bool]] = {}
     seen: set[int] = set()
@@ -130,7 +148,7 @@ def search(function: Any, known: Container[int], classes: Container[int] = ()) -
             if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
-                    there = read(place)
+                    there = seen_in(place)
                     if id(there) in known or place[1] in BUILT_IN:
                         yield place
                     elif id(there) in classes and place[1] is not None:

@@ -102,8 +102,8 @@ LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
 OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
 """The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
 
-recording: dict[int, int] = {}
-"""By thread, how many functions of arrays it is recording, one inside the other."""
+recording: dict[int, set[int]] = {}
+"""By thread, the functions of arrays that it is recording, one inside the other, as numbers."""
 
 _told: set[tuple[str, CodeType, int]] = set()
 """The places that were warned of; code objects are equal if they are alike, in whichever files they are."""

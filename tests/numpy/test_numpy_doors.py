@@ -1,0 +1,122 @@
+"""Doors in modules and in users' names: interrupts, other threads, and Numba's own locks leave everything as it was."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import subprocess
+import sys
+import threading
+import types
+from math import exp
+
+import numpy as np
+import pytest
+from numpy import zeros
+
+import tape
+from tape.numpy import doors, named_places
+
+X = np.array([1.0, 2.0, 3.0])
+ZEROS, EXP = zeros, exp
+
+
+def filled(x):
+    y = zeros(3)
+    y[:] = x * exp(x[0])
+    return np.array([y.sum(), math.sin(x[1])]).sum() if type(x) is np.ndarray else None
+
+
+def assert_nothing_stands():
+    assert [type(module) for module in (np, math, np.linalg)] == [types.ModuleType] * 3
+    assert (zeros, exp, np.zeros, math.exp) == (ZEROS, EXP, ZEROS, EXP)
+    assert "type" not in globals()
+
+
+FILES = doors.__file__, named_places.__file__
+
+
+def interrupted_at(number):
+    """Record with an interrupt at an event in the rooms about doors; whether there were so many events."""
+    left = [number]
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename not in FILES or frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return None
+        left[0] -= event in ("call", "line")
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        tape.func.grad(filled)(X)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return left[0] < 0
+
+
+def test_an_interrupt_leaves_no_door_wherever_it_comes():
+    expected = tape.func.grad(filled)(X)
+    number = 0
+    while interrupted_at(number):
+        assert_nothing_stands()
+        number += 1 + number // 40
+    assert number > 50
+    np.testing.assert_array_equal(tape.func.grad(filled)(X), expected)
+    assert_nothing_stands()
+
+
+def test_a_function_first_seen_while_another_thread_records_with_its_names():
+    inside, go, found = threading.Event(), threading.Event(), []
+
+    def other(x):
+        inside.set()
+        go.wait(30)
+        return filled(x)
+
+    thread = threading.Thread(target=lambda: found.append(tape.func.grad(other)(X)))
+    thread.start()
+    assert inside.wait(30)
+    mine = types.FunctionType(filled.__code__, globals(), "mine")
+    found.append(tape.func.grad(mine)(X))
+    go.set()
+    thread.join(30)
+    found.append(tape.func.grad(mine)(X))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    assert_nothing_stands()
+
+
+COMPILES_MEANWHILE = """
+import faulthandler, threading
+faulthandler.dump_traceback_later(60, exit=True)
+import numba, tape
+from numba.core.cpu import CPUContext
+from tape.numpy.doors import closed
+
+begun, made = threading.Event(), CPUContext.__init__
+
+def slow(self, *args, **kwargs):
+    begun.set()
+    threading.Event().wait(0.3)
+    made(self, *args, **kwargs)
+
+CPUContext.__init__ = slow
+compiles = threading.Thread(target=lambda: numba.njit(lambda x: x))
+compiles.start()
+assert begun.wait(30)
+closed.listen()
+compiles.join(30)
+print(compiles.is_alive())
+"""
+
+
+def test_numba_is_made_ready_by_two_threads():
+    pytest.importorskip("numba")
+    command = [sys.executable, "-c", COMPILES_MEANWHILE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("False", 0), done.stderr
