@@ -122,7 +122,7 @@ class Derivatives:
         if self.kind != "elementwise":
             return self._turned(rule, env) if turned else rule(env)
         bar = rule(env)
-        if rule.is_partial and type(bar) is float and bar == 0.0:
+        if rule.is_zero:
             bar = REGISTRY["zeros_like"](g)
         elif rule.is_partial:
             bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)

@@ -25,6 +25,7 @@ from samples import (
 )
 from second_order import second_order_agrees
 
+import tape
 from ops import REGISTRY
 
 every_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
@@ -145,6 +146,17 @@ def test_what_does_not_matter_gets_an_exact_zero(op):
         z = op(*operands)
         for bar in vjps(op, operands, {}, [np.zeros_like(z)], active(op, operands)):
             assert_allclose(bar, 0.0)
+
+
+@pytest.mark.parametrize("factor", [0.0, np.zeros(3)], ids=["number", "array"])
+def test_a_factor_of_zero_gives_no_number_for_what_is_none(factor):
+    """Only a partial that is zero whatever the operands are drops an adjoint: 0·nan and 0·∞ are nan, as in NumPy."""
+    g = np.array([np.nan, np.inf, 1.0])
+    (pulled,) = tape.func.vjp(lambda x: x * factor, np.ones(3))[1](g)
+    compiled = tape.compile(lambda x, g: tape.func.vjp(lambda x: x * x[0] * factor / 2.0, x)[1](g))
+    np.testing.assert_array_equal(pulled, [np.nan, np.nan, 0.0])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(compiled(np.ones(3), g)[0], [np.nan, np.nan, 0.0])
 
 
 @pytest.mark.parametrize("op", [op for op in ELEMENTWISE if op.name != "output"], ids=lambda op: op.name)
