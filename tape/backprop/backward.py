@@ -13,10 +13,10 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ..base.cotangents import check_fits, implicit
 from ..base.errors import unused_error
 from ..base.locks import new_lock
 from ..base.row import key
+from ..base.spec import check_fits, implicit
 from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history.chain import Chain, apply

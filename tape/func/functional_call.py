@@ -9,8 +9,8 @@ import numpy as np
 
 import ops
 
-from ..base.cotangents import implicit
 from ..base.row import key
+from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
 from ..recording.level import history, live, requires_grad

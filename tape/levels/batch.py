@@ -20,8 +20,8 @@ from ops import Op
 from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
 from ops.core.op import shape_of
 
-from ..base.cotangents import implicit
 from ..base.errors import note, unused_error
+from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
 from ..recording.recorder import CUSTOM, wrap

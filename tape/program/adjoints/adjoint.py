@@ -11,8 +11,8 @@ import ops
 from ops import REGISTRY
 from ops.core.registry import OPS
 
-from ...base.cotangents import check_fits, implicit
 from ...base.errors import unused_error
+from ...base.spec import check_fits, implicit
 from ...base.tensor import Tensor
 from ...base.untraced import paused
 from ...history.hooks import apply
