@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .arguments import argument_names
-from .registry import HOLOMORPHIC, REGISTRY, conjugate, is_complex, shape_of
+from .registry import HOLOMORPHIC, REGISTRY, Zero, conjugate, is_complex, shape_of
 
 
 class Rule:
     """One derivative rule with respect to one operand, and the names of the values it reads.
 
-    A partial that is 0 whatever the operands are `is_zero`: its product with an adjoint depends on nothing.
+    A partial that is 0 whatever the operands are `is_zero`: its product with an adjoint depends on nothing.  One that
+    is so for operands of some kind alone gives `ops.core.registry.ZERO` for them.
     """
 
     __slots__ = ("_pick", "call", "is_partial", "is_zero", "names")
@@ -122,7 +123,7 @@ class Derivatives:
         if self.kind != "elementwise":
             return self._turned(rule, env) if turned else rule(env)
         bar = rule(env)
-        if rule.is_zero:
+        if rule.is_zero or type(bar) is Zero:
             bar = REGISTRY["zeros_like"](g)
         elif rule.is_partial:
             bar = REGISTRY["chain_mul"](g, conjugate(bar) if turned else bar)

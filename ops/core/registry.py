@@ -66,3 +66,10 @@ def in_dtype(bar: Any, dtype: Any) -> Any:
     if bar.dtype.kind == "c" and dtype.kind != "c":
         bar = REGISTRY["real"](bar)
     return bar if bar.dtype == dtype else REGISTRY["cast"](bar, dtype=dtype)
+
+
+class Zero(float):
+    """What a partial gives where it is 0 whatever its operands' values are: its product depends on no adjoint."""
+
+
+ZERO = Zero(0.0)

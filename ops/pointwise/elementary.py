@@ -11,6 +11,7 @@ from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Interval
 from ..core.hints import Hints
 from ..core.lane import Intrinsic, Math, Via
 from ..core.op import ADJOINT, HOLOMORPHIC, elementwise, general, is_complex, ready
+from ..core.registry import ZERO
 from ..shapes.parts import complex, dot_part
 from ..shapes.shape import cases_of, sum_to
 from .comparison import eq, ge
@@ -181,7 +182,7 @@ sigmoid = elementwise(
 def _angle_slope(x: Any) -> Any:
     """i x / |x|², the direction in which the angle grows and how fast; 0 for real numbers, and at 0."""
     if not is_complex(x):
-        return 0.0
+        return ZERO
     at_zero = eq(x, 0.0)
     return where(at_zero, 0.0, 1j * sgn(x) / where(at_zero, 1.0, abs(x)))
 

@@ -96,7 +96,7 @@ def implicit(spec: Spec, which: str = "this one") -> Any:
     if spec.size != 1:
         raise RuntimeError(
             f"grad can be implicitly created only for scalar outputs, of one element; {which} has shape {spec.shape}.\n"
-            "Reduce it first (for example .sum()), or pass gradient= (in autograd.grad grad_outputs=) of that shape."
+            "Reduce it first (for example .sum()), or pass gradient= a tensor of that shape."
         )
     if spec.dtype.kind == "c":
         raise RuntimeError(

@@ -14,6 +14,7 @@ from typing import Any
 from llvmlite import ir
 
 from ops import REGISTRY, Op, Symbol
+from ops.core.registry import Zero
 
 from .emit import REAL, Emitter
 from ..machine.platform import target
@@ -159,6 +160,7 @@ def vjp_formula(op: Op, side: int) -> Any:
     env |= {"z": Symbol("z"), "g": Symbol("g")}
     rule = op.rule(side)
     assert rule is not None
-    if rule.is_zero:
+    bar = rule(env)
+    if rule.is_zero or type(bar) is Zero:
         return 0.0
-    return REGISTRY["chain_mul"](env["g"], rule(env)) if rule.is_partial else rule(env)
+    return REGISTRY["chain_mul"](env["g"], bar) if rule.is_partial else bar
