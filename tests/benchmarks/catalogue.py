@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from . import processes
-from .cluster_scenarios import scenarios
-from .cluster_sums import first, logistic as logistic_on_cluster, traffic
-from .clusters import Clustered
+from .cluster.clusters import Clustered
+from .cluster.scenarios import scenarios
+from .cluster.sums import first, logistic as logistic_on_cluster, traffic
 from .compiled import COMPILED
 from .goal import at_most, faster, within
 from .kinds import Fresh, Sampler, Timed
-from .model_rows import MODELS
+from .models.rows import MODELS
 from .work import chain, elementwise, indexing, logistic, matmul, square
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from .catalogue import chosen
-from .clusters import Clustered
+from .cluster.clusters import Clustered
 from .kinds import Fresh, Timed
 from .machine import describe
 from .peers import installed

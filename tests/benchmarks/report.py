@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .clusters import Clustered
+from .cluster.clusters import Clustered
 from .goal import Goal
 from .kinds import Fresh, Timed
 from .machine import describe

@@ -24,8 +24,8 @@ import numpy as np
 
 from tape.dask.sum_graph import FAN_IN
 
-from .cluster_sums import loss, rows, shaped_alike
-from .clusters import cluster, nothing
+from .cluster.clusters import cluster, nothing
+from .cluster.sums import loss, rows, shaped_alike
 from .processes import ROOT
 from .report import amount
 

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from benchmarks import against, clusters, command, scaling, tree_rows
+from benchmarks import against, command, scaling, tree_rows
 from benchmarks.catalogue import BENCHMARKS, CLUSTERED, chosen
+from benchmarks.cluster import clusters
 from benchmarks.goal import at_most, beyond, faster, within
 from benchmarks.kinds import Fresh, Timed, agree, gradients
 from benchmarks.peers import start

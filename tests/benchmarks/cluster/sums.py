@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..kinds import Sampler, agree
 from . import clusters
 from .clusters import jitted, nothing, timed
-from .kinds import Sampler, agree
 
 
 def loss(w: Any, X: Any, y: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .goal import Goal, within
-from .kinds import Timed
-from .models import (
+from ..goal import Goal, within
+from ..kinds import Timed
+from ..work import Work, logistic
+from .programs import (
     bundle,
     classifier,
     convolution,
@@ -24,7 +25,6 @@ from .models import (
     total_weight,
 )
 from .smallcalls import SMALL, small_call
-from .work import Work, logistic
 
 PEERS = "tape.compile", "jax.jit", "torch", "autograd"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..kinds import Sampler, agree
 from . import clusters
 from .clusters import jitted, kept
-from .kinds import Sampler, agree
 
 
 def price(s: Any) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from time import perf_counter, sleep
 from typing import Any
 
-from .goal import Goal
-from .kinds import Sampler
+from ..goal import Goal
+from ..kinds import Sampler
 
 Setting = Callable[..., Iterator[dict[str, Sampler]]]
 

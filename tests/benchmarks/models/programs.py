@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .recurrences import arrays_of
-from .work import Work, rng
+from ..recurrences import arrays_of
+from ..work import Work, rng
 
 
 def log_sum_exp(xp: Any, x: Any, axis: int | None = None) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .recurrences import arrays_of
-from .work import Work, rng
+from ..recurrences import arrays_of
+from ..work import Work, rng
 
 SMALL: dict[str, Callable[[Any, Any], Any]] = {
     "a slice": lambda xp, x: (x[1:] * x[:-1]).sum(),

@@ -1,0 +1,1 @@
+"""Statistical models, fits, and calls of small programs, beside their peers."""
