@@ -34,11 +34,11 @@ from .files import file
 from .files.container import unpacked
 from .native import Native
 from .plans.replay import Refitted, Replay
-from .recorded.guards import GuardMissed
+from .recorded.guards import Guard, GuardMissed
 from .recorded.listing import Listing
 from .recorded.passes import shorten
 from .recorded.reach import unreached
-from .recorded.trace import CONSTANT, INPUT, Guard
+from .recorded.trace import CONSTANT, INPUT
 from .show.display import Display
 
 REPLAY = REGISTRY["replay"]

@@ -67,7 +67,7 @@ def test_a_wrong_replay_is_seen_and_the_program_made_small(monkeypatch):
 
 
 def test_a_guard_that_does_not_look_is_seen(monkeypatch):
-    from tape.program.recorded.trace import Guard
+    from tape.program.recorded.guards import Guard
 
     monkeypatch.setattr(Guard, "holds", lambda self, value: True)
     branching = program("s1 = s0 + 1", "s0 = s0 * 2 if s0 > 0 else -s0")

@@ -16,10 +16,11 @@ import numpy as np
 from ops.core.own import is_own
 from ops.core.registry import OPS
 
+from ..recorded.guards import Guard, same
 from ..recorded.later import Later
 from ..recorded.parameters_key import key_of
 from ..recorded.stretches import LEAST, RECORDS, stretches
-from ..recorded.trace import CONSTANT, WIDTH, Guard, Trace, same
+from ..recorded.trace import CONSTANT, WIDTH, Trace
 from ..recorded.traced import Traced, traced
 from .pieces import Piece, Pieces
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..capture.signature import Fixed, varying
-from ..recorded.guards import GuardMissed
-from ..recorded.trace import same
+from ..recorded.guards import GuardMissed, same
 from ..world.surroundings import Surroundings
 from .entry import Shortcut
 

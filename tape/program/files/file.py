@@ -44,8 +44,8 @@ from ...base.tree import Structure
 from ...jit.emission.tiers import TIERS
 from ..capture.record_call import OutputPlace, Results
 from ..capture.signature import Fixed, varying
+from ..recorded.guards import Guard
 from ..recorded.listing import Listing
-from ..recorded.trace import Guard
 from .check import check
 from .container import ProgramFileError, packed, write
 from .encoding import Decoder, Encoder, length

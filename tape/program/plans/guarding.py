@@ -12,8 +12,7 @@ import numpy as np
 
 from ...base.spec import Spec
 from ...jit.machine.regions import REFUSED
-from ..recorded.guards import GuardMissed
-from ..recorded.trace import Guard, near
+from ..recorded.guards import Guard, GuardMissed, near
 from .plan_steps.plan_places import Place, PlanValue, place_in
 
 BYTES, DOUBLE, SINGLE = range(3)

@@ -19,8 +19,9 @@ from ...base.untraced import paused
 from ...jit.emission.task import OF_ROWS, SUMS
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.recorder import forward_of
+from ..recorded.guards import Guard
 from ..recorded.listing import Listing
-from ..recorded.trace import CONSTANT, INPUT, Guard
+from ..recorded.trace import CONSTANT, INPUT
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .operand_layout import Layout, key_of

@@ -17,8 +17,9 @@ from ops.core.registry import OPS
 
 from ...base.location import Location, locate
 from ...base.spec import Spec
+from .guards import Guard
 from .parameters_key import key_of
-from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Guard, Trace, X, Y
+from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Trace, X, Y
 
 _INDEX = attrgetter("index")
 

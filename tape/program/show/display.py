@@ -21,8 +21,9 @@ from ...base.spec import Spec
 from ..adjoints.derive import adjoint_of
 from ..capture.labels import labels
 from ..plans.groups import Step, steps_of
+from ..recorded.guards import Guard
 from ..recorded.listing import Listing
-from ..recorded.trace import CONSTANT, INPUT, Guard
+from ..recorded.trace import CONSTANT, INPUT
 from .statistics import Statistics, statistics_of
 from .text import line_of, middle_out, program_text, record_text, step_names
 

@@ -12,8 +12,9 @@ from ...base.location import Location, cell_of
 from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ..plans.groups import Group, Step
+from ..recorded.guards import Guard
 from ..recorded.listing import Listing
-from ..recorded.trace import CONSTANT, INPUT, NUMBERS, Guard
+from ..recorded.trace import CONSTANT, INPUT, NUMBERS
 
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
