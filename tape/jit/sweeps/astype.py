@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.address import get, load_byte, load_f32, load_f64, load_word, put, store_byte, store_f32, store_f64
+from ..machine.address import load_byte, load_f32, load_f64, load_word, put, store_byte, store_f32, store_f64
 from ..machine.jitting import inner
-from .strided import AXES, ROWS, X, Z, advance
+from .strided import by_rows
 
 
 @inner
@@ -52,17 +52,12 @@ def store_single(address, value):  # type: ignore[no-untyped-def]
 def _cast(load: Any, store: Any) -> Callable[[Any], None]:
     """z[…] = x[…], each as a number of another dtype."""
 
-    def cast(step):  # type: ignore[no-untyped-def]
-        z, x = get(step, Z), get(step, X)
-        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-        for _ in range(get(step, ROWS)):
-            for k in range(n):
-                store(z + k * z_step, load(x + k * x_step))
-            dz, dx = advance(step)
-            z += dz
-            x += dx
+    @inner
+    def cast(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        for k in range(n):
+            store(z + k * z_step, load(x + k * x_step))
 
-    return cast
+    return by_rows(cast)
 
 
 f64_of_f32 = _cast(load_f32, store_double)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..machine.address import get, load_f32, load_f64, put, store_f32, store_f64
 from ..machine.jitting import inner
-from .strided import AXES, ITEM, NDIM, ROWS, X, Z, advance
+from .strided import AXES, ITEM, NDIM, by_rows
 
 FEW = 16
 """So many elements are put in order by insertion."""
@@ -29,21 +29,6 @@ def _before(descending: bool) -> Any:
 
 
 UP, DOWN = _before(False), _before(True)
-
-
-def _rows(row: Any) -> Callable[[int], None]:
-    """A kernel that does the same with each row: given the step, how many elements, and where those of z and x are."""
-
-    def kernel(step):  # type: ignore[no-untyped-def]
-        z, x = get(step, Z), get(step, X)
-        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-        for _ in range(get(step, ROWS)):
-            row(step, n, z, z_step, x, x_step)
-            dz, dx = advance(step)
-            z += dz
-            x += dx
-
-    return kernel
 
 
 def _order(load: Any, before: Any) -> Callable[[int], None]:
@@ -99,7 +84,7 @@ def _order(load: Any, before: Any) -> Callable[[int], None]:
                 if not before(a, b):
                     put(flag, 0, 1)
 
-    return _rows(order)
+    return by_rows(order)
 
 
 def _first(load: Any, before: Any) -> Callable[[int], None]:
@@ -114,7 +99,7 @@ def _first(load: Any, before: Any) -> Callable[[int], None]:
                 place, best = k, value
         put(z, 0, place)
 
-    return _rows(first)
+    return by_rows(first)
 
 
 def _running(load: Any, before: Any) -> Callable[[int], None]:
@@ -129,7 +114,7 @@ def _running(load: Any, before: Any) -> Callable[[int], None]:
                 place, best = k, value
             put(z + k * z_step, 0, place)
 
-    return _rows(run)
+    return by_rows(run)
 
 
 def _recurrence(load: Any, store: Any) -> Callable[[int], None]:
@@ -141,7 +126,7 @@ def _recurrence(load: Any, store: Any) -> Callable[[int], None]:
             at = z + k * z_step
             store(at, load(at) + load(x + k * x_step) * load(at - z_step))
 
-    return _rows(recur)
+    return by_rows(recur)
 
 
 order_f64, order_f32 = _order(load_f64, UP), _order(load_f32, UP)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..machine.address import call_loop, get, load_f32, load_f64, put, store_f32, store_f64
-from .strided import AXES, NDIM, ROWS, Z, X, advance
+from ..machine.jitting import inner
+from .strided import AXES, NDIM, ROWS, Z, X, advance, by_rows
 
 F64, F32 = (load_f64, store_f64), (load_f32, store_f32)
 
@@ -35,21 +36,16 @@ def fold(step):  # type: ignore[no-untyped-def]
 def running(load: Any, store: Any, multiplies: bool) -> Callable[[int], None]:
     """Along the first axis the sum or product so far."""
 
-    def run(step):  # type: ignore[no-untyped-def]
-        z, x = get(step, Z), get(step, X)
-        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-        for _ in range(get(step, ROWS)):
-            total = load(x)
-            store(z, total)
-            for k in range(1, n):
-                value = load(x + k * x_step)
-                total = total * value if multiplies else total + value
-                store(z + k * z_step, total)
-            dz, dx = advance(step)
-            z += dz
-            x += dx
+    @inner
+    def run(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        total = load(x)
+        store(z, total)
+        for k in range(1, n):
+            value = load(x + k * x_step)
+            total = total * value if multiplies else total + value
+            store(z + k * z_step, total)
 
-    return run
+    return by_rows(run)
 
 
 running_sum_f64, running_sum_f32 = running(*F64, False), running(*F32, False)

@@ -7,6 +7,9 @@ axis, which is 0 before and after.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..machine.address import (
     get, load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64, store_u32,
 )  # fmt: skip
@@ -38,6 +41,21 @@ def advance(step):  # type: ignore[no-untyped-def]
     return z, x
 
 
+def by_rows(row: Any) -> Callable[[int], None]:
+    """A kernel that does the same with each row: given the step, how many elements, and where those of z and x are."""
+
+    def kernel(step):  # type: ignore[no-untyped-def]
+        z, x = get(step, Z), get(step, X)
+        n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
+        for _ in range(get(step, ROWS)):
+            row(step, n, z, z_step, x, x_step)
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return kernel
+
+
 @inner
 def place_row(item, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
     """Copy a row."""
@@ -57,15 +75,13 @@ def place_row(item, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
                 store_byte(z + k * z_step + byte, load_byte(x + k * x_step + byte))
 
 
-def place(step):  # type: ignore[no-untyped-def]
+@inner
+def copy_row(step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
     """z[…] = x[…]."""
-    item, z, x = get(step, ITEM), get(step, Z), get(step, X)
-    n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-    for _ in range(get(step, ROWS)):
-        place_row(item, n, z, z_step, x, x_step)
-        dz, dx = advance(step)
-        z += dz
-        x += dx
+    place_row(get(step, ITEM), n, z, z_step, x, x_step)
+
+
+place = by_rows(copy_row)
 
 
 def fill(step):  # type: ignore[no-untyped-def]
@@ -92,37 +108,30 @@ def total_f64(n, x, step):  # type: ignore[no-untyped-def]
     return (a + b) + (c + d)
 
 
-def accumulate_f64(step):  # type: ignore[no-untyped-def]
+@inner
+def add_row_f64(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
     """z[…] += x[…], where places of z may come several times."""
-    z, x = get(step, Z), get(step, X)
-    n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-    for _ in range(get(step, ROWS)):
-        if z_step == 0:
-            store_f64(z, load_f64(z) + total_f64(n, x, x_step))
-        else:
-            for k in range(n):
-                store_f64(z + k * z_step, load_f64(z + k * z_step) + load_f64(x + k * x_step))
-        dz, dx = advance(step)
-        z += dz
-        x += dx
+    if z_step == 0:
+        store_f64(z, load_f64(z) + total_f64(n, x, x_step))
+    else:
+        for k in range(n):
+            store_f64(z + k * z_step, load_f64(z + k * z_step) + load_f64(x + k * x_step))
 
 
-def accumulate_f32(step):  # type: ignore[no-untyped-def]
+@inner
+def add_row_f32(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
     """The same for float32, where a row is summed in float64."""
-    z, x = get(step, Z), get(step, X)
-    n, z_step, x_step = get(step, AXES), get(step, AXES + 1), get(step, AXES + 2)
-    for _ in range(get(step, ROWS)):
-        if z_step == 0:
-            total = -0.0
-            for k in range(n):
-                total += load_f32(x + k * x_step)
-            store_f32(z, load_f32(z) + total)
-        else:
-            for k in range(n):
-                store_f32(z + k * z_step, load_f32(z + k * z_step) + load_f32(x + k * x_step))
-        dz, dx = advance(step)
-        z += dz
-        x += dx
+    if z_step == 0:
+        total = -0.0
+        for k in range(n):
+            total += load_f32(x + k * x_step)
+        store_f32(z, load_f32(z) + total)
+    else:
+        for k in range(n):
+            store_f32(z + k * z_step, load_f32(z + k * z_step) + load_f32(x + k * x_step))
+
+
+accumulate_f64, accumulate_f32 = by_rows(add_row_f64), by_rows(add_row_f32)
 
 
 def somewhere(step):  # type: ignore[no-untyped-def]
