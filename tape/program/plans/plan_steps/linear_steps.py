@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY
+from ops import REGISTRY, Op
 
 from ....base.rooms import opened
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
 from ....jit.machine.state import STORE
+from .indexmaps import View, view_of
 from .loop_steps import LoopSteps
-from .plan_places import Place, PlanValue, moved
+from .plan_places import Place, PlanValue, moved, row_major
 from .step_memory import NoStep, axes, view
 
 FEW = 1 << 8
@@ -279,19 +280,19 @@ OTHER = {"lower": "upper", "upper": "lower"}
 def triangle_of(listing: Any, k: int) -> str | None:
     """The triangle that alone is not zero in the matrices that a record gives, None if no op says so."""
     turns = 0
-    while (op := listing.op(k)) is not None and _turns(op.name, listing.parameters(k), listing.spec_of(k)):
+    while (op := listing.op(k)) is not None and _turns(listing, op, k):
         k, turns = listing.operands(k)[0], turns + 1
     triangle = None if op is None else op.hints.triangle
     return OTHER[triangle] if triangle is not None and turns % 2 else triangle
 
 
-def _turns(name: str, params: Any, result: Any) -> bool:
-    """Whether an op transposes matrices, and moves no other axis."""
-    if name == "mT" or name not in ("permute", "transpose") or result is None or result.ndim < 2:
-        return bool(name == "mT")
-    n = result.ndim
-    if name == "transpose":
-        return {params["axis1"] % n, params["axis2"] % n} == {n - 1, n - 2}
-    axes = params.get("axes")
-    order = list(reversed(range(n))) if axes is None else [axis % n for axis in axes]
-    return order == [*range(n - 2), n - 1, n - 2]
+def _turns(listing: Any, op: Op, k: int) -> bool:
+    """Whether an op transposes matrices, and moves no other axis: how its result looks at its operand says so."""
+    params, result = listing.parameters(k), listing.spec_of(k)
+    if result is None or result.ndim < 2 or not op.is_view(params):
+        return False
+    x = listing.spec_of(listing.operands(k)[0])
+    if x is None or x.shape != (*result.shape[:-2], *reversed(result.shape[-2:])):
+        return False
+    strides = row_major(x.shape, x.dtype.itemsize)
+    return view_of(op, params, x, strides, result) == View(0, (*strides[:-2], *reversed(strides[-2:])))
