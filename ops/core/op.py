@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
-from .differentiate import Derivatives, Rule
+from .differentiate import Derivatives, Rule, conjugate, in_dtype, is_complex, ready, shape_of
 from .domain import Truth
 from .hints import NO_HINTS, Hints
-from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY, conjugate, in_dtype, is_complex, ready, shape_of
+from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY
 
 __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
@@ -130,19 +130,6 @@ class Op(Derivatives):
         self.code = len(OPS)
         OPS.append(self)
         REGISTRY[name] = self
-
-    def __call__(self, *operands: Any, **params: Any) -> Any:
-        """Apply the op: whoever traces one of the operands decides, else NumPy does."""
-        if self.kind == "composite":
-            return self.forward(*operands, **params)
-        found = None
-        for operand in operands:
-            bind = getattr(type(operand), "__bind__", None)
-            if bind is not None:
-                if hasattr(bind, "is_face"):
-                    return bind(self, operands, params)
-                found = found or bind
-        return self.forward(*operands, **params) if found is None else found(self, operands, params)
 
     def title(self, params: dict[str, Any]) -> str:
         """What to call an application of the op in a message: its name, or that of the function it stands for."""

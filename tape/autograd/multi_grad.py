@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..backprop.engine import BackwardTask, node_of
+from ..backprop.backward import BackwardTask, node_of
 from ..base.locks import new_lock
 from ..base.row import X, Y, key, operands
 from ..base.tensor import Tensor

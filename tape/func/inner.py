@@ -15,7 +15,7 @@ from typing import Any
 
 import ops
 
-from ..backprop.backward import gradients
+from ..backprop.grad import gradients
 from ..base.row import key
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of

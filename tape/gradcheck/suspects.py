@@ -19,12 +19,12 @@ import numpy as np
 
 from ops import Op
 
-from ..backprop.backward import grad
-from ..base.location import Location, locate, user_frame
+from ..backprop.grad import grad
+from ..base.location import Location, locate
 from ..base.tensor import Tensor
 from ..recording.leaf import leaf
 from ..recording.recorder import CUSTOM, bind
-from ..recording.wengert import current
+from ..recording.wengert import current, user_frame
 from .derivatives.analytic import Applied
 from .derivatives.numeric import settle
 from .derivatives.report import FORWARD, REVERSE, Suspect

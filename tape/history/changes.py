@@ -22,6 +22,10 @@ SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
 
 
+DOUBTS = CHANGES, REFITS, SUMS
+"""What notes changes of values that records may have saved; as long as all are empty, nothing is to be checked."""
+
+
 def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None) -> None:
     """Raise if a backward from these outputs would use a value that has been changed since.
 

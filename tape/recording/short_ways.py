@@ -19,7 +19,7 @@ from ops.core.op import HOLOMORPHIC
 from ..base.errors import misfit
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
-from .recorder import LARGE, as_tensor, forward_of, getframe, new, wrap
+from .recorder import LARGE, as_tensor, bind, forward_of, getframe, new, wrap
 from .wengert import LISTS, current
 
 SHORT: list[tuple[Any, Op]] = []
@@ -142,6 +142,17 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
         return as_tensor(op(input, other)) if is_operand(other) else NotImplemented
 
     SHORT.append((apply, op))
+    return apply
+
+
+def whole(op: Op, general: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of all elements of a tensor, unless it is told more: what is left then is `general`."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
+            return bind(op, args, {})
+        return general(*args, **kwargs)
+
     return apply
 
 

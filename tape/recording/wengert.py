@@ -21,14 +21,14 @@ import weakref
 from _thread import get_ident
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
-from ..base.location import Location, locate
+from ..base.location import Location, in_library, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, arguments, operands
+from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, operands
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from . import liveness
@@ -253,6 +253,15 @@ def current() -> WengertList:
         return _start()
 
 
+def user_frame(frame: FrameType) -> tuple[CodeType, int]:
+    """Code and instruction offset of the nearest caller outside the library."""
+    code = frame.f_code
+    while in_library(code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    return code, frame.f_lasti
+
+
 def list_of(handle: int) -> WengertList:
     """The list that a record is on; its thread may have ended."""
     return _by_number[handle >> THREAD_SHIFT]
@@ -322,18 +331,6 @@ def _orphan() -> WengertList | None:
                 orphan.extend, orphan.unpacked = orphan.rows.extend, None
                 return orphan
     return None
-
-
-def result_count(row: list[Any]) -> int:
-    """Number of results of a record."""
-    op, refs, _, params = arguments(row)
-    if op.outputs > 0:
-        return op.outputs
-    if op.name == "custom":
-        return len(getattr(params["ctx"], "_outputs", ()))
-    spec = spec_of_operand(refs[0])
-    assert spec is not None, "ops with several results take values"
-    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))
 
 
 def spec_of_operand(ref: Any) -> Spec | None:

@@ -19,7 +19,7 @@ import numpy as np
 from ops.core.registry import OPS
 
 from .. import random
-from ..backprop.engine import BackwardTask
+from ..backprop.backward import BackwardTask
 from ..base.location import locate
 from ..base.row import CODE, LASTI, OP, X, Y, operands
 from ..base.spec import Spec

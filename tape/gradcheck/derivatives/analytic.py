@@ -10,7 +10,7 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ...backprop.backward import grad
+from ...backprop.grad import grad
 from ...base.tensor import Tensor
 from ...recording.leaf import leaf
 from .gradcheck_errors import GradcheckError
