@@ -15,7 +15,6 @@ from ops import REGISTRY
 from ..base.errors import moved_error
 from ..base.jit_door import SWEEPS, jitted
 from ..base.locks import new_lock
-from ..base.row import key
 from ..base.tensor import Tensor, Theme
 from ..base.untraced import untraced
 from ..history import propagate
@@ -27,7 +26,7 @@ from ..recording.level import Layer
 from ..recording.packing import drop_later
 from ..recording.recorder import wrap
 from ..recording.views import materialise
-from ..recording.wengert import WengertList, current, list_of
+from ..recording.wengert import WengertList, current, key, list_of
 from .cotangents import Tensors, as_cotangent, check_inputs, renamed, sequence
 from .fresh_stacks import is_deep, on_fresh_stack
 

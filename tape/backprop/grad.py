@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import unused_error
-from ..base.row import key
 from ..base.tensor import Tensor
 from ..history.chain import apply
 from ..history.changes import DOUBTS, check_unchanged
 from ..levels.batch import Batch
 from ..recording.recorder import wrap
+from ..recording.wengert import key
 from . import backward as reverse
 from .cotangents import Tensors, check_inputs, one_each, renamed, sequence
 

@@ -17,13 +17,13 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import locate
-from ..base.row import CODE, LASTI, PARAMS, X, Y, name_of, op_of, operands
+from ..base.row import CODE, LASTI, PARAMS, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..history.propagate import visit
 from ..recording.recorder import CUSTOM
 from ..recording.recording_modes import no_grad
-from ..recording.wengert import list_of
+from ..recording.wengert import list_of, name_of, op_of, operands
 from .derivatives.analytic import Jacobian, pull
 from .derivatives.gradcheck_errors import GradcheckError, Unfit
 from .derivatives.report import FORWARD, Report

@@ -15,11 +15,10 @@ import numpy as np
 
 from ops.core.bundle import Bundle
 
-from ..base.row import arguments, operand_count
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from ..recording.wengert import spec_of_operand
+from ..recording.wengert import arguments, operand_count, spec_of_operand
 
 Hook = Callable[..., Any]
 Hooks = dict[int, Hook]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y, key, name_of, operands
+from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
-from ..recording.wengert import THREAD_SHIFT, WengertList, list_of
+from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, name_of, operands
 from .anomaly import told
 from .propagate import foreign, visit
 

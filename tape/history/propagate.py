@@ -29,11 +29,11 @@ from ops.core.registry import OPS
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, key, name_of, operands
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
-from ..recording.wengert import WengertList, current, spec_of_operand, user_frame
+from ..recording.wengert import WengertList, arguments, current, key, name_of, operands, spec_of_operand, user_frame
 from .chain import pass_by, surrounded
 from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
 

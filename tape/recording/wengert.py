@@ -24,11 +24,12 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
+from ops import Op
+from ops.core.registry import OPS
 
 from ..base.location import Location, in_library, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, operands
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from . import liveness
@@ -101,6 +102,10 @@ class WengertList:
     def row(self, position: int) -> list[Any]:
         """The fields of one record."""
         return self.rows[position * WIDTH : (position + 1) * WIDTH]
+
+    def operands_at(self, position: int) -> tuple[Any, ...]:
+        """The operands of one record."""
+        return operands(*self.rows[position * WIDTH + X : position * WIDTH + Y + 1])
 
     def record(self, handle: int) -> list[Any]:
         """The fields of the record with a handle."""
@@ -195,29 +200,15 @@ class WengertList:
         self._bytes = 0
         if self._sweeps or not n:
             return
-        kept, held = self._drop_dead(last, collecting)
+        kept, held = liveness.drop_dead(self, last, collecting)
         before = n
         while self.entangled and 0 < kept < before:
             before = kept
-            kept, held = self._drop_dead(last, collecting)
+            kept, held = liveness.drop_dead(self, last, collecting)
         self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
         self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
         if self.hooks and kept < n:
             self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
-
-    def _drop_dead(self, last: int, collecting: bool) -> tuple[int, int]:
-        """Drop the records that nothing refers to now: how many are kept, and the bytes they may hold."""
-        rows = self.rows
-        keep, held = liveness.scan(self, collecting)
-        kept = int(np.count_nonzero(keep))
-        if kept < len(self):
-            edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH
-            survivors: list[Any] = []
-            for start, stop in edges.reshape(-1, 2).tolist():
-                survivors += rows[start:stop]
-            rows[:] = survivors
-        self.shift = last + 1 - kept
-        return kept, held
 
     def _holds(self, handle: int) -> bool:
         try:
@@ -265,6 +256,47 @@ def user_frame(frame: FrameType) -> tuple[CodeType, int]:
 def list_of(handle: int) -> WengertList:
     """The list that a record is on; its thread may have ended."""
     return _by_number[handle >> THREAD_SHIFT]
+
+
+def operands(x: Any, y: Any) -> tuple[Any, ...]:
+    """The operands in the fields X and Y of a row."""
+    return x if type(x) is tuple else (x, y)
+
+
+def op_of(row: list[Any]) -> Op:
+    """The op of a record."""
+    return OPS[row[OP]]
+
+
+def name_of(row: list[Any]) -> str:
+    """What to call a record's operation in a message."""
+    op, _, _, params = arguments(row)
+    return op.title(params)
+
+
+def arguments(row: list[Any]) -> tuple[Op, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    """Op, operands, operand values and parameters of a record."""
+    op, params = OPS[row[OP]], row[PARAMS]
+    number = params if type(params) is float else None
+    if type(row[X]) is tuple:
+        refs, values = row[X], row[XV] or (None,) * len(row[X])
+    elif op.arity == 1:
+        refs, values = (row[X],), (row[XV],)
+    else:
+        refs = row[X], row[Y]
+        values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
+    named = {} if params is None or number is not None else dict(zip(op.params, params))
+    return op, refs, values, named
+
+
+def operand_count(row: list[Any]) -> int:
+    """Number of operands of a record."""
+    return len(arguments(row)[1])
+
+
+def key(ref: Any) -> int:
+    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
+    return -id(ref) if isinstance(ref, Tensor) else ref
 
 
 def row_of(handle: int) -> list[Any]:
