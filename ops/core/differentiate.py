@@ -91,6 +91,7 @@ class Derivatives:
     kind: str
     forward: Callable[..., Any]
     operands: tuple[str, ...]
+    arity: int
     params: dict[str, Any]
     variadic: bool
     rules: tuple[Rule | None, ...]
@@ -111,10 +112,6 @@ class Derivatives:
                     return bind(self, operands, params)
                 found = found or bind
         return self.forward(*operands, **params) if found is None else found(self, operands, params)
-
-    @property
-    def arity(self) -> int:
-        return -1 if self.variadic else len(self.operands)
 
     @property
     def differentiable(self) -> bool:

@@ -52,6 +52,7 @@ class Op(Derivatives):
             ``"composite"`` (made of other ops, which record themselves).
         forward: evaluates the op on NumPy arrays.
         operands: names of the array arguments; a variadic op has one, ``"xs"``.
+        arity: how many these are; −1 for a variadic op.
         params: names of the other arguments, with their defaults.
         rules: per operand, its `Rule`, or None where the op is constant in that operand.
         joint: one `Rule` for all operands together, in place of `rules`: it gives a sequence with an
@@ -105,6 +106,7 @@ class Op(Derivatives):
         self.forward = forward
         self.operands, self.params = ((), {}) if kind == "composite" else _signature(forward)
         self.variadic = self.operands == ("xs",)
+        self.arity = -1 if self.variadic else len(self.operands)
         self.rules = tuple(r and Rule(r, kind == "elementwise") for r in rules)
         self.joint = joint and Rule(joint, False)
         self.jvp_rule = jvp

@@ -99,8 +99,12 @@ def cotangents(outputs: Sequence[Tensor], weights: Sequence[Any], create: bool) 
                 "differentiate.\n"
                 "Create the tensors it is computed from with requires_grad=True, and compute it outside no_grad()."
             )
-        plain = weight is None and t._spec.one is not None
-        found.append(wrap(t._spec.one, None, t._spec) if plain else as_cotangent(weight, t._spec, i, create))
+        spec = t._spec
+        if weight is None and spec.one is not None:
+            found.append(wrap(spec.one, None, spec))
+        else:
+            fits = isinstance(weight, Tensor) and weight._spec is spec
+            found.append(weight if fits else as_cotangent(weight, spec, i, create))
     return found
 
 

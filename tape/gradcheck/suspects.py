@@ -25,10 +25,9 @@ from ..base.tensor import Tensor
 from ..recording.leaf import leaf
 from ..recording.recorder import CUSTOM, bind
 from ..recording.wengert import current, user_frame
-from .derivatives.analytic import Applied
 from .derivatives.numeric import settle
 from .derivatives.report import FORWARD, REVERSE, Suspect
-from .derivatives.rounding import wide_dtype
+from .derivatives.rounding import Applied, wide_dtype
 from .derivatives.subject import Array, Subject, components, is_inexact, plain
 
 

@@ -185,10 +185,15 @@ def is_short(op: Op) -> bool:
     return op.kind == "elementwise" and not op.params and op.arity in (1, 2)
 
 
+def short_way(op: Op, depth: int = 1) -> Callable[..., Any]:
+    """The function of an op whose calls need no translation, called `depth` frames below the user's."""
+    return unary(op, depth) if op.arity == 1 else binary(op, depth=depth)
+
+
 def public(op: Op) -> Callable[..., Any]:
     """The function that users call for an op."""
     if is_short(op):
-        function = unary(op) if op.arity == 1 else binary(op)
+        function = short_way(op)
         signed(function, lambda: signature_of_short(op))
     else:
         signature: list[Signature] = []

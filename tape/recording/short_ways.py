@@ -43,10 +43,7 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
         x = input._data
         ref = input._node
         z = forward(x)
-        try:
-            wengert = LISTS[get_ident()]
-        except KeyError:
-            wengert = current()
+        wengert = LISTS[get_ident()]
         if ref is None or not wengert.recording:
             return wrap(z)
         if ref is True:
@@ -100,10 +97,7 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
             z = forward(x, y)
         except ValueError as error:
             raise misfit(op, (x, y), error) from None
-        try:
-            wengert = LISTS[get_ident()]
-        except KeyError:
-            wengert = current()
+        wengert = LISTS[get_ident()]
         if (x_ref is None and y_ref is None) or not wengert.recording:
             return wrap(z)
         result = new(Tensor)

@@ -218,8 +218,13 @@ class WengertList:
         return True
 
 
-LISTS: dict[int, WengertList] = {}
-"""The list of each living thread, by thread identifier."""
+class _Lists(dict[int, WengertList]):
+    def __missing__(self, ident: int) -> WengertList:
+        return _start(ident)
+
+
+LISTS = _Lists()
+"""The list of each living thread, by thread identifier; a thread's own is made when it first asks for it."""
 
 INFERRING: dict[int, bool] = {}
 """The threads that are in inference mode, and whether gradients would be on without it."""
@@ -238,10 +243,7 @@ class _Owner:
 
 def current() -> WengertList:
     """The list of this thread."""
-    try:
-        return LISTS[get_ident()]
-    except KeyError:
-        return _start()
+    return LISTS[get_ident()]
 
 
 def user_frame(frame: FrameType) -> tuple[CodeType, int]:
@@ -318,8 +320,7 @@ def operands_of(handle: int) -> tuple[Any, ...]:
     return operands(row[X], row[Y])
 
 
-def _start() -> WengertList:
-    ident = get_ident()
+def _start(ident: int) -> WengertList:
     with _starting:
         made = _orphan()
         if made is None:
