@@ -25,7 +25,7 @@ from .core.operators import Operators, install, methods
 from .core.own import elementwise, general, linear, remove
 from .pointwise import arithmetic, comparison, elementary, selection
 from .reductions import cumulative, extremes, reduction, scattering, variance
-from .shapes import diagonals, index, joining, overwriting, parts, places, queries, shape, strides
+from .shapes import diagonals, index, joining, overwriting, parts, places, queries, shape, strides, sums
 from .specials import gammas, integrals, usual
 
 

@@ -11,7 +11,7 @@ import pytest
 def either(request, monkeypatch):
     """Run a test with each of the two sweeps, and tell it which."""
     if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+        monkeypatch.setattr("tape.backprop.backward.jitted", lambda room: None)
     return request.param
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import contraction
+from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
-from ..shapes.shape import Case, sum_to
+from ..shapes.sums import sum_to
 
 LARGE = 1 << 12
 """Elements from which looking for a good order of contraction pays for itself."""

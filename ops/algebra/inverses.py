@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import solving, trailing
+from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import ADJOINT, HOLOMORPHIC, conjugate, general, is_complex
 from ..pointwise.comparison import eq, gt
 from ..pointwise.selection import abs
-from ..reductions.reduction import sum
 from ..shapes.diagonals import trace
 from ..shapes.index import getitem, scatter
 from ..shapes.parts import imag, mH, real
 from ..shapes.queries import anywhere
-from ..shapes.shape import Case, cases_of, mT, reshape, sum_to
+from ..shapes.shape import mT, reshape
+from ..shapes.sums import sum, sum_to
 from .products import matmul
 
 

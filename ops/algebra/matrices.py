@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.domain import Case
 from ..core.op import is_complex
 from ..shapes.index import getitem
 from ..shapes.parts import mH, real
-from ..shapes.shape import Case, reshape
+from ..shapes.shape import reshape
 
 
 def as_row(v: Any) -> Any:

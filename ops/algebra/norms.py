@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, general, ready
 from ..pointwise.arithmetic import chain_mul
@@ -14,10 +15,10 @@ from ..pointwise.comparison import eq, logical_and, ne
 from ..pointwise.elementary import sqrt
 from ..pointwise.selection import abs, sgn, where
 from ..reductions.extremes import amax, amin
-from ..reductions.reduction import Axis, kept, normal_axes, sum
 from ..shapes.index import getitem
 from ..shapes.parts import dot_part
-from ..shapes.shape import cases_of, permute, reshape
+from ..shapes.shape import permute, reshape
+from ..shapes.sums import Axis, kept, normal_axes, sum
 from .inverses import inv
 from .spectral import svdvals
 

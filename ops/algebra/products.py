@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import matrices
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready, shape_of
 from ..pointwise.arithmetic import mul
-from ..reductions.reduction import sum
-from ..shapes.shape import cases_of, mT, permute, reshape, sum_to
+from ..shapes.shape import mT, permute, reshape
+from ..shapes.sums import sum, sum_to
 
 
 def _row(g: Any) -> Any:

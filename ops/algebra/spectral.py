@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import trailing
+from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, conjugate, general, is_complex, ready
 from ..pointwise.comparison import eq, gt, le, logical_and
 from ..pointwise.selection import abs, where
 from ..reductions.extremes import amax
-from ..reductions.reduction import sum
 from ..shapes.diagonals import diagonal
 from ..shapes.index import getitem
 from ..shapes.parts import dot_part, mH
 from ..shapes.queries import anywhere, argmax
-from ..shapes.shape import Case, reshape
+from ..shapes.shape import reshape
+from ..shapes.sums import sum
 from .inverses import solve
 from .matrices import as_column, as_row, columns, hermitian, matrix_cases, off_diagonal, positive_cases, real_part
 from .products import matmul

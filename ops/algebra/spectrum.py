@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import composite, conjugate, is_complex, linear, ready
-from ..reductions.reduction import normal_axes
 from ..shapes.joining import along as place
 from ..shapes.parts import complex_cases, real
-from ..shapes.shape import cases_of, roll
+from ..shapes.shape import roll
+from ..shapes.sums import normal_axes
 
 Lengths = Sequence[int] | None
 Axes = int | Sequence[int] | None

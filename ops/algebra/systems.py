@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import trailing
+from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import ADJOINT, HOLOMORPHIC, composite, general, plain, ready
 from ..pointwise.comparison import eq
@@ -15,7 +16,8 @@ from ..shapes.diagonals import tril, triu
 from ..shapes.index import gather, getitem
 from ..shapes.joining import cat
 from ..shapes.parts import mH
-from ..shapes.shape import Case, broadcast_to, cast, mT, sum_to
+from ..shapes.shape import cast, mT
+from ..shapes.sums import broadcast_to, sum_to
 from .matrices import as_column, columns, matrix_cases
 from .products import matmul
 

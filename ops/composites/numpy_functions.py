@@ -15,13 +15,14 @@ from ..pointwise.arithmetic import pow
 from ..pointwise.comparison import isnan
 from ..pointwise.selection import clamp, clamp_max, clamp_min, where
 from ..reductions.extremes import amax, amin, sort
-from ..reductions.reduction import mean, sum
+from ..reductions.reduction import mean
 from ..reductions.variance import std, var
 from ..shapes.index import getitem, index_put, take
 from ..shapes.joining import along, cat, split, stack
 from ..shapes.overwriting import fill
 from ..shapes.queries import empty_like
-from ..shapes.shape import broadcast_arrays, broadcast_to, cast, flip, permute, reshape, transpose
+from ..shapes.shape import broadcast_arrays, cast, flip, permute, reshape, transpose
+from ..shapes.sums import broadcast_to, sum
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:

@@ -15,7 +15,8 @@ from ..reductions.cumulative import cumsum
 from ..shapes.index import getitem, take
 from ..shapes.joining import along, cat
 from ..shapes.queries import argsort, searchsorted
-from ..shapes.shape import broadcast_to, cast, movedim, ravel, reshape
+from ..shapes.shape import cast, movedim, ravel, reshape
+from ..shapes.sums import broadcast_to
 from .numpy_functions import diff
 
 

@@ -14,10 +14,11 @@ from ..pointwise.elementary import sqrt
 from ..pointwise.selection import maximum, minimum, where as choose
 from ..reductions.cumulative import cumprod, cumsum
 from ..reductions.extremes import amax, amin
-from ..reductions.reduction import mean, normal_axes, prod, sum
+from ..reductions.reduction import mean, prod
 from ..shapes.joining import cat
 from ..shapes.parts import conj, real
 from ..shapes.shape import cast, size_of
+from ..shapes.sums import normal_axes, sum
 
 
 def _chosen(a: Any, dtype: Any, where: Any, otherwise: Any) -> Any:

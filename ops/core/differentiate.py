@@ -1,4 +1,7 @@
-"""A derivative rule of an op, and how rules are run: contributions to adjoints, and the directional derivative."""
+"""Applying an op, and its derivative rules: contributions to adjoints, and the directional derivative.
+
+What rules ask of numbers and their dtypes stands here too, beside what runs them.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,54 @@ from typing import Any
 import numpy as np
 
 from .arguments import argument_names
-from .registry import HOLOMORPHIC, REGISTRY, Zero, conjugate, is_complex, shape_of
+from .registry import HOLOMORPHIC, REGISTRY
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array, of whatever stands for one, or of a number."""
+    try:
+        return x.shape
+    except AttributeError:
+        return np.shape(x)
+
+
+def ready(x: Any) -> Any:
+    """The argument of a composite as something with a shape and a dtype: lists become arrays."""
+    return x if hasattr(x, "dtype") else np.asarray(x)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an array, whatever stands for one, or a number is complex."""
+    dtype = getattr(x, "dtype", None)
+    return type(x) is complex if dtype is None else dtype.kind == "c"
+
+
+def conjugate(x: Any) -> Any:
+    """The conjugate of complex numbers; real ones as they are."""
+    return REGISTRY["conj"](x) if is_complex(x) else x
+
+
+def in_dtype(bar: Any, dtype: Any) -> Any:
+    """An adjoint or tangent in the dtype of what it belongs to: the real part where that is real."""
+    if bar.dtype == dtype:
+        return bar
+    if bar.dtype.kind == "c" and dtype.kind != "c":
+        bar = REGISTRY["real"](bar)
+    return bar if bar.dtype == dtype else REGISTRY["cast"](bar, dtype=dtype)
+
+
+class Zero(float):
+    """What a partial gives where it is 0 whatever its operands' values are: its product depends on no adjoint."""
+
+
+ZERO = Zero(0.0)
 
 
 class Rule:
     """One derivative rule with respect to one operand, and the names of the values it reads.
 
     A partial that is 0 whatever the operands are `is_zero`: its product with an adjoint depends on nothing.  One that
-    is so for operands of some kind alone gives `ops.core.registry.ZERO` for them.
+    is so for operands of some kind alone gives `ZERO` for them.
     """
 
     __slots__ = ("_pick", "call", "is_partial", "is_zero", "names")
@@ -43,10 +86,12 @@ def _at_rest(z: Any) -> Any:
 
 
 class Derivatives:
-    """What an op has from its rules; the attributes are those of `ops.core.op.Op`."""
+    """An op as something to apply and to differentiate; the attributes are those of `ops.core.op.Op`."""
 
     kind: str
+    forward: Callable[..., Any]
     operands: tuple[str, ...]
+    arity: int
     params: dict[str, Any]
     variadic: bool
     rules: tuple[Rule | None, ...]
@@ -56,11 +101,17 @@ class Derivatives:
     complex: str | bool | None
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
-        raise NotImplementedError
-
-    @property
-    def arity(self) -> int:
-        return -1 if self.variadic else len(self.operands)
+        """Apply the op: whoever traces one of the operands decides, else NumPy does."""
+        if self.kind == "composite":
+            return self.forward(*operands, **params)
+        found = None
+        for operand in operands:
+            bind = getattr(type(operand), "__bind__", None)
+            if bind is not None:
+                if hasattr(bind, "is_face"):
+                    return bind(self, operands, params)
+                found = found or bind
+        return self.forward(*operands, **params) if found is None else found(self, operands, params)
 
     @property
     def differentiable(self) -> bool:

@@ -1,8 +1,10 @@
-"""Where an elementwise op is smooth: what the property tests sample, declared beside the op."""
+"""What the property tests sample, declared beside the op: where it is smooth, and cases of operands."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -39,3 +41,17 @@ TRUTH = Truth()
 POSITIVE = Interval(0.1, 4.0)
 NONZERO = Interval(avoid=(0.0,), margin=0.1)
 UNIT = Interval(-0.95, 0.95)
+
+
+Case = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def cases_of(*shapes_and_params: tuple[Any, dict[str, Any]]) -> Callable[[np.random.Generator], Iterator[Case]]:
+    """Cases of an op: the shape of its operand, or a list of the shapes of several, and the parameters."""
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for given, params in shapes_and_params:
+            shapes = given if isinstance(given, list) else [given]
+            yield tuple(np.asarray(rng.standard_normal(shape)) for shape in shapes), params
+
+    return cases

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
-from .differentiate import Derivatives, Rule
+from .differentiate import Derivatives, Rule, conjugate, in_dtype, is_complex, ready, shape_of
 from .domain import Truth
 from .hints import NO_HINTS, Hints
-from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY, conjugate, in_dtype, is_complex, ready, shape_of
+from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY
 
 __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
@@ -52,6 +52,7 @@ class Op(Derivatives):
             ``"composite"`` (made of other ops, which record themselves).
         forward: evaluates the op on NumPy arrays.
         operands: names of the array arguments; a variadic op has one, ``"xs"``.
+        arity: how many these are; −1 for a variadic op.
         params: names of the other arguments, with their defaults.
         rules: per operand, its `Rule`, or None where the op is constant in that operand.
         joint: one `Rule` for all operands together, in place of `rules`: it gives a sequence with an
@@ -105,6 +106,7 @@ class Op(Derivatives):
         self.forward = forward
         self.operands, self.params = ((), {}) if kind == "composite" else _signature(forward)
         self.variadic = self.operands == ("xs",)
+        self.arity = -1 if self.variadic else len(self.operands)
         self.rules = tuple(r and Rule(r, kind == "elementwise") for r in rules)
         self.joint = joint and Rule(joint, False)
         self.jvp_rule = jvp
@@ -130,19 +132,6 @@ class Op(Derivatives):
         self.code = len(OPS)
         OPS.append(self)
         REGISTRY[name] = self
-
-    def __call__(self, *operands: Any, **params: Any) -> Any:
-        """Apply the op: whoever traces one of the operands decides, else NumPy does."""
-        if self.kind == "composite":
-            return self.forward(*operands, **params)
-        found = None
-        for operand in operands:
-            bind = getattr(type(operand), "__bind__", None)
-            if bind is not None:
-                if hasattr(bind, "is_face"):
-                    return bind(self, operands, params)
-                found = found or bind
-        return self.forward(*operands, **params) if found is None else found(self, operands, params)
 
     def title(self, params: dict[str, Any]) -> str:
         """What to call an application of the op in a message: its name, or that of the function it stands for."""

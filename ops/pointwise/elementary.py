@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import elementwise as broadcasting
-from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Interval
+from ..core.differentiate import ZERO
+from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Interval, cases_of
 from ..core.hints import Hints
 from ..core.lane import Intrinsic, Math, Via
 from ..core.op import ADJOINT, HOLOMORPHIC, elementwise, general, is_complex, ready
-from ..core.registry import ZERO
 from ..shapes.parts import complex, dot_part
-from ..shapes.shape import cases_of, sum_to
+from ..shapes.sums import sum_to
 from .comparison import eq, ge
 from .selection import abs, sgn, where
 

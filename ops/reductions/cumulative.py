@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, general, linear
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq, logical_or
 from ..pointwise.elementary import exp
 from ..pointwise.selection import where
-from ..shapes.shape import cases_of, flip, reshape, shift
+from ..shapes.shape import flip, reshape, shift
 
 
 def _cumsum_transpose(g: Any, x_shape: tuple[int, ...], axis: int | None) -> Any:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along, whole
+from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import Op, composite, general, ready
 from ..pointwise.comparison import eq, isnan, logical_and, logical_or
 from ..shapes.index import gather, scatter_add
-from ..shapes.shape import Case, reshape, squeeze, unsqueeze
-from .reduction import REDUCTIONS, Axis, kept, sum
+from ..shapes.shape import reshape, squeeze, unsqueeze
+from ..shapes.sums import REDUCTIONS, Axis, kept, sum
 
 
 def _distinct(*shapes_and_params: tuple[tuple[int, ...], dict[str, Any]]):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""Sums, means, products and their soft kin, over axes."""
+"""Means, products and the soft kin of sums, over axes."""
 
 from __future__ import annotations
 
@@ -7,60 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, REGISTRY, general, linear
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq, isfinite
 from ..pointwise.elementary import exp, log
 from ..pointwise.selection import where
-from ..shapes.shape import broadcast_to, cases_of, permute, reshape, size_of
+from ..shapes.shape import permute, reshape, size_of
+from ..shapes.sums import REDUCTIONS, Axis, kept, normal_axes, spread, sum
 from .cumulative import product_of_others
-
-Axis = int | tuple[int, ...] | None
-
-
-def normal_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """Axes as a tuple of distinct numbers in range(ndim)."""
-    if axis is None:
-        return tuple(range(ndim))
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    return np.lib.array_utils.normalize_axis_tuple(axes, ndim) if ndim or axis not in (0, -1) else ()
-
-
-def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
-    """The shape after a reduction with ``keepdims=True``."""
-    axes = normal_axes(axis, len(shape))
-    return tuple(1 if k in axes else n for k, n in enumerate(shape))
-
-
-def kept(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """A reduced value with its lost axes put back, of length 1."""
-    wanted = kept_shape(shape, axis)
-    return g if g.shape == wanted else reshape(g, shape=wanted)
-
-
-def spread(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """Give a reduced value back to every element it came from."""
-    return broadcast_to(kept(g, shape, axis), shape=shape)
-
-
-REDUCTIONS: Any = (
-    ((2, 3), {}),
-    ((2, 3, 2), {"axis": 1}),
-    ((2, 3), {"axis": (0, 1), "keepdims": True}),
-    ((2, 3, 2), {"axis": (-1, 0)}),
-    ((2, 3), {"axis": -1, "keepdims": True}),
-    ((), {}),
-)
-
-sum = linear(
-    "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
-    lambda g, x_shape, axis: spread(g, x_shape, axis),
-    node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
-    hints=Hints(reduces=np.add, motion="spread"), cases=cases_of(*REDUCTIONS),
-    batch=along("axis"),
-    doc="Sum over axes (all where ``axis`` is None).",
-)
 
 mean = linear(
     "mean", lambda x, *, axis=None, keepdims=False: np.mean(x, axis=axis, keepdims=keepdims),

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.domain import Case
 from ..core.op import composite, general, ready, shape_of
 from ..pointwise.comparison import eq, floor_divide, gt, isnan, logical_and, logical_or
 from ..pointwise.selection import maximum, where
 from ..shapes.index import cells_along, check_kinds, gather, getitem, index_put, scatter_add
 from ..shapes.joining import cat
-from ..shapes.shape import Case, cast, reshape
+from ..shapes.shape import cast, reshape
 
 EXTREMES = {"amax": np.maximum, "amin": np.minimum}
 

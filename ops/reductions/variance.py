@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import ADJOINT, general, linear
 from ..pointwise.arithmetic import chain_mul
@@ -15,8 +16,9 @@ from ..pointwise.elementary import sqrt
 from ..pointwise.selection import where
 from ..shapes.index import getitem
 from ..shapes.parts import dot_part
-from ..shapes.shape import cases_of, size_of
-from .reduction import Axis, kept, mean, normal_axes, spread, sum
+from ..shapes.shape import size_of
+from ..shapes.sums import Axis, kept, normal_axes, spread, sum
+from .reduction import mean
 
 
 def _center(x: Any, *, axis: Axis = None) -> Any:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import along, filling_diagonal, trailing
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import composite, linear, ready
-from .shape import broadcast_to, cases_of, clone, reshape
+from .shape import clone, reshape
+from .sums import broadcast_to
 
 
 def _fill_diagonal(x: Any, *, shape: tuple[int, ...], offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

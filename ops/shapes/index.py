@@ -10,9 +10,11 @@ import numpy as np
 from ..core import batching_index as rules
 from ..core.batching import along, dynamic_by
 from ..core.batching_index import parts_of
+from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import composite, is_complex, linear, ready
-from .shape import Case, broadcast_arrays, broadcast_to, cases_of, ravel, sum_to
+from .shape import broadcast_arrays, ravel
+from .sums import broadcast_to, sum_to
 
 
 def is_basic(index: Any) -> bool:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core import batching
+from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import composite, linear, ready, shape_of
 from .index import getitem, select
-from .shape import cases_of, ravel
+from .shape import ravel
 
 
 def along(axis: int, ndim: int, index: Any) -> tuple[Any, ...]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import Application, apply
-from ..core.domain import REAL
+from ..core.domain import REAL, Case
 from ..core.hints import Hints
 from ..core.op import ADJOINT, HOLOMORPHIC, REGISTRY, elementwise, linear
 from .index import check_kinds
-from .shape import Case, cast
+from .shape import cast
 
 Steps = tuple[tuple[str, tuple[tuple[str, Any], ...], int | None], ...]
 """How a view is made of its base: per step the name of an op, its parameters, and which of its results is meant."""

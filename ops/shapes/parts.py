@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import elementwise
+from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.lane import Via
 from ..core.op import ADJOINT, conjugate, general, linear
-from .shape import Case, broadcast_to, cases_of, mT, sum_to
+from .shape import mT
+from .sums import broadcast_to, sum_to
 
 
 def complex_cases(*shapes_and_params: tuple[Any, dict[str, Any]]) -> Callable[[np.random.Generator], Iterator[Case]]:

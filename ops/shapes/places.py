@@ -15,10 +15,11 @@ import numpy as np
 
 from ..core.batching import Application, apply, numbers_decide
 from ..core.batching_index import SLOT
+from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import ADJOINT, general, shape_of
 from .index import _last_writer as last_writer, check_kinds
-from .shape import Case, broadcast_to, sum_to
+from .sums import broadcast_to, sum_to
 
 Form = tuple[Any, ...]
 

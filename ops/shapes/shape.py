@@ -3,62 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..core import batching
+from ..core.domain import cases_of
 from ..core.hints import Hints
-from ..core.lane import Same
 from ..core.op import composite, linear, ready, shape_of
-
-Case = tuple[tuple[Any, ...], dict[str, Any]]
-
-
-def cases_of(*shapes_and_params: tuple[Any, dict[str, Any]]) -> Callable[[np.random.Generator], Iterator[Case]]:
-    """Cases of an op: the shape of its operand, or a list of the shapes of several, and the parameters."""
-
-    def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for given, params in shapes_and_params:
-            shapes = given if isinstance(given, list) else [given]
-            yield tuple(np.asarray(rng.standard_normal(shape)) for shape in shapes), params
-
-    return cases
-
-
-def _sum_to(x: Any, *, shape: tuple[int, ...]) -> Any:
-    x = np.asarray(x)
-    lead = x.ndim - len(shape)
-    axes = (*range(lead), *(lead + k for k, n in enumerate(shape) if n == 1 and x.shape[lead + k] != 1))
-    if axes:
-        x = np.add.reduce(x, axis=axes if len(axes) > 1 else axes[0])
-    return x.reshape(shape)[()]
-
-
-sum_to = linear(
-    "sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape),
-    node="SumBackward1",
-    cases=cases_of(((2, 3), {"shape": (3,)}), ((2, 3), {"shape": (2, 1)}), ((3,), {"shape": ()})),
-    hints=Hints(puts=lambda: (Ellipsis,)), batch=batching.summing_to,
-    doc="Sum over the axes that broadcasting added: the transpose of `broadcast_to`.",
-)
-
-def _broadcast_to(x: Any, *, shape: Any) -> Any:
-    x, wanted = np.asarray(x), (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    lead = len(wanted) - x.ndim
-    if lead >= 0 and wanted[lead:] == x.shape and math.prod(wanted[:lead]) == 1:
-        return x.reshape(wanted)[()]  # nothing is repeated, so unlike NumPy's view it may be written to
-    return np.broadcast_to(x, shape)[()]
-
-
-broadcast_to = linear(
-    "broadcast_to", _broadcast_to, lambda g, x_shape: sum_to(g, shape=x_shape),
-    node="ExpandBackward0", numpy=(np.broadcast_to,), view=True, lane=Same(),
-    cases=cases_of(((3,), {"shape": (2, 3)}), ((), {"shape": (4,)}), ((2, 1), {"shape": (2, 3)})),
-    batch=batching.broadcasting,
-    doc="A view of x repeated along new axes and axes of length 1.",
-)
+from .sums import broadcast_to, sum_to
 
 reshape = linear(
     "reshape", lambda x, *, shape: np.reshape(x, shape), lambda g, x_shape: reshape(g, shape=x_shape),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import Application
+from ..core.domain import cases_of
 from ..core.op import linear
 from .index import scatter
-from .shape import cases_of, reshape
+from .shape import reshape
 
 
 def _as_strided(x: Any, *, size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> Any:

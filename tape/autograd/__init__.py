@@ -1,6 +1,6 @@
 """Differentiation: ``backward``, ``grad``, the grad modes, and the graph behind them."""
 
-from ..backprop.backward import backward_all as backward, grad
+from ..backprop.grad import backward_all as backward, grad
 from ..base.rooms import on_demand
 from ..custom.function import Function
 from ..history.saved import SavedTensor

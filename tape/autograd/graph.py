@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..backprop.engine import node_of
+from ..backprop.backward import node_of
 from ..base.tensor import Tensor
 from ..history.chain import RemovableHandle
 from ..history.node import AccumulateGrad, GradientEdge, Node, edge_of

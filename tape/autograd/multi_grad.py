@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..backprop.engine import BackwardTask, node_of
+from ..backprop.backward import BackwardTask, node_of
 from ..base.locks import new_lock
-from ..base.row import X, Y, key, operands
+from ..base.row import X, Y
 from ..base.tensor import Tensor
 from ..history.chain import RemovableHandle
 from ..history.propagate import visit
-from ..recording.wengert import current, list_of
+from ..recording.wengert import current, key, list_of, operands
 
 __all__ = ["register_multi_grad_hook"]
 

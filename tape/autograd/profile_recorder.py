@@ -19,8 +19,8 @@ from ops import Op
 from ops.core.bundle import Bundle
 
 from ..backprop import backward
-from ..base.location import in_library, user_frame
-from ..base.row import CODE, HANDLE, LASTI, op_of
+from ..base.location import in_library
+from ..base.row import CODE, HANDLE, LASTI
 from ..base.tensor import Tensor
 from ..custom import call, function
 from ..history.anomaly import node_name
@@ -31,7 +31,7 @@ from ..program.recorded_program import Program
 from ..recording import halves
 from ..recording.recorder import bind, forward_of
 from ..recording.short_ways import SHORT
-from ..recording.wengert import current
+from ..recording.wengert import current, op_of, user_frame
 
 Timed = Callable[[Any, Callable[..., Any]], Callable[..., Any]]
 """Gives a function that also notes how long it took, under the name of an op or of its own."""

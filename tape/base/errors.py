@@ -126,3 +126,11 @@ class unswallowed:
             raise noted[0]
         if noted and isinstance(error, Exception) and not isinstance(error, type(noted[0])):
             raise noted[0] from (None if isinstance(error, SystemError) else error)
+
+
+def moved_error() -> RuntimeError:
+    """The error for a leaf that is none any more when its gradient comes."""
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior: it required grad when it was used, had that taken away, "
+        "and was then changed in place from tensors that require grad.\nChange a copy: x = x.detach().clone()."
+    )

@@ -83,24 +83,24 @@ class Account:
         compile: seconds to compile it.
 
     Attributes:
+        free: how much more may be done in Python before anything else is asked; whoever does it takes it off.
         is_open: whether the jitted code is in use; it stays so.
         settled: whether that it is on disk has been noted there.
     """
 
-    __slots__ = ("compile", "is_open", "load", "name", "settled", "spent")
+    __slots__ = ("compile", "free", "is_open", "load", "name", "settled")
 
     def __init__(self, name: str, load: float, compile: float):
         self.name, self.load, self.compile = name, load, compile
-        self.spent = 0.0
+        self.free = inf if forced() is False else load
         self.is_open = forced() is True
         self.settled = False
 
     def left(self, work: float = 0.0) -> float:
         """How much more may be done in Python, for somebody who has so much to do, or more."""
-        if self.is_open or forced() is False:
-            return 0.0 if self.is_open else inf
-        numba = 0.0 if "numba" in sys.modules else NUMBA
-        left = numba + self.load - self.spent
+        if self.is_open:
+            return 0.0
+        left = self.free + (0.0 if "numba" in sys.modules else NUMBA)
         # Whether the code is on disk is asked when it begins to matter, and anew each time.
         return left if work < left or _kept.is_kept(self.name) else left - self.load + self.compile
 
@@ -109,7 +109,7 @@ class Account:
         if self.is_open:
             return False
         if work < self.left(work):
-            self.spent += work
+            self.free -= work
             return True
         self.is_open = True
         return False

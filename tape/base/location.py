@@ -12,7 +12,7 @@ import re
 import sys
 from functools import cache
 from itertools import islice
-from types import CodeType, FrameType
+from types import CodeType
 from typing import NamedTuple
 
 HOUSE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -54,12 +54,3 @@ def cell_of(file: str) -> str:
 def in_library(file: str) -> bool:
     """Whether a source file belongs to this library rather than to its user."""
     return file.startswith(LIBRARY)
-
-
-def user_frame(frame: FrameType) -> tuple[CodeType, int]:
-    """Code and instruction offset of the nearest caller outside the library."""
-    code = frame.f_code
-    while in_library(code.co_filename) and frame.f_back is not None:
-        frame = frame.f_back
-        code = frame.f_code
-    return code, frame.f_lasti

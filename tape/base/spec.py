@@ -25,10 +25,11 @@ class Spec:
 
     Attributes:
         narrow: whether the numbers are of 16 bits.
+        one: the cotangent with which a backward from one real number begins; None for anything else.
         tensor: the class of tensors with this spec.
     """
 
-    __slots__ = ("complex", "dtype", "index", "inexact", "narrow", "nbytes", "ndim", "shape", "size", "tensor")
+    __slots__ = ("complex", "dtype", "index", "inexact", "narrow", "nbytes", "ndim", "one", "shape", "size", "tensor")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], index: int):
         self.shape = shape
@@ -40,10 +41,18 @@ class Spec:
         self.narrow = is_narrow(dtype)
         self.tensor = Narrow if self.narrow else Tensor
         self.complex = dtype.kind == "c"
+        self.one = np.ones((), dtype)[()] if self.inexact and not (shape or self.complex) else None
         self.index = index
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
+
+
+class _Interned(dict[tuple[tuple[int, ...], "np.dtype[Any]"], Spec]):
+    """Specs by shape and dtype; what is not there yet gets its row in the table."""
+
+    def __missing__(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:
+        return TABLE.add(key)
 
 
 class _Table:
@@ -52,7 +61,7 @@ class _Table:
     def __init__(self) -> None:
         self.rows = np.zeros((64, 2), dtype=np.int64)
         self.lock = new_lock()
-        self.interned: dict[tuple[tuple[int, ...], np.dtype[Any]], Spec] = {}
+        self.interned = _Interned()
 
     def add(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:
         with self.lock:
@@ -70,18 +79,18 @@ class _Table:
 TABLE = _Table()
 
 
-def spec(shape: tuple[int, ...], dtype: np.dtype[Any], _interned: Any = TABLE.interned) -> Spec:
+SPECS = TABLE.interned
+"""The spec of each shape and dtype, made when it is first asked for: ``SPECS[shape, dtype]``."""
+
+
+def spec(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Spec:
     """The spec of that shape and dtype."""
-    key = (shape, dtype)
-    try:
-        return _interned[key]
-    except KeyError:
-        return TABLE.add(key)
+    return SPECS[shape, dtype]
 
 
 def spec_of(value: Any) -> Spec:
     """The spec of an array or NumPy scalar."""
-    return spec(value.shape, value.dtype)
+    return SPECS[value.shape, value.dtype]
 
 
 # Cotangents of outputs, with which a reverse sweep of any kind of tensor begins.

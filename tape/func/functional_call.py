@@ -9,13 +9,13 @@ import numpy as np
 
 import ops
 
-from ..base.row import key
 from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
 from ..recording.level import history, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.recording_modes import enable_grad
+from ..recording.wengert import key
 from .inner import Inner
 
 Tensors = Tensor | tuple[Tensor, ...]

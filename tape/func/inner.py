@@ -15,15 +15,14 @@ from typing import Any
 
 import ops
 
-from ..backprop.backward import gradients
-from ..base.row import key
+from ..backprop.grad import gradients
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
 from ..levels.direction import zeros
 from ..recording.leaf import leaf, recorded
 from ..recording.level import Layer, active, components, history, keys, live, requires_grad
 from ..recording.recorder import wrap
-from ..recording.wengert import current
+from ..recording.wengert import current, key
 
 
 class Inner:

@@ -10,13 +10,13 @@ import numpy as np
 import ops
 from ops.core.batching import LanesDiffer
 
-from ..base.row import SPEC, XV, YV, ZV, op_of
+from ..base.row import SPEC, XV, YV, ZV
 from ..base.tensor import Tensor
 from ..levels.batch import Batch
 from ..levels.direction import Direction, make, parts, zeros
 from ..recording.level import Layer, history, live
 from ..recording.recorder import wrap
-from ..recording.wengert import row_of
+from ..recording.wengert import op_of, row_of
 from .inner import Inner
 
 Rows = list[Tensor | None]

@@ -12,13 +12,13 @@ import numpy as np
 from ..numpy.inside import Inside
 from .batched_check import batched_adjoints
 from .derivatives.along import Along
-from .derivatives.analytic import Jacobian, reverse, reverse_along
 from .derivatives.compare import Tolerances, compare, precision_of, precisions
 from .derivatives.curve import Curve, curves_of
 from .derivatives.hand_written import Written, split
+from .derivatives.lines import Grid
 from .derivatives.report import FORWARD, REVERSE, RIGHT, Comparison, Report
 from .derivatives.rounding import Derivative, output_spread, spread, wide_dtype
-from .derivatives.subject import Array, Grid, Subject, is_inexact, plain
+from .derivatives.subject import Array, Jacobian, Subject, flattened, is_inexact, plain, reverse, reverse_along
 from .suspects import find_suspects
 from .undefined import check_function, differing, lost, mistyped, not_multiplied, undefined_adjoints, without_history
 
@@ -313,9 +313,10 @@ def _run(
     progress: Callable[[int, int], object] | None,
 ) -> None:  # fmt: skip
     written = isinstance(subject, Written)
-    if not written and not _note_history(subject, point, options, report):
+    first = flattened(subject.call(point)) if written else _note_history(subject, point, options, report)
+    if first is None:
         return
-    check_function(subject, point, options.nondet_tol)
+    check_function(subject, point, first, options.nondet_tol)
     ours = [m for m, on in ((REVERSE, options.reverse), (FORWARD, options.forward)) if on]
     modes = [subject.mode] if isinstance(subject, Written) else ours
     comparing = Comparing(subject, point, options.tolerances, report, options.fast, options.seed)
@@ -336,21 +337,24 @@ def _run(
         report.suspects, report.lines = find_suspects(*comparing.wide, modes)
 
 
-def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> bool:
-    """Find out which outputs are to be checked; false if there are none."""
-    report.detached = without_history(subject, point)
+def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> Array | None:
+    """Find out which outputs are to be checked; these, as real numbers, or None if there are none."""
+    outs = subject.call(point)
+    report.detached = without_history(subject, outs)
     names = [axis.name for axis in subject.output_axes]
     if options.only_differentiable and len(report.detached) < len(names):
         subject.kept = set(names) - set(report.detached)
         subject.axes, report.detached = None, []
-        subject.flat(point)
-    return bool(names)
+        outs = subject.call(point)
+    return flattened(outs) if names else None
 
 
 def _check_adjoints(subject: Subject, point: list[Array], options: Options, report: Report) -> None:
-    report.faults += not_multiplied(subject, point)
+    given = subject.arguments(point)
+    leaves, results = [given[i] for i in subject.wrt], subject.outputs(subject.func(*given))
+    report.faults += not_multiplied(subject, leaves, results)
     if options.undefined:
-        report.faults += undefined_adjoints(subject, point, hooks=options.only_differentiable)
+        report.faults += undefined_adjoints(subject, leaves, results, hooks=options.only_differentiable)
     if options.batched:
         report.faults += batched_adjoints(subject, point, np.random.default_rng(options.seed))
 

@@ -18,10 +18,10 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import Location, locate
-from ..base.row import CODE, HANDLE, LASTI, key, name_of, op_of
+from ..base.row import CODE, HANDLE, LASTI
 from ..base.tensor import Tensor
 from ..history.propagate import contributions, foreign, visit
-from ..recording.wengert import WengertList, list_of
+from ..recording.wengert import WengertList, key, list_of, name_of, op_of
 from .derivatives.subject import Array, components
 
 OVERFLOWS, UNDERFLOWS, POLE, ENDS = "overflows", "underflows", "is infinite or nan", "is zero"

@@ -19,16 +19,15 @@ import numpy as np
 
 from ops import Op
 
-from ..backprop.backward import grad
-from ..base.location import Location, locate, user_frame
+from ..backprop.grad import grad
+from ..base.location import Location, locate
 from ..base.tensor import Tensor
 from ..recording.leaf import leaf
 from ..recording.recorder import CUSTOM, bind
-from ..recording.wengert import current
-from .derivatives.analytic import Applied
+from ..recording.wengert import current, user_frame
 from .derivatives.numeric import settle
 from .derivatives.report import FORWARD, REVERSE, Suspect
-from .derivatives.rounding import wide_dtype
+from .derivatives.rounding import Applied, wide_dtype
 from .derivatives.subject import Array, Subject, components, is_inexact, plain
 
 

@@ -15,8 +15,7 @@ from ..levels.dual_levels import dual_level, make_dual, unpack_dual
 from ..levels.vmapping import vmap
 from ..recording.leaf import leaf
 from .batched_check import compared, drawn
-from .derivatives.analytic import Jacobian
-from .derivatives.subject import Array, Axis, Subject, flattened, units
+from .derivatives.subject import Array, Axis, Jacobian, Subject, flattened, units
 
 
 def forward(subject: Subject, arrays: Sequence[Array]) -> Jacobian:

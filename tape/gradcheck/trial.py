@@ -18,9 +18,10 @@ import numpy as np
 
 from .checking import Asked, check, elementwise, subject_of
 from .derivatives.gradcheck_errors import GradcheckError, Unfit, Unsteady
+from .derivatives.lines import Grid
 from .derivatives.report import RIGHT, WRONG, Report
 from .derivatives.sides import Sides, between_slopes, sides_of
-from .derivatives.subject import Array, Grid, Subject
+from .derivatives.subject import Array, Subject
 
 UNFIT, REFUSED, KINK = "no gradient to check", "refused", "kink"
 AROUND, ENOUGH, DISTANCE, SLACK = 8, 3, 1e-6, 1e-3

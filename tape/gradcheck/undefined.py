@@ -17,18 +17,17 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import locate
-from ..base.row import CODE, LASTI, PARAMS, X, Y, name_of, op_of, operands
+from ..base.row import CODE, LASTI, PARAMS, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..history.propagate import visit
 from ..recording.recorder import CUSTOM
 from ..recording.recording_modes import no_grad
-from ..recording.wengert import list_of
-from .derivatives.analytic import Jacobian, pull
+from ..recording.wengert import list_of, name_of, op_of, operands
 from .derivatives.gradcheck_errors import GradcheckError, Unfit
 from .derivatives.report import FORWARD, Report
 from .derivatives.rounding import Derivative
-from .derivatives.subject import Array, Subject, components, flattened, has_history, plain
+from .derivatives.subject import Array, Jacobian, Subject, components, flattened, has_history, plain, pull
 
 PHRASE = "Expected backward function to handle undefined output grads"
 WARNING = (
@@ -37,11 +36,8 @@ WARNING = (
 )
 
 
-def undefined_adjoints(subject: Subject, point: Sequence[Array], *, hooks: bool) -> list[str]:
+def undefined_adjoints(subject: Subject, leaves: Sequence[Tensor], results: Sequence[Any], *, hooks: bool) -> list[str]:
     """What is wrong where adjoints are left out, as sentences; `hooks` says whether those of tensors are tried too."""
-    given = subject.arguments(point)
-    leaves = [given[i] for i in subject.wrt]
-    results = subject.outputs(subject.func(*given))
     outs = [(axis.name, o) for axis, o in zip(subject.output_axes, results) if has_history(o)]
     faults = [*_left_out(subject, leaves, outs), *dict.fromkeys(_nothing_to([o for _, o in outs], leaves, hooks))]
     if faults:
@@ -133,14 +129,13 @@ def _at(row: list[Any] | None) -> str:
     return "" if row is None else f"\n    recorded at {locate(row[CODE], row[LASTI])}"
 
 
-def check_function(subject: Subject, point: Sequence[Array], nondet_tol: float) -> None:
-    """The function must be finite at the point, and the same every time.
+def check_function(subject: Subject, point: Sequence[Array], first: Array, nondet_tol: float) -> None:
+    """The function must be finite at the point, and the same every time, as it was the `first` time.
 
     Raises:
         Unfit: if it is not.
         GradcheckError: if the function is itself a gradient, which is not the same every time.
     """
-    first = flattened(subject.call(point))
     if not np.all(np.isfinite(first)):
         k = int(np.argmin(np.isfinite(first)))
         raise Unfit(
@@ -192,14 +187,12 @@ def mistyped(subject: Subject, point: Sequence[Array], jacobian: Jacobian) -> li
     return faults
 
 
-def not_multiplied(subject: Subject, point: Sequence[Array]) -> list[str]:
-    """Gradients that are not zero where every adjoint is."""
-    given = subject.arguments(point)
-    leaves = [given[i] for i in subject.wrt]
-    outs = [o for o in subject.outputs(subject.func(*given)) if has_history(o)]
+def not_multiplied(subject: Subject, leaves: Sequence[Tensor], results: Sequence[Any]) -> list[str]:
+    """Gradients of results that are not zero where every adjoint is."""
+    outs = [o for o in results if has_history(o)]
     if not outs:
         return []
-    found = pull(outs, leaves, [np.zeros(o.shape, dtype=o.dtype)[()] for o in outs])
+    found = pull(outs, leaves, [np.zeros(o._spec.shape, o._spec.dtype)[()] for o in outs])
     faults = []
     for name, bar in zip(_checked(subject), found):
         numbers = np.zeros(0) if bar is None else components(bar)
@@ -212,9 +205,8 @@ def not_multiplied(subject: Subject, point: Sequence[Array]) -> list[str]:
     return faults
 
 
-def without_history(subject: Subject, point: Sequence[Array]) -> list[str]:
+def without_history(subject: Subject, outs: Sequence[Any]) -> list[str]:
     """Names of the outputs that no gradient flows back from."""
-    outs = subject.call(point)
     return [axis.name for axis, out in zip(subject.output_axes, outs) if not has_history(out)]
 
 

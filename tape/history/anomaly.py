@@ -19,11 +19,11 @@ from ops import Op
 from ops.core.bundle import Bundle
 
 from ..base.jit_door import jitted
-from ..base.location import Location, locate, user_frame
-from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, ZV, arguments, op_of
+from ..base.location import Location, locate
+from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, ZV
 from ..base.spec import Spec
 from ..base.tensor import Tensor
-from ..recording.wengert import WengertList, current, row_of
+from ..recording.wengert import WengertList, arguments, current, op_of, row_of, user_frame
 from .hooks import WATCHERS, Rules, Steps, Watcher
 
 MOST_INDUCED = 1 << 16

@@ -7,10 +7,10 @@ from typing import Any
 
 from ops import REGISTRY
 
-from ..base.row import PARAMS, X, name_of
+from ..base.row import PARAMS, X
 from ..base.tensor import Tensor
 from ..recording.views import INFERRED, SEVERAL, SEVERAL_CUSTOM, UNTRACKED, ViewStep
-from ..recording.wengert import row_of
+from ..recording.wengert import name_of, row_of
 
 MODES = {
     UNTRACKED: ("no_grad mode", "with grad mode enabled", "no_grad"),

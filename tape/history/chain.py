@@ -15,11 +15,10 @@ import numpy as np
 
 from ops.core.bundle import Bundle
 
-from ..base.row import operand_count
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from ..recording.wengert import result_count
+from ..recording.wengert import arguments, operand_count, spec_of_operand
 
 Hook = Callable[..., Any]
 Hooks = dict[int, Hook]
@@ -255,3 +254,15 @@ def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
 
 def _name(hook: Hook) -> str:
     return getattr(hook, "__qualname__", repr(hook))
+
+
+def result_count(row: list[Any]) -> int:
+    """Number of results of a record."""
+    op, refs, _, params = arguments(row)
+    if op.outputs > 0:
+        return op.outputs
+    if op.name == "custom":
+        return len(getattr(params["ctx"], "_outputs", ()))
+    spec = spec_of_operand(refs[0])
+    assert spec is not None, "ops with several results take values"
+    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y, key, name_of, operands
+from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
-from ..recording.wengert import THREAD_SHIFT, WengertList, list_of
+from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, name_of, operands
 from .anomaly import told
 from .propagate import foreign, visit
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
+
+
+DOUBTS = CHANGES, REFITS, SUMS
+"""What notes changes of values that records may have saved; as long as all are empty, nothing is to be checked."""
 
 
 def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None) -> None:

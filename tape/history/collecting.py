@@ -22,11 +22,11 @@ from types import FrameType
 from typing import Any
 
 from ..base.location import in_library
-from ..base.row import HANDLE, OP, PARAMS, WIDTH, X, Y, operands
+from ..base.row import HANDLE, OP, PARAMS, WIDTH, X, Y
 from ..base.tensor import Tensor
 from ..base.untraced import UNCOUNTED
 from ..recording.recorder import CUSTOM
-from ..recording.wengert import LISTS, WengertList
+from ..recording.wengert import LISTS, WengertList, operands
 from .hooks import copy_of
 from .keeping import Keeper
 from .lending import lend_hooks

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..base.row import X, Y, operands
+from ..base.row import X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor, Theme
-from ..recording.wengert import list_of
+from ..recording.wengert import list_of, operands
 from .chain import Chain, Hook, RemovableHandle, apply
 from .lending import MANY, lend_hooks
 

@@ -12,10 +12,10 @@ import gc
 import sys
 from typing import Any
 
-from ..base.row import HANDLE, WIDTH, X, Y, operands
+from ..base.row import HANDLE, WIDTH, X, Y
 from ..base.tensor import Tensor
 from ..base.untraced import COUNTS, UNCOUNTED, untraced
-from ..recording.wengert import WengertList, list_of
+from ..recording.wengert import WengertList, list_of, operands
 from .chain import Chain, Hung
 
 MANY = 512

@@ -23,18 +23,19 @@ import numpy as np
 
 from ops import REGISTRY, Op
 from ops.core.bundle import Bundle
-from ops.core.registry import OPS, in_dtype
+from ops.core.differentiate import in_dtype
+from ops.core.registry import OPS
 
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
-from ..base.location import locate, user_frame
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y, arguments, key, name_of, operands
+from ..base.location import locate
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
-from ..recording.wengert import WengertList, current, spec_of_operand
+from ..recording.wengert import WengertList, arguments, current, key, name_of, operands, spec_of_operand, user_frame
 from .chain import pass_by, surrounded
-from .hooks import hooked_leaves, in_order, watched_rules
+from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
 
 CLONE = REGISTRY["clone"]
 
@@ -245,7 +246,7 @@ def sweep(
         show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
     readers = last_readers(wengert, rows, wanted) if early else {}
-    recorder, run_rules = current(), watched_rules(contributions)
+    recorder, run_rules = current(), watched_rules(contributions) if WATCHERS else contributions
     leading = set(consumed)
     for handle, row in rows.items():
         if handle in adjoints:

@@ -9,12 +9,12 @@ import numpy as np
 
 from ops import Op
 
-from ..base.row import SPEC, WIDTH, XV, YV, ZV, arguments
+from ..base.row import SPEC, WIDTH, XV, YV, ZV
 from ..base.tensor import Tensor
 from ..recording.functions import FIRST, SECOND, SPELLINGS
 from ..recording.packing import Packed, PackHooks, opened
 from ..recording.recorder import wrap
-from ..recording.wengert import list_of, row_of, spec_of_operand
+from ..recording.wengert import arguments, list_of, row_of, spec_of_operand
 from .propagate import released, released_error
 
 SIZES = "_sym_sizes"

@@ -9,7 +9,8 @@ from ops.core.bundle import Bundle
 from ..base.row import SPEC
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from ..recording.wengert import current, result_count
+from ..recording.wengert import current
+from .chain import result_count
 from .node import AccumulateGrad, Node
 from .propagate import contributions
 

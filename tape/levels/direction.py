@@ -21,12 +21,11 @@ from ops.algebra.sparse import yielding
 from ops.core.op import in_dtype
 
 from ..base.kind import Placement
-from ..base.location import user_frame
 from ..base.tensor import Tensor
 from ..memory.adopting import worn
 from ..recording.level import Level, components, live, requires_grad
 from ..recording.recorder import wrap
-from ..recording.wengert import current
+from ..recording.wengert import current, user_frame
 from .dual_writing import Moving, parts, still, zeros
 
 __all__ = ["Direction", "Dual", "dual", "make", "on_the_users_line", "parts", "zeros"]

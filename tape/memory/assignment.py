@@ -10,7 +10,6 @@ import numpy as np
 import ops
 from ops import REGISTRY
 
-from ..base.location import user_frame
 from ..base.tensor import Face, Tensor, Theme
 from ..recording.creation import array_of, value_of
 from ..recording.functionalising import last_of
@@ -18,7 +17,7 @@ from ..recording.indexing import parts_of_list, plain_index
 from ..recording.recorder import operand
 from ..recording.version import increment
 from ..recording.views import base_of
-from ..recording.wengert import current
+from ..recording.wengert import current, user_frame
 from .inplace import adopted
 from .rebase import afresh, append, check_free, is_tracked, rebase, reread
 from .repeated import assign, repeats

@@ -16,7 +16,6 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 
-from ..base.location import user_frame
 from ..base.row import HANDLE, WIDTH, XV, YV, ZV
 from ..base.spec import Spec, spec_of
 from ..base.tensor import Tensor
@@ -24,7 +23,7 @@ from ..history.bars import MODES, Barred, change_error
 from ..history.hooks import move_retained
 from ..recording.recorder import CUSTOM, operand, wrap
 from ..recording.views import SEVERAL, ViewStep, base_of, counted_with, family, look_of, materialise, owner, path_to
-from ..recording.wengert import WengertList, current
+from ..recording.wengert import WengertList, current, user_frame
 from .writing import check_fits, check_writeable, is_alone, put
 
 PUT_VIEW = REGISTRY["put_view"]

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..base.location import user_frame
 from ..base.row import HANDLE, WIDTH
 from ..base.tensor import Tensor
-from .wengert import WengertList, current
+from .wengert import WengertList, current, user_frame
 
 
 def functionalise(

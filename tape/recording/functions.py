@@ -21,7 +21,7 @@ from ops.core.arguments import argument_names, arguments_of
 from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Tensor, Theme
 from .recorder import as_tensor
-from .short_ways import binary, is_operand, reflected, store, unary
+from .short_ways import binary, is_operand, reflected, store, unary, whole
 from .wengert import current
 
 SPELLINGS = {
@@ -180,18 +180,25 @@ def tensors(result: Any) -> Any:
     return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
 
 
+def is_short(op: Op) -> bool:
+    """Whether calls of an op need no translation."""
+    return op.kind == "elementwise" and not op.params and op.arity in (1, 2)
+
+
+def short_way(op: Op, depth: int = 1) -> Callable[..., Any]:
+    """The function of an op whose calls need no translation, called `depth` frames below the user's."""
+    return unary(op, depth) if op.arity == 1 else binary(op, depth=depth)
+
+
 def public(op: Op) -> Callable[..., Any]:
     """The function that users call for an op."""
-    if op.kind == "elementwise" and not op.params and op.arity in (1, 2):
-        function = unary(op) if op.arity == 1 else binary(op)
+    if is_short(op):
+        function = short_way(op)
         signed(function, lambda: signature_of_short(op))
     else:
         signature: list[Signature] = []
-        of_all = default_axis(op) is None
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            if of_all and not kwargs and len(args) == 1 and type(args[0]) is Tensor:
-                return op(args[0])
             if not signature:
                 signature.append(Signature(op))
             out = kwargs.pop("out", None)
@@ -201,6 +208,8 @@ def public(op: Op) -> Callable[..., Any]:
             result = tensors(signature[0].call(args, kwargs))
             return result if out is None else store(result, out, op.name)
 
+        if op.kind != "composite" and default_axis(op) is None:
+            function = whole(op, function)
         signed(function, lambda: signature_of(op, SPELLINGS))
 
     function.__name__ = function.__qualname__ = op.name
@@ -251,8 +260,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The derived functions by name; `methods` puts its own in place of the irregular ones."""
 
-SHORT = frozenset(f for f in FUNCTIONS.values() if f.__code__.co_filename != __file__)
-"""Those that are the closures of `tape.recording.short_ways`, which leave what is no tensor to the op."""
+SHORT = frozenset(f for name, f in FUNCTIONS.items() if is_short(REGISTRY[name]))
+"""Those of elementwise ops, the closures of `tape.recording.short_ways`, which leave what is no tensor to the op."""
 
 METHODS: dict[str, Callable[..., Any]] = {
     name: function for name, function in FUNCTIONS.items() if is_method(REGISTRY[name])

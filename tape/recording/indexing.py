@@ -63,10 +63,7 @@ class IndexMethods(Theme):
         if not spec.shape:
             raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
         value, ref = self._data[index], self._node
-        try:
-            wengert = LISTS[get_ident()]
-        except KeyError:
-            wengert = current()
+        wengert = LISTS[get_ident()]
         spec = NUMBER if type(value) is float64 else spec_of(value)
         result = new(spec.tensor)
         result._data = value

@@ -15,11 +15,10 @@ from typing import Any
 import ops
 from ops import Op
 
-from ..base.row import key
 from ..base.tensor import Tensor
 from .functionalising import functionalise
 from .indexing import LayeredIndex, plain_index
-from .wengert import current, operands_of
+from .wengert import current, key, operands_of
 
 depths = itertools.count()
 _thread = threading.local()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..base.jit_door import SCANS, jitted
-from ..base.row import HANDLE, SPEC, WIDTH, X, Y, operands
+from ..base.row import HANDLE, SPEC, WIDTH
 from ..base.untraced import COUNTS, UNCOUNTED
 
 
@@ -27,6 +27,7 @@ class ScannedList(Protocol):
 
     def __len__(self) -> int: ...
     def locate(self, handle: int) -> int: ...
+    def operands_at(self, position: int) -> tuple[Any, ...]: ...
     def owns(self, ref: Any) -> bool: ...
 
 
@@ -59,16 +60,34 @@ def scan_in_python(wengert: ScannedList) -> tuple[np.ndarray, int]:
     n = len(wengert)
     keep = np.zeros(n, dtype=np.bool_)
     held = 0
-    consumers = Counter(
-        id(ref) for p in range(n) for ref in operands(*rows[p * WIDTH + X : p * WIDTH + Y + 1]) if type(ref) is int
-    )
+    consumers = Counter(id(ref) for p in range(n) for ref in wengert.operands_at(p) if type(ref) is int)
     for p in range(n - 1, -1, -1):
         start = p * WIDTH
         references = sys.getrefcount(rows[start + HANDLE]) - UNCOUNTED
         if keep[p] or references > 1 + consumers[id(rows[start + HANDLE])]:
             keep[p] = True
             held += getattr(rows[start + SPEC], "nbytes", 0)
-            for ref in operands(*rows[start + X : start + Y + 1]):
+            for ref in wengert.operands_at(p):
                 if wengert.owns(ref):
                     keep[wengert.locate(ref)] = True
     return keep, held
+
+
+def drop_dead(wengert: ScannedList, last: int, collecting: bool) -> tuple[int, int]:
+    """Drop the records that nothing refers to now: how many are kept, and the bytes they may hold.
+
+    Args:
+        last: the handle of the last record.
+        collecting: whether Python is collecting garbage.
+    """
+    rows = wengert.rows
+    keep, held = scan(wengert, collecting)
+    kept = int(np.count_nonzero(keep))
+    if kept < len(wengert):
+        edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH
+        survivors: list[Any] = []
+        for start, stop in edges.reshape(-1, 2).tolist():
+            survivors += rows[start:stop]
+        rows[:] = survivors
+    wengert.shift = last + 1 - kept
+    return kept, held

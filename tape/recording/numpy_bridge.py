@@ -24,7 +24,7 @@ from ops.core.op import answers
 from ops.core.own import CHANGES
 
 from ..base.tensor import Tensor, Theme
-from .functions import plain_value, tensors
+from .functions import is_short, plain_value, short_way, tensors
 from .recorder import masked_error, wrap
 from .short_ways import check_still
 from .views import materialise
@@ -66,6 +66,16 @@ def _answers_to_scipy(special: Any) -> dict[Any, Op]:
     return {function: op for function, op in pairs if function is not None}
 
 
+ONLY_TENSORS = {Tensor}
+_SHORT_WAYS = {op: short_way(op, depth=2) for op in REGISTRY.values() if is_short(op)}
+
+
+@cache
+def _short_way(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """The closure that applies a ufunc to tensors alone, for `__array_ufunc__` to call."""
+    return _SHORT_WAYS.get(op_for(ufunc))  # type: ignore[arg-type]
+
+
 @cache
 def called(function: Any, how: str = "__call__") -> str:
     """What users call a function: ``np.add.reduce``, ``scipy.special.gammaln``."""
@@ -92,7 +102,7 @@ def _along(how: str) -> dict[Any, Op]:
 
 def _forget(op: Op) -> None:
     """Ask the ops again: one has joined or left."""
-    for cached in (op_for, _answers, _answers_to_scipy, _along):
+    for cached in (op_for, _answers, _answers_to_scipy, _along, _short_way):
         cached.cache_clear()
 
 
@@ -117,6 +127,10 @@ class NumpyMethods(Theme):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
+        if method == "__call__" and out is None and not kwargs and {*map(type, inputs)} == ONLY_TENSORS:
+            short = _short_way(ufunc)
+            if short is not None:
+                return short(*inputs)
         name = called(ufunc, method)
         result = _apply(ufunc, method, inputs, kwargs, name)
         target = out[0] if isinstance(out, tuple) else out

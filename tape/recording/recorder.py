@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import cache
 from numbers import Number, Real
@@ -18,12 +19,11 @@ from ops.core.op import is_complex
 
 from ..base.errors import misfit, not_for_complex
 from ..base.jit_door import jitted
-from ..base.location import user_frame
-from ..base.spec import Spec, spec_of
+from ..base.spec import SPECS, Spec, spec_of
 from ..base.tensor import Face, Narrow, Tensor
 from .inference import mark, settle, stays_out
 from .views import attach, owner
-from .wengert import EVER_INFERRED, INFERRING, WengertList, current
+from .wengert import EVER_INFERRED, INFERRING, LISTS, WengertList, user_frame
 
 MANY = 1 << 12
 """From this many elements on, a lane kernel's few microseconds of overhead do not matter."""
@@ -57,7 +57,7 @@ asarray = np.asarray
 
 def wrap(value: Any, node: Any = None, spec: Spec | None = None) -> Tensor:
     """A tensor around a NumPy array or scalar."""
-    spec = spec or spec_of(value)
+    spec = spec or SPECS[value.shape, value.dtype]
     tensor = new(spec.tensor)
     tensor._data = value
     tensor._node = node
@@ -174,8 +174,8 @@ def bind(
         z = np.complex128(z)
     if not op.view and type(z) is np.ndarray and z.base is not None:
         z = apart(z, values)
-    wengert = current()
-    spec = spec_of(z) if op.outputs == 1 else None
+    wengert = LISTS[get_ident()]
+    spec = SPECS[z.shape, z.dtype] if op.outputs == 1 else None
     if wengert.recording and (spec is None or spec.inexact):
         refs = [operand(x) for x in operands]
         wanted = wanted_operands(op, tuple([ref is not None for ref in refs]))

@@ -19,7 +19,7 @@ from ops.core.op import HOLOMORPHIC
 from ..base.errors import misfit
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
-from .recorder import LARGE, as_tensor, forward_of, getframe, new, wrap
+from .recorder import LARGE, as_tensor, bind, forward_of, getframe, new, wrap
 from .wengert import LISTS, current
 
 SHORT: list[tuple[Any, Op]] = []
@@ -43,10 +43,7 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
         x = input._data
         ref = input._node
         z = forward(x)
-        try:
-            wengert = LISTS[get_ident()]
-        except KeyError:
-            wengert = current()
+        wengert = LISTS[get_ident()]
         if ref is None or not wengert.recording:
             return wrap(z)
         if ref is True:
@@ -100,10 +97,7 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
             z = forward(x, y)
         except ValueError as error:
             raise misfit(op, (x, y), error) from None
-        try:
-            wengert = LISTS[get_ident()]
-        except KeyError:
-            wengert = current()
+        wengert = LISTS[get_ident()]
         if (x_ref is None and y_ref is None) or not wengert.recording:
             return wrap(z)
         result = new(Tensor)
@@ -142,6 +136,17 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
         return as_tensor(op(input, other)) if is_operand(other) else NotImplemented
 
     SHORT.append((apply, op))
+    return apply
+
+
+def whole(op: Op, general: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of all elements of a tensor, unless it is told more: what is left then is `general`."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
+            return bind(op, args, {})
+        return general(*args, **kwargs)
+
     return apply
 
 

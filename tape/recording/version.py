@@ -14,13 +14,12 @@ import numpy as np
 
 from ops.shapes.overwriting import look
 
-from ..base.location import user_frame
 from ..base.row import HANDLE, WIDTH
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..base.untraced import untraced
 from .views import base_of, counted_with, family, is_related, look_of, owner
-from .wengert import LISTS, current
+from .wengert import LISTS, current, user_frame
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
 """Changed memory by the identity of the array that owns it."""

@@ -21,14 +21,15 @@ import weakref
 from _thread import get_ident
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
+from ops import Op
+from ops.core.registry import OPS
 
-from ..base.location import Location, locate
+from ..base.location import Location, in_library, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, XV, YV, ZV, X, Y, arguments, operands
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from . import liveness
@@ -101,6 +102,10 @@ class WengertList:
     def row(self, position: int) -> list[Any]:
         """The fields of one record."""
         return self.rows[position * WIDTH : (position + 1) * WIDTH]
+
+    def operands_at(self, position: int) -> tuple[Any, ...]:
+        """The operands of one record."""
+        return operands(*self.rows[position * WIDTH + X : position * WIDTH + Y + 1])
 
     def record(self, handle: int) -> list[Any]:
         """The fields of the record with a handle."""
@@ -195,29 +200,15 @@ class WengertList:
         self._bytes = 0
         if self._sweeps or not n:
             return
-        kept, held = self._drop_dead(last, collecting)
+        kept, held = liveness.drop_dead(self, last, collecting)
         before = n
         while self.entangled and 0 < kept < before:
             before = kept
-            kept, held = self._drop_dead(last, collecting)
+            kept, held = liveness.drop_dead(self, last, collecting)
         self.limit = last + max(ROWS_BETWEEN_SCANS, 2 * kept)
         self._bytes_limit = max(BYTES_BETWEEN_SCANS, 2 * held)
         if self.hooks and kept < n:
             self.hooks = {h: f for h, f in self.hooks.items() if self._holds(h)}
-
-    def _drop_dead(self, last: int, collecting: bool) -> tuple[int, int]:
-        """Drop the records that nothing refers to now: how many are kept, and the bytes they may hold."""
-        rows = self.rows
-        keep, held = liveness.scan(self, collecting)
-        kept = int(np.count_nonzero(keep))
-        if kept < len(self):
-            edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)) * WIDTH
-            survivors: list[Any] = []
-            for start, stop in edges.reshape(-1, 2).tolist():
-                survivors += rows[start:stop]
-            rows[:] = survivors
-        self.shift = last + 1 - kept
-        return kept, held
 
     def _holds(self, handle: int) -> bool:
         try:
@@ -227,8 +218,13 @@ class WengertList:
         return True
 
 
-LISTS: dict[int, WengertList] = {}
-"""The list of each living thread, by thread identifier."""
+class _Lists(dict[int, WengertList]):
+    def __missing__(self, ident: int) -> WengertList:
+        return _start(ident)
+
+
+LISTS = _Lists()
+"""The list of each living thread, by thread identifier; a thread's own is made when it first asks for it."""
 
 INFERRING: dict[int, bool] = {}
 """The threads that are in inference mode, and whether gradients would be on without it."""
@@ -247,15 +243,62 @@ class _Owner:
 
 def current() -> WengertList:
     """The list of this thread."""
-    try:
-        return LISTS[get_ident()]
-    except KeyError:
-        return _start()
+    return LISTS[get_ident()]
+
+
+def user_frame(frame: FrameType) -> tuple[CodeType, int]:
+    """Code and instruction offset of the nearest caller outside the library."""
+    code = frame.f_code
+    while in_library(code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    return code, frame.f_lasti
 
 
 def list_of(handle: int) -> WengertList:
     """The list that a record is on; its thread may have ended."""
     return _by_number[handle >> THREAD_SHIFT]
+
+
+def operands(x: Any, y: Any) -> tuple[Any, ...]:
+    """The operands in the fields X and Y of a row."""
+    return x if type(x) is tuple else (x, y)
+
+
+def op_of(row: list[Any]) -> Op:
+    """The op of a record."""
+    return OPS[row[OP]]
+
+
+def name_of(row: list[Any]) -> str:
+    """What to call a record's operation in a message."""
+    op, _, _, params = arguments(row)
+    return op.title(params)
+
+
+def arguments(row: list[Any]) -> tuple[Op, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    """Op, operands, operand values and parameters of a record."""
+    op, params = OPS[row[OP]], row[PARAMS]
+    number = params if type(params) is float else None
+    if type(row[X]) is tuple:
+        refs, values = row[X], row[XV] or (None,) * len(row[X])
+    elif op.arity == 1:
+        refs, values = (row[X],), (row[XV],)
+    else:
+        refs = row[X], row[Y]
+        values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
+    named = {} if params is None or number is not None else dict(zip(op.params, params))
+    return op, refs, values, named
+
+
+def operand_count(row: list[Any]) -> int:
+    """Number of operands of a record."""
+    return len(arguments(row)[1])
+
+
+def key(ref: Any) -> int:
+    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
+    return -id(ref) if isinstance(ref, Tensor) else ref
 
 
 def row_of(handle: int) -> list[Any]:
@@ -277,8 +320,7 @@ def operands_of(handle: int) -> tuple[Any, ...]:
     return operands(row[X], row[Y])
 
 
-def _start() -> WengertList:
-    ident = get_ident()
+def _start(ident: int) -> WengertList:
     with _starting:
         made = _orphan()
         if made is None:
@@ -322,18 +364,6 @@ def _orphan() -> WengertList | None:
                 orphan.extend, orphan.unpacked = orphan.rows.extend, None
                 return orphan
     return None
-
-
-def result_count(row: list[Any]) -> int:
-    """Number of results of a record."""
-    op, refs, _, params = arguments(row)
-    if op.outputs > 0:
-        return op.outputs
-    if op.name == "custom":
-        return len(getattr(params["ctx"], "_outputs", ()))
-    spec = spec_of_operand(refs[0])
-    assert spec is not None, "ops with several results take values"
-    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))
 
 
 def spec_of_operand(ref: Any) -> Spec | None:

@@ -19,9 +19,9 @@ import numpy as np
 from ops.core.registry import OPS
 
 from .. import random
-from ..backprop.engine import BackwardTask
+from ..backprop.backward import BackwardTask
 from ..base.location import locate
-from ..base.row import CODE, LASTI, OP, X, Y, operands
+from ..base.row import CODE, LASTI, OP, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..history.propagate import at_leaf
@@ -30,7 +30,7 @@ from ..recording.packing import Packed, PackHooks, pairs_of, with_pair
 from ..recording.recorder import wrap
 from ..recording.recording_modes import enable_grad
 from ..recording.version import count
-from ..recording.wengert import current
+from ..recording.wengert import current, operands
 
 KEPT = Guards()
 """What checkpoints keep of memory that may be changed in place."""

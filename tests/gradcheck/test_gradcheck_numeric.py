@@ -5,7 +5,8 @@ import pytest
 
 import tape
 from tape.gradcheck import check
-from tape.gradcheck.derivatives.numeric import central, plain_step, settle
+from tape.gradcheck.derivatives.lines import central, plain_step
+from tape.gradcheck.derivatives.numeric import settle
 
 EPS = np.array([2.0**-52])
 SIZES = (1e-8, 1e-4, 1.0, 7.0, 1e4, 1e8)

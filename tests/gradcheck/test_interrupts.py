@@ -122,7 +122,7 @@ def as_before(program, expected):
 @pytest.mark.parametrize("act", ["backward", "backward in Python", "grad", "create_graph", "forward"])
 def test_interrupted_at_every_moment(program, act, monkeypatch):
     if act == "backward in Python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+        monkeypatch.setattr("tape.backprop.backward.jitted", lambda room: None)
     x = leaf(0.3, 0.7)
     program(x).backward()
     expected = x.grad.numpy().copy()

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import tape
 from tape.autograd import grad
-from tape.backprop.engine import BackwardTask
+from tape.backprop.backward import BackwardTask
 from tape.history import propagate
 from tape.jit.sweeps import run, scan
 from tape.recording import liveness

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 import tape
 from tape.autograd import grad
-from tape.backprop import engine
+from tape.backprop import backward
 from tape.base import jit_door
 from tape.base.jit_door import NUMBA, Account
 from tape.history import propagate
@@ -267,7 +267,7 @@ def test_forced(monkeypatch):
 def test_a_sweep_goes_over_between_two_backwards(undecided, monkeypatch):
     """The same gradients before and after, of targets too, and of what is kept for a second time."""
     rented = Account("of a test", 0.02, 0.02)
-    monkeypatch.setattr(engine, "SWEEPS", rented)
+    monkeypatch.setattr(backward, "SWEEPS", rented)
     x = tape.tensor(np.linspace(0.5, 2.0, 5), requires_grad=True)
     h = tape.tanh(chain(x, 400) * x * 0.02)
     y = (h * h).sum()
@@ -286,7 +286,7 @@ def test_a_sweep_goes_over_between_two_backwards(undecided, monkeypatch):
 def test_a_row_without_a_kernel_is_no_reason_to_go_over(undecided, monkeypatch):
     """Its rule runs in Python either way."""
     rented = Account("of a test", 1e-4, 1e-4)
-    monkeypatch.setattr(engine, "SWEEPS", rented)
+    monkeypatch.setattr(backward, "SWEEPS", rented)
     x = tape.tensor(np.eye(3), requires_grad=True)
     y = tape.linalg.inv(x)
     rows, work = propagate.reach(current(), [y._node])

@@ -26,7 +26,7 @@ SINGLE = [op for op in DIFFERENTIABLE if op.name not in ("cast", "view_as_comple
 def either(request, monkeypatch):
     """Run a test with each of the two sweeps."""
     if request.param == "python":
-        monkeypatch.setattr("tape.backprop.engine.jitted", lambda room: None)
+        monkeypatch.setattr("tape.backprop.backward.jitted", lambda room: None)
 
 
 def narrowed(x, dtype):

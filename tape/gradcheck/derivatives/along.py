@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .subject import Array, Grid, Line, Subject, components, real_dtype
+from .lines import Grid, Line
+from .subject import Array, Subject, components, real_dtype
 
 
 class Along(Grid):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...base.limits import finfo
-from .numeric import COMPLEX_ERROR, central, plain_step, settle, vertical
+from .lines import Grid, Line, central, plain_step
+from .numeric import COMPLEX_ERROR, settle, vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .rounding import noise_of
-from .subject import Array, Axis, Grid, Line
+from .subject import Array, Axis
 
 CONFIDENCE = 8.0
 """How many times its own estimated error a numerical derivative is allowed to be off."""
@@ -102,6 +104,7 @@ def compare(
         yield from _summaries(grid, axis, block, columns, mode)
 
 
+@cache
 def precision_of(dtype: np.dtype[Any]) -> float:
     """The distance of 1 from the next number."""
     return finfo(dtype).eps

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .numeric import ROUNDING, central
+from .lines import ROUNDING, Grid, central
 from .report import Comparison
 from .sides import line_of
-from .subject import Array, Grid
+from .subject import Array
 
 LONGEST, SHORTEST, PER_DECADE = 1.0, 1e-15, 3
 """Steps, relative to the element."""

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...recording.leaf import leaf
-from .analytic import Jacobian
 from .gradcheck_errors import Unfit
 from .report import BY_HAND
-from .subject import Array, Subject, describe, plain, title_of
+from .subject import Array, Jacobian, Subject, describe, plain, title_of
 
 
 def _on_arrays_or_tensors(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ...base.tensor import Tensor
 from ...recording.leaf import leaf
-from .analytic import pull
-from .numeric import central
-from .subject import Grid, Subject, components, has_history, named, plain, units
+from .lines import Grid, central
+from .subject import Subject, components, has_history, named, plain, pull, units
 
 
 def get_numerical_jacobian(

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .analytic import Jacobian
 from .gradcheck_errors import GradcheckError
 from .hand_written import Written
-from .subject import Array, named, units
+from .subject import Array, Jacobian, named, units
 
 Pullback = Callable[[Array], Sequence[Any]]
 """From an adjoint of the output to those of the inputs, None for an input that the output does not depend on."""

@@ -10,60 +10,17 @@ those that smaller steps do not contradict (after Ridders, *Advances in Engineer
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-Vector = np.ndarray[Any, np.dtype[np.float64]]
-Outputs = Callable[[Any], Vector]
-"""All outputs, flat, as a function of one element of one input."""
+from .lines import ROUNDING, Outputs, Vector, pair
 
 RATIO = 4.0
-ROUNDING = 4.0
 ORDERS = 3
 LEAST_REACH, LEAST_STEP = 1e-13, 1e-290
 COMPLEX_STEP, COMPLEX_ERROR = 1e-100, 1e-12
-
-
-def plain_step(x: float, scale: float, eps: float) -> float:
-    """Step of the plain central difference: ε^(1/3) times the size of the element.
-
-    An element far smaller than the rest of its array (`scale`) is moved by its own size all the
-    same: a logarithm of it would not forgive more.
-
-    >>> f"{plain_step(2.0, 1.0, 2.0**-52):.2e}"
-    '1.21e-05'
-    """
-    return float(eps ** (1 / 3) * (abs(x) or scale))
-
-
-@dataclass
-class Difference:
-    """Central differences at one step: of every output, with the bound that rounding gives."""
-
-    value: Vector
-    rounding: Vector
-    step: float
-
-
-def central(line: Outputs, x: Any, h: float, eps: Vector) -> Difference:
-    """(f(x+h) − f(x−h)) / 2h, with the h that is left after x±h have been rounded."""
-    return _pair(line, x, h, eps)[0]
-
-
-def _pair(
-    line: Outputs, x: Any, h: float, eps: Vector, noise: Vector | float = 0.0
-) -> tuple[Difference, Vector, Vector]:
-    kind = type(x)
-    above, below = kind(x + h), kind(x - h)
-    width = float(above) - float(below)
-    high, low = line(above), line(below)
-    with np.errstate(all="ignore"):
-        value = (high - low) / width
-        rounding = np.maximum(ROUNDING * eps * np.maximum(np.abs(high), np.abs(low)), noise) / width
-    return Difference(value, rounding, width / 2), high, low
 
 
 @dataclass
@@ -103,7 +60,7 @@ def settle(
     `Estimate.other` possibility where the function's local behaviour is lost in rounding.
     """
     steps = _ladder(float(x), scale, float(np.max(eps, initial=0.0)))
-    pairs = [_pair(line, x, h, eps, noise) for h in steps]
+    pairs = [pair(line, x, h, eps, noise) for h in steps]
     differences = np.array([p[0].value for p in pairs])
     rounding = np.array([p[0].rounding for p in pairs])
     taken = np.array([p[0].step for p in pairs])

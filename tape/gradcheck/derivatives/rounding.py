@@ -20,19 +20,29 @@ from typing import Any
 
 import numpy as np
 
-from ops import Op
+from ops import REGISTRY, Op
 
 from ...base.limits import finfo
 from ...base.tensor import Tensor
 from ...recording.recorder import CUSTOM, bind
-from .analytic import Applied, Jacobian
 from .hand_written import Written
-from .numeric import Outputs, Vector
-from .subject import Array, Grid, Subject
+from .lines import Grid, Outputs, Vector
+from .subject import Array, Jacobian, Subject
 
 POINTS = 8
 SPACING = 2.0**-40
 """Of the points, relative to the element."""
+
+
+class Applied(Tensor):
+    """A tensor without the ways of its own that a plain tensor has past ``__bind__``: indexing by one integer."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        if type(index) is int and self.ndim:
+            return REGISTRY["select"](self, index=index)
+        return super().__getitem__(index)
 
 
 def noise_of(line: Outputs, x: Any, scale: float) -> Vector:
@@ -163,6 +173,7 @@ def output_spread(grid: Grid) -> Array:
     return _finite(np.max(runs, axis=0) - np.min(runs, axis=0))
 
 
+@cache
 def wide_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of the same kind in which numbers have 53 bits."""
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.backward import grad
+from ...backprop.grad import grad
 from ...base.tensor import Tensor
 from ...recording.leaf import leaf
 from .gradcheck_errors import Unfit

@@ -15,10 +15,11 @@ import numpy as np
 
 from .along import Along
 from .compare import CONFIDENCE
-from .numeric import ROUNDING, slopes
+from .lines import ROUNDING, Grid, Line
+from .numeric import slopes
 from .report import Comparison
 from .rounding import noise_of
-from .subject import Array, Grid, Line, Subject
+from .subject import Array, Subject
 
 SAME, CLOSE = 1e-4, 1e-6
 SMALL = 1e-9

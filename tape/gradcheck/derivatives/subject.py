@@ -1,6 +1,6 @@
-"""The function under check: called on arrays, giving its outputs as one flat vector of real numbers, also along lines.
+"""The function under check: called on arrays, giving its outputs as one flat vector of real numbers; and its gradient.
 
-Along a line through the point one element moves, or all of an input.
+That is ours, by reverse sweeps; forward mode has a room of its own (`tape.gradcheck.tangent_checks`).
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import copy
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...base.spec import spec_of
+from ...backprop.grad import gradients
+from ...base.spec import SPECS
 from ...base.tensor import Tensor
-from ...recording.leaf import leaf
-from .gradcheck_errors import Unfit, Unsteady
-from .report import place_of
+from ...recording.recorder import wrap
+from .gradcheck_errors import GradcheckError, Unfit, Unsteady
 
 Array = np.ndarray[Any, Any]
 PARTS = "real", "imag"
@@ -110,7 +110,7 @@ class Subject:
         """All arguments of one call, fresh leaves at the checked positions."""
         given = list(self.inputs)
         for i, x in zip(self.wrt, arrays):
-            given[i] = leaf(laid_out(x, plain(self.inputs[i])), requires_grad=requires_grad)
+            given[i] = wrap(laid_out(x, plain(self.inputs[i])), True if requires_grad else None)
         return given
 
     def outputs(self, result: Any) -> list[Any]:
@@ -230,7 +230,7 @@ def is_inexact(x: Any) -> bool:
     """Whether this is floating-point or complex numbers."""
     value = plain(x)
     if isinstance(value, (np.ndarray, np.generic)):
-        return spec_of(value).inexact
+        return SPECS[value.shape, value.dtype].inexact
     return isinstance(value, (float, complex))
 
 
@@ -257,118 +257,67 @@ def describe(result: Any) -> str:
     return "None" if result is None else f"a value of type {type(result).__name__}"
 
 
-class Line:
-    """The outputs as a function of one real number.
+@dataclass
+class Jacobian:
+    """Derivatives of every number of the outputs with respect to every number of the checked inputs.
 
     Attributes:
-        x: the number at the point.
-        scale: the size of what it belongs to.
-        unsteady: the error of a call whose outputs were of other shapes or dtypes.
+        blocks: per checked input, an array (numbers of the outputs, numbers of the input) in float64.
+        dtypes: per checked input, the dtypes that its gradients had.
     """
 
-    x: Any
-    scale: float
-    size: int
-    unsteady: Unsteady | None = None
-
-    def flat(self, value: Any) -> Array:
-        raise NotImplementedError
-
-    def at_complex(self, value: Any) -> Array:
-        raise NotImplementedError
-
-    def where(self) -> str:
-        """What moves, in words that follow a verb."""
-        return ""
-
-    def __call__(self, value: Any) -> Array:
-        """The outputs, nan where the function raises: a step may leave its domain, or its patience."""
-        try:
-            with np.errstate(all="ignore"):
-                return self.flat(value)
-        except Unsteady as error:
-            self.unsteady = error
-        except Exception:
-            pass
-        return np.full(self.size, np.nan)
+    blocks: list[Array]
+    dtypes: list[set[np.dtype[Any]]] = field(default_factory=list)
 
 
-class Element(Line):
-    """One real number of one input moves; the others hold still."""
+def reverse(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
+    """The Jacobian by reverse sweeps, one for each number of the outputs.
 
-    def __init__(self, grid: Grid, k: int, e: int):
-        self.grid, self.subject, self.point, self.k, self.e = grid, grid.subject, grid.point, k, e
-        numbers, self.scale = grid.numbers(k)
-        self.x = real_dtype(self.point[k].dtype).type(numbers[e])
-        self.size = sum(axis.size for axis in grid.outputs)
+    A complex output has two: adjoints of 1 and of i give the gradients of its real and of its
+    imaginary part, each as ∂/∂x + i ∂/∂y where the input is complex.
 
-    def moved(self, value: object, dtype: np.dtype[Any] | None = None) -> list[Array]:
-        point = list(self.point)
-        before = point[self.k]
-        x = np.array(before, dtype=dtype, order="C").reshape(-1)
-        (x.view(real_dtype(x.dtype)) if before.dtype.kind == "c" else x)[self.e] = value
-        point[self.k] = x.reshape(before.shape)
-        return point
-
-    def flat(self, value: Any) -> Array:
-        return self.subject.flat(self.moved(value))
-
-    def at_complex(self, value: Any) -> Array:
-        self.grid.check_real()
-        return self.subject.complex_flat(self.moved(value, np.dtype(np.complex128)))
-
-    def where(self) -> str:
-        axis = self.grid.inputs[self.k]
-        index, part = axis.place(self.e)
-        return f" on index {index} of {place_of(axis.name, None, part)}"
-
-
-class Grid:
-    """What is compared: every output with every input, element by element.
-
-    Attributes:
-        outputs, inputs: the axes of the Jacobian.
+    Raises:
+        GradcheckError: if a gradient does not have the shape of its input.
     """
+    given = subject.arguments(arrays)
+    return _swept(subject, given, lambda j, value: units(value))
 
-    def __init__(self, subject: Subject, point: Sequence[Array]):
-        self.subject, self.point = subject, list(point)
-        self.outputs: list[Axis] = subject.output_axes
-        self.inputs: list[Axis] = subject.input_axes(point)
-        self._numbers: dict[int, tuple[Array, float]] = {}
 
-    def numbers(self, k: int) -> tuple[Array, float]:
-        """The numbers of one input, and the size of the largest of them."""
-        if k not in self._numbers:
-            numbers = components(self.point[k])
-            size = np.max(np.abs(numbers))
-            self._numbers[k] = numbers, float(size) if np.isfinite(size) and size > 0 else 1.0
-        return self._numbers[k]
+def reverse_along(subject: Subject, arrays: Sequence[Array], weights: Sequence[Array]) -> Jacobian:
+    """uᵀJ by one reverse sweep for each output."""
+    return _swept(subject, subject.arguments(arrays), lambda j, value: [weights[j]])
 
-    def line(self, k: int, e: int) -> Line:
-        """The outputs along element e of input k."""
-        return Element(self, k, e)
 
-    def check_real(self) -> None:
-        """Raise if a complex step would be one of a function that is complex itself."""
-        if any(axis.is_complex for axis in (*self.outputs, *self.inputs)):
-            raise TypeError("a complex step is one of a real function")
+def _swept(subject: Subject, given: list[Any], adjoints: Any) -> Jacobian:
+    """The rows that the adjoints of each output give."""
+    leaves = [given[i] for i in subject.wrt]
+    outs = subject.outputs(subject.func(*given))
+    jacobian = Jacobian([], [set() for _ in leaves])
+    rows: list[list[Array]] = [[] for _ in leaves]
+    for j, out in enumerate(outs):
+        for g in adjoints(j, np.asarray(plain(out))):
+            found = pull([out], leaves, [g]) if has_history(out) else [None] * len(leaves)
+            for k, bar in enumerate(found):
+                rows[k].append(_row(bar, leaves[k], subject.names[subject.wrt[k]]))
+                if bar is not None:
+                    jacobian.dtypes[k].add(bar._spec.dtype)
+    jacobian.blocks = [np.array(row).reshape(len(row), components(x).size) for row, x in zip(rows, leaves)]
+    return jacobian
 
-    def reduce(self, blocks: Sequence[Array]) -> list[Array]:
-        """The Jacobian of the function as that of what is compared."""
-        return list(blocks)
 
-    def reduce_outputs(self, flat: Array) -> Array:
-        """The same for the outputs."""
-        return flat
+def pull(outs: Sequence[Tensor], leaves: Sequence[Tensor], gs: Sequence[Array]) -> Sequence[Tensor | None]:
+    """Vector-Jacobian products, None for an input that the outputs do not depend on."""
+    return gradients(tuple(outs), [wrap(g) for g in gs], tuple(leaves), retain=True, create=False, unused=True)
 
-    def magnitudes(self, flat: Array) -> Array:
-        """The sizes of what is added up in each number of the outputs."""
-        return np.abs(flat)
 
-    def sizes(self) -> list[float]:
-        """The sizes of what moves, per input, or 1 where they are smaller."""
-        return [max(float(np.max(np.abs(x), initial=0.0)), 1.0) for x in self.point]
-
-    def at(self, subject: Subject, point: Sequence[Array]) -> Grid:
-        """The same with another subject, or in another precision."""
-        return Grid(subject, point)
+def _row(bar: Any, x: Tensor, name: str) -> Array:
+    if bar is None:
+        return np.zeros(components(x).size)
+    if np.shape(plain(bar)) != np.shape(plain(x)):
+        raise GradcheckError(
+            f"Analytical gradient has incorrect size: that for {name} has shape {np.shape(plain(bar))}; it must have "
+            f"the input's, {np.shape(plain(x))}"
+        )
+    if bar._spec.dtype.kind != x._spec.dtype.kind:
+        raise GradcheckError(f"Gradient has dtype mismatch: that for {name} is {bar.dtype}; the input is {x.dtype}")
+    return components(bar)

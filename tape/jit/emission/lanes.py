@@ -14,7 +14,7 @@ from typing import Any
 from llvmlite import ir
 
 from ops import REGISTRY, Op, Symbol
-from ops.core.registry import Zero
+from ops.core.differentiate import Zero
 
 from .emit import REAL, Emitter
 from ..machine.platform import target

@@ -13,8 +13,8 @@ from ...base.locks import once
 from ...history.anomaly import blame, has_nan
 from ...history.anomaly import nan_error
 from ...history.propagate import contributions
-from ...base.row import op_of
 from ...base.row import SPEC, XV
+from ...recording.wengert import op_of
 from ..machine.address import call, get, load_f32, load_f64, load_word, put
 from ..machine.jitting import entry, inner
 from ..machine.machine_code import compile_kernel

@@ -13,9 +13,8 @@ from ops.core.bundle import Bundle
 from ...history.chain import Chain, pass_by, surrounded
 from ...history.hooks import hooked_leaves, in_order
 from ...history.propagate import contributions, released_error
-from ...base.row import key
-from ...recording.wengert import spec_of_operand
-from ...base.row import HANDLE, SPEC, WIDTH, X, Y, operands
+from ...recording.wengert import key, operands, spec_of_operand
+from ...base.row import HANDLE, SPEC, WIDTH, X, Y
 from ...base.spec import KINDS, TABLE, Spec
 from ...history.propagate import show_in_vain
 from ...base.tensor import Tensor

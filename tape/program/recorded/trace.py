@@ -20,11 +20,10 @@ import numpy as np
 from ops import Op
 
 from ...base.errors import misfit, note
-from ...base.location import user_frame
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe
-from ...recording.wengert import INFERRING, current
+from ...recording.wengert import INFERRING, current, user_frame
 from .computing import Computing
 from .fingerprint import fingerprint
 from .guards import Guard
