@@ -14,8 +14,8 @@ from .batched_check import batched_adjoints
 from .derivatives.along import Along
 from .derivatives.compare import Tolerances, compare, precision_of, precisions
 from .derivatives.curve import Curve, curves_of
+from .derivatives.grid import Grid
 from .derivatives.hand_written import Written, split
-from .derivatives.lines import Grid
 from .derivatives.report import FORWARD, REVERSE, RIGHT, Comparison, Report
 from .derivatives.rounding import Derivative, output_spread, spread, wide_dtype
 from .derivatives.subject import Array, Jacobian, Subject, flattened, is_inexact, plain, reverse, reverse_along

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.limits import finfo
-from .lines import Grid, Line, central, plain_step
+from .grid import Grid, Line, central, plain_step
 from .numeric import COMPLEX_ERROR, settle, vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .rounding import noise_of
