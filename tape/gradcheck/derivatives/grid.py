@@ -1,4 +1,4 @@
-"""What is compared, and the function along lines through the point, where one element moves; plain differences there."""
+"""What is compared, and the function along lines through the point, where one element moves; differences there."""
 
 from __future__ import annotations
 
