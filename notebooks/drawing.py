@@ -17,8 +17,8 @@ import numpy as np
 
 import tape
 from ops import REGISTRY
-from tape.base.row import OP, PARAMS, X, Y, operands
-from tape.recording.wengert import current
+from tape.base.row import OP, PARAMS, X, Y
+from tape.recording.wengert import current, operands
 
 ROW, TOP, LEFT, MIDDLE, RIGHT = 34, 44, 90, 530, 620
 STYLE = """

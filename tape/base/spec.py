@@ -48,7 +48,7 @@ class Spec:
         return f"{self.dtype}{list(self.shape)}"
 
 
-class _Interned(dict[tuple[tuple[int, ...], "np.dtype[Any]"], Spec]):
+class _Specs(dict[tuple[tuple[int, ...], "np.dtype[Any]"], Spec]):
     """Specs by shape and dtype; what is not there yet gets its row in the table."""
 
     def __missing__(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:
@@ -61,7 +61,7 @@ class _Table:
     def __init__(self) -> None:
         self.rows = np.zeros((64, 2), dtype=np.int64)
         self.lock = new_lock()
-        self.interned = _Interned()
+        self.interned = _Specs()
 
     def add(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:
         with self.lock:

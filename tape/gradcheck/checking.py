@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,10 +12,10 @@ import numpy as np
 from ..numpy.inside import Inside
 from .batched_check import batched_adjoints
 from .derivatives.along import Along
-from .derivatives.compare import Tolerances, compare, precision_of, precisions
+from .derivatives.compare import Options, Tolerances, compare, precision_of, precisions
 from .derivatives.curve import Curve, curves_of
+from .derivatives.grid import Grid
 from .derivatives.hand_written import Written, split
-from .derivatives.lines import Grid
 from .derivatives.report import FORWARD, REVERSE, RIGHT, Comparison, Report
 from .derivatives.rounding import Derivative, output_spread, spread, wide_dtype
 from .derivatives.subject import Array, Jacobian, Subject, flattened, is_inexact, plain, reverse, reverse_along
@@ -149,48 +149,6 @@ def _widened(subject: Subject, point: list[Array]) -> tuple[Subject, list[Array]
     coarse = max(precision_of(x.dtype) for x in point)
     same = here.shape == there.shape and np.allclose(here, there, rtol=1e4 * coarse, atol=1e4 * coarse)
     return (other, wide) if same else (subject, point)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What is checked, and how closely.
-
-    Attributes:
-        eps: step of the plain difference; chosen per element and dtype if None.
-        atol, rtol: tolerances; None means they follow from the dtype and are chosen per element.
-        nondet_tol: how much two computations of the same gradient may differ.
-        reverse, forward: which modes of differentiation are checked.
-        fast: compare uᵀJv along random directions, in place of every element of J.
-        batched: gradients of several adjoints at once must be those of one after the other.
-        batched_forward: the same for tangents.
-        undefined: an adjoint or a tangent that is left out must do the same as one of zeros.
-        dtypes: gradients must have the dtype of their input.
-        only_differentiable: of the outputs, check those that have a history, if any has; and take a function
-            without any output to check as right.  This is what PyTorch does.
-        seed: of random directions.
-        causes: look for the op at fault where a gradient is wrong.
-        curves: note the error over the step at the worst elements, for a picture.
-    """
-
-    eps: float | None = None
-    atol: float | None = None
-    rtol: float | None = None
-    nondet_tol: float = 0.0
-    reverse: bool = True
-    forward: bool = False
-    fast: bool = False
-    batched: bool = False
-    batched_forward: bool = False
-    undefined: bool = True
-    dtypes: bool = False
-    only_differentiable: bool = False
-    seed: int = 0
-    causes: bool = True
-    curves: bool = False
-
-    @property
-    def tolerances(self) -> Tolerances:
-        return Tolerances(self.eps, self.atol, self.rtol, self.nondet_tol)
 
 
 class Asked(NamedTuple):

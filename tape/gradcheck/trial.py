@@ -18,7 +18,7 @@ import numpy as np
 
 from .checking import Asked, check, elementwise, subject_of
 from .derivatives.gradcheck_errors import GradcheckError, Unfit, Unsteady
-from .derivatives.lines import Grid
+from .derivatives.grid import Grid
 from .derivatives.report import RIGHT, WRONG, Report
 from .derivatives.sides import Sides, between_slopes, sides_of
 from .derivatives.subject import Array, Subject

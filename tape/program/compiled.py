@@ -17,8 +17,7 @@ from ..recording.level import Layer
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
-from .capture.signature import CallArguments, numbers_of_arrays, objects_in, take_apart
-from .capture.variety import Variety, advice
+from .capture.signature import CallArguments, Variety, advice, numbers_of_arrays, objects_in, take_apart
 from .capture.witness import Again
 from .entries.conditions import Entry
 from .entries.decision_tree import WORTH, Path, Paths

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .lines import Grid, Line
+from .grid import Grid, Line
 from .subject import Array, Subject, components, real_dtype
 
 

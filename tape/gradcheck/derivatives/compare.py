@@ -1,4 +1,4 @@
-"""The gradient under check against differences, element by element."""
+"""The gradient under check against differences, element by element, as closely as was asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.limits import finfo
-from .lines import Grid, Line, central, plain_step
+from .grid import Grid, Line, central, plain_step
 from .numeric import COMPLEX_ERROR, settle, vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .rounding import noise_of
@@ -45,6 +45,48 @@ class Tolerances:
     def relative(self, precision: float) -> float:
         """The relative tolerance where numbers have that precision."""
         return max(1e-6, 170 * precision) if self.rtol is None else self.rtol
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is checked, and how closely.
+
+    Attributes:
+        eps: step of the plain difference; chosen per element and dtype if None.
+        atol, rtol: tolerances; None means they follow from the dtype and are chosen per element.
+        nondet_tol: how much two computations of the same gradient may differ.
+        reverse, forward: which modes of differentiation are checked.
+        fast: compare uᵀJv along random directions, in place of every element of J.
+        batched: gradients of several adjoints at once must be those of one after the other.
+        batched_forward: the same for tangents.
+        undefined: an adjoint or a tangent that is left out must do the same as one of zeros.
+        dtypes: gradients must have the dtype of their input.
+        only_differentiable: of the outputs, check those that have a history, if any has; and take a function
+            without any output to check as right.  This is what PyTorch does.
+        seed: of random directions.
+        causes: look for the op at fault where a gradient is wrong.
+        curves: note the error over the step at the worst elements, for a picture.
+    """
+
+    eps: float | None = None
+    atol: float | None = None
+    rtol: float | None = None
+    nondet_tol: float = 0.0
+    reverse: bool = True
+    forward: bool = False
+    fast: bool = False
+    batched: bool = False
+    batched_forward: bool = False
+    undefined: bool = True
+    dtypes: bool = False
+    only_differentiable: bool = False
+    seed: int = 0
+    causes: bool = True
+    curves: bool = False
+
+    @property
+    def tolerances(self) -> Tolerances:
+        return Tolerances(self.eps, self.atol, self.rtol, self.nondet_tol)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .lines import ROUNDING, Grid, central
+from .grid import ROUNDING, Grid, central
 from .report import Comparison
 from .sides import line_of
 from .subject import Array

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.tensor import Tensor
 from ...recording.leaf import leaf
-from .lines import Grid, central
+from .grid import Grid, central
 from .subject import Subject, components, has_history, named, plain, pull, units
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .lines import ROUNDING, Outputs, Vector, pair
+from .grid import ROUNDING, Outputs, Vector, pair
 
 RATIO = 4.0
 ORDERS = 3

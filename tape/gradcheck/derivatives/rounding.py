@@ -25,8 +25,8 @@ from ops import REGISTRY, Op
 from ...base.limits import finfo
 from ...base.tensor import Tensor
 from ...recording.recorder import CUSTOM, bind
+from .grid import Grid, Outputs, Vector
 from .hand_written import Written
-from .lines import Grid, Outputs, Vector
 from .subject import Array, Jacobian, Subject
 
 POINTS = 8

@@ -15,7 +15,7 @@ import numpy as np
 
 from .along import Along
 from .compare import CONFIDENCE
-from .lines import ROUNDING, Grid, Line
+from .grid import ROUNDING, Grid, Line
 from .numeric import slopes
 from .report import Comparison
 from .rounding import noise_of

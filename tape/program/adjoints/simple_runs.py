@@ -17,11 +17,10 @@ from ...jit.machine.frames import KERNEL
 from ...recording.recorder import forward_of
 from ..recorded.later import Later, foreseen
 from ..recorded.listing import Listing
-from ..recorded.reach import consumed, leading
+from ..recorded.reach import Window, consumed, leading
 from ..recorded.rule_lists import rules
 from ..recorded.stretches import RECORDS
 from ..recorded.trace import CONSTANT, NUMBERS, Block, Trace
-from ..recorded.window import Window
 
 MANY = 512
 """A run of fewer records is gone through one by one."""

@@ -24,10 +24,9 @@ from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe
 from ...recording.wengert import INFERRING, current, user_frame
-from .computing import Computing
 from .fingerprint import fingerprint
 from .guards import Guard
-from .later import Later, foreseen, later, unheld
+from .later import Computing, Later, foreseen, later, unheld
 from .raising import handling, raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)

@@ -76,7 +76,7 @@ def test_what_was_asked_for_is_computed_once(monkeypatch):
             x = tape.exp(x)
         return x
 
-    monkeypatch.setattr("tape.program.recorded.computing.forward_of", counting)
+    monkeypatch.setattr("tape.program.recorded.later.forward_of", counting)
     tape.record(f, np.full(N, 0.1))
     assert evaluated.count("exp") == 2
 

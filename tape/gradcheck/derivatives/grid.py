@@ -1,4 +1,4 @@
-"""The function along lines through the point, where one element moves or all of an input; plain differences there."""
+"""What is compared, and the function along lines through the point, where one element moves; differences there."""
 
 from __future__ import annotations
 
