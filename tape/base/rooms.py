@@ -22,8 +22,8 @@ from typing import Any
 
 from .locks import before_fork, in_child
 
-AROUND: list[AbstractContextManager[Any]] = []
-"""What has to stand back while a room is imported; each can be entered again."""
+AROUND: list[Callable[[], AbstractContextManager[Any]]] = []
+"""What has to stand back while a room is imported: each makes a context for one import, which may be in another."""
 
 
 def opened(module: str) -> Any:
@@ -36,7 +36,7 @@ def opened(module: str) -> Any:
         _opening[ident] = _opening.get(ident, 0) + 1
         stack.callback(_opened, ident)
         for around in AROUND:
-            stack.enter_context(around)
+            stack.enter_context(around())
         for end in (k for k, letter in enumerate(module) if letter == "."):
             import_module(module[:end])
         return import_module(module)

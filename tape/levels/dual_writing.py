@@ -27,6 +27,14 @@ class Moving(Layer):
     _tangent: Tensor | None
     _level: Any  # a `Direction`
 
+    @property
+    def _readonly(self) -> bool:
+        return self._primal._readonly
+
+    @_readonly.setter
+    def _readonly(self, value: bool) -> None:
+        self._primal._readonly = value
+
     def _moves(self) -> bool:
         return self._level.alive
 

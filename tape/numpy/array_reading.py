@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.shapes.index import is_basic
+
 from ..base.tensor import Face, Tensor
 from .arrays.face import OF_TENSORS, Array, Number, Recorded, face
 from .arrays.face_base import numpy
@@ -36,7 +38,7 @@ def read(x: Face, index: Any) -> Any:
     if z._spec.shape or has_ellipsis(index):
         made: Any = new(Array)
         made._tensor = z if type(x) is Array else settled(z)
-        if tensor._readonly:
+        if tensor._readonly and is_basic(index):
             z._readonly = True
         return made
     return face(z if type(z) in OF_TENSORS else settled(z))

@@ -154,6 +154,9 @@ def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
         ufunc.at(y, *plain((index, *others), what))
         return
     written(y, what)
+    if any(isinstance(x, Face) and isinstance(live(x._tensor), Layer) for x in leaves_of(index)):
+        _at_in_lanes(ufunc, y, index, *others)
+        return
     rehearsed(ufunc.at, (y, index, *others), {})
     numbers = np.arange(y.size).reshape(y.shape)[plain(index, f"np.{ufunc.__name__}.at")]
     places = np.atleast_1d(numbers).ravel()
@@ -164,6 +167,23 @@ def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     ]  # before y, which they may see, changes
     for now, xs in taken:
         flat[now] = ufunc(flat[now], *xs)
+
+
+def _at_in_lanes(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
+    """The same at places that differ from lane to lane: sums at once, anything else one place after the other."""
+    numbers = array(tensor_of(np.arange(y.size).reshape(y.shape)))[index]
+    places = np.reshape(numbers, -1)
+    operands: list[Any] = [np.reshape(np.broadcast_to(x, np.shape(numbers)), -1) for x in others]
+    first = np.zeros(len(places), int)
+    ufunc.at(np.ones(1, y.dtype), first, *[np.ones(len(places), x.dtype) for x in operands])  # what NumPy raises
+    flat = y.flatten()
+    if ufunc in (np.add, np.subtract) and y.dtype.kind in "fc":
+        x = operands[0] if ufunc is np.add else -operands[0]
+        flat = array(ops.scatter_add(*bare((flat, places, x.astype(y.dtype))), axis=0))
+    else:
+        for k in range(len(places)):
+            flat[places[k]] = ufunc(flat[places[k]], *[x[k] for x in operands])
+    assign(y, ..., np.reshape(flat, y.shape))
 
 
 def _turns(places: np.ndarray) -> list[np.ndarray]:

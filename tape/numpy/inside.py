@@ -22,7 +22,7 @@ from .arrays.casting import NUMERIC
 from .arrays.face import array, face, faces
 from .arrays.leaving import told
 from .arrays.unwrapping import bare, has_tensor
-from .doors import opened
+from .opening import opened
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -49,7 +49,7 @@ def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
         with np.errstate(all="ignore"):
             xs = [as_numpy(as_python(_alone(x))) for x in args]
             z = compute(*xs, **kwargs)
-        if not _is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
+        if not is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
             for numbers in zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args])):
                 if type(original(*[x.item() for x in numbers], **kwargs)) is complex and z.dtype.kind != "c":
                     return as_python(compute(xs[0] + 0j, *xs[1:]))
@@ -70,13 +70,13 @@ def _alone(x: Any) -> Any:
 NUMBERS = frozenset({float, int, bool, complex})
 
 
-def _is_finite(z: Any) -> bool:
-    """Whether a number is finite, in all lanes."""
+def is_finite(z: Any) -> bool:
+    """Whether a number, or an array, is finite, in all lanes."""
     if not isinstance(z, Face):
-        return bool(np.isfinite(z))
+        return bool(np.all(np.isfinite(z)))
     tensor = z._tensor
     if type(tensor) is Tensor:
-        return bool(np.isfinite(tensor._data))
+        return bool(np.all(np.isfinite(tensor._data)))
     found = np.isfinite(face(without_layers(tensor)))
     return bool(np.all(found) if np.ndim(found) else found)
 
@@ -116,7 +116,7 @@ def _summed(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
 
     @functools.wraps(original)
     def call(numbers: Any, *others: Any, **named: Any) -> Any:
-        numbers, others = list(numbers), tuple([list(x) if np.ndim(x) or isinstance(x, list) else x for x in others])
+        numbers, others = list(numbers), tuple(map(list, others))
         if not holds_face(numbers) and not holds_face(others) and not holds_face(list(named.values())):
             return original(numbers, *others, **named)
         return compute(gathered(numbers), *map(gathered, others), **named)
@@ -146,7 +146,7 @@ def _close(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parts(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
-    """`math.modf` and `math.frexp`: two numbers, of which an integer is told to Python."""
+    """`math.modf`, `math.frexp` and `cmath.polar`: two numbers, of which an integer is told to Python."""
 
     @functools.wraps(original)
     def call(x: Any, /) -> Any:
@@ -185,7 +185,7 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     **{(cmath, name): _of_complex(name) for name in COMPLEX},
     (cmath, "log"): checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
     (cmath, "phase"): checked(cmath.phase, np.angle),
-    (cmath, "polar"): _summed(cmath.polar, lambda z: (as_python(abs(z)), as_python(np.angle(z)))),
+    (cmath, "polar"): _parts(cmath.polar, lambda z: (np.abs(z), np.angle(z))),
     (cmath, "rect"): checked(cmath.rect, lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi))),
     **{(cmath, name): _tested(cmath, name) for name in ("isnan", "isinf", "isfinite")},
 }  # fmt: skip

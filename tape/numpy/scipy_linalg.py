@@ -1,10 +1,13 @@
 """`scipy.linalg` on recorded arrays: by the functions of NumPy's, and the ops, that mean the same.
 
-SciPy's functions read one triangle of a matrix that is said to be symmetric; so do these.
+SciPy's functions read one triangle of a matrix that is said to be symmetric, and refuse what is not finite unless they
+are told not to look; so do these.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +15,11 @@ import numpy as np
 
 import ops
 
+from ..base.tree import leaves_of
 from .arrays.face import faces
 from .arrays.unwrapping import bare
 from .constructors import CONSTRUCTORS
+from .mathematics import is_finite
 
 
 def symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:
@@ -158,7 +163,25 @@ def _circulant(c: Any) -> Any:
     return c[np.subtract.outer(np.arange(n), np.arange(n)) % n]
 
 
-LINALG: dict[str, Callable[..., Any]] = {
+def _looking(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that refuses what is not finite, where SciPy's has ``check_finite``."""
+    signature = inspect.signature(compute)
+    if "check_finite" not in signature.parameters:
+        return compute
+
+    @functools.wraps(compute)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        if given.get("check_finite", True):
+            for x in leaves_of(list(given.values())):
+                if isinstance(x, np.ndarray) and x.dtype.kind in "fc" and not is_finite(x):
+                    raise ValueError("array must not contain infs or NaNs")
+        return compute(*args, **kwargs)
+
+    return call
+
+
+_LINALG: dict[str, Callable[..., Any]] = {
     "solve": _solve, "solve_triangular": _solve_triangular, "cholesky": _cholesky, "cho_factor": _cho_factor,
     "cho_solve": _cho_solve, "pinv": _pinv, "lu": _lu, "qr": _qr, "eigvalsh": _eigvalsh, "svdvals": _svdvals,
     "norm": _norm, "block_diag": _block_diag, "toeplitz": _toeplitz, "hankel": _hankel, "circulant": _circulant,
@@ -166,4 +189,5 @@ LINALG: dict[str, Callable[..., Any]] = {
     "det": lambda a, overwrite_a=False, check_finite=True: np.linalg.det(a),
     "expm": lambda A: faces(ops.matrix_exp(bare(A))),
 }  # fmt: skip
+LINALG = {name: _looking(compute) for name, compute in _LINALG.items()}
 """What stands for the functions of `scipy.linalg`; NotImplemented for arguments that are not covered."""

@@ -274,6 +274,8 @@ def attach(
     elif op.view is not True and not _gives_view(op, params):
         return view
     view._of = parent, op, params, recording, output
+    if parent._readonly:
+        view._readonly = True
     if output is not None and view._node is not None:
         view._versions = [0]  # PyTorch counts the changes of each of several views apart
     if hasattr(parent, "_of"):

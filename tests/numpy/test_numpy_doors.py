@@ -15,7 +15,7 @@ import pytest
 from numpy import zeros
 
 import tape
-from tape.numpy import doors, named_places
+from tape.numpy import doors, named_places, opening
 
 X = np.array([1.0, 2.0, 3.0])
 ZEROS, EXP = zeros, exp
@@ -33,16 +33,21 @@ def assert_nothing_stands():
     assert "type" not in globals()
 
 
-FILES = doors.__file__, named_places.__file__
+FILES = doors.__file__, named_places.__file__, opening.__file__
 
 
-def interrupted_at(number):
-    """Record with an interrupt at an event in the rooms about doors; whether there were so many events."""
-    left = [number]
+def interrupted_at(number, work=lambda: tape.func.grad(filled)(X)):
+    """Work, or record, with an interrupt at an event in the rooms about doors; whether there were so many events."""
+    left, latest = [number], {}
 
     def trace(frame, event, _):
-        if frame.f_code.co_filename not in FILES or frame.f_code.co_flags & inspect.CO_GENERATOR:
-            return None
+        code = frame.f_code
+        if code.co_filename not in FILES or code.co_flags & inspect.CO_GENERATOR or code.co_name == "__del__":
+            return None  # what is raised in the last is told of, and no more
+        goes_back = event == "line" and frame.f_lineno < latest[id(frame)]
+        latest[id(frame)] = frame.f_lineno
+        if goes_back:  # to let go of a lock, where no interrupt comes
+            return trace
         left[0] -= event in ("call", "line")
         if left[0] < 0:
             raise KeyboardInterrupt
@@ -51,7 +56,7 @@ def interrupted_at(number):
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        tape.func.grad(filled)(X)
+        work()
     except KeyboardInterrupt:
         return True
     finally:
@@ -68,6 +73,30 @@ def test_an_interrupt_leaves_no_door_wherever_it_comes():
     assert number > 50
     np.testing.assert_array_equal(tape.func.grad(filled)(X), expected)
     assert_nothing_stands()
+
+
+def test_an_interrupt_leaves_no_thread_shut_wherever_it_comes():
+    def shutting(x):
+        y = zeros(3)
+        with opening.closed(), opening.closed():
+            assert np.zeros is ZEROS
+        z = np.zeros(3)
+        y[:], z[:] = x, x * x
+        return (y * z).sum()
+
+    def work():
+        with opening.closed():
+            pass
+        tape.func.grad(shutting)(X)
+
+    work()
+    number = 0
+    while interrupted_at(number, work):
+        assert not opening.shut
+        assert_nothing_stands()
+        number += 1 + number // 40
+    assert number > 50
+    np.testing.assert_allclose(tape.func.grad(shutting)(X), 3 * X**2)
 
 
 def test_a_function_first_seen_while_another_thread_records_with_its_names():
@@ -96,7 +125,7 @@ import faulthandler, threading
 faulthandler.dump_traceback_later(60, exit=True)
 import numba, tape
 from numba.core.cpu import CPUContext
-from tape.numpy.doors import closed
+from tape.numpy.opening import listen
 
 begun, made = threading.Event(), CPUContext.__init__
 
@@ -109,7 +138,7 @@ CPUContext.__init__ = slow
 compiles = threading.Thread(target=lambda: numba.njit(lambda x: x))
 compiles.start()
 assert begun.wait(30)
-closed.listen()
+listen()
 compiles.join(30)
 print(compiles.is_alive())
 """

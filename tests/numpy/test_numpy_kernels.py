@@ -142,3 +142,20 @@ def test_a_wrong_gradient_would_be_seen():
     wrong = [g * (1 + 1e-5) for g in gradients(KERNELS[0])]
     with pytest.raises(AssertionError):
         agree(wrong, gradients(KERNELS[0]))
+
+
+SUMS = {
+    "all": lambda x: np.sum(x), "rows": lambda x: x.sum(0), "columns": lambda x: x.sum(axis=1, keepdims=True),
+    "mean": lambda x: x.mean(1), "product": lambda x: x @ np.ones(2), "computed": lambda x: np.sum(np.sin(x)),
+    "reduce": lambda x: np.add.reduce(x), "running": lambda x: np.cumsum(x, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_of_negative_zeros_has_numpys_sign(name, dtype):
+    zeros = np.full((3, 2), -0.0, dtype)
+    compiled, expected = tape.compile(SUMS[name]), np.signbit(SUMS[name](zeros))
+    for _ in range(2):
+        np.testing.assert_array_equal(np.signbit(compiled(zeros)), expected)
+    np.testing.assert_array_equal(np.signbit(tape.func.vjp(SUMS[name], zeros)[0]), expected)

@@ -166,3 +166,39 @@ def test_plain_numbers_that_were_taken_of_an_array_do_not_miss_the_lanes():
 
     with pytest.raises(TypeError, match="would not see the lanes"):
         tape.vmap(lane)(BATCH[0])
+
+
+PLACES = np.array([[[0, -1, 0], [1, 1, 1]], [[2, 2, 2], [0, 1, -3]]])
+LANES = np.random.default_rng(4).uniform(0.5, 1.5, size=(2, 2, 3))
+AT = {
+    "add": lambda y, x, i: np.add.at(y, i[0], x[0]), "rows": lambda y, x, i: np.add.at(y, (i, i[::-1] % 2), x),
+    "subtract": lambda y, x, i: np.subtract.at(y, (i[0], 1), x[0, 0]), "sin": lambda y, x, i: np.sin.at(y, i[0]),
+    "part": lambda y, x, i: np.add.at(y[1:], i % 2, 2),
+    "turned": lambda y, x, i: np.maximum.at(y.T, (i[0] % 2, i[1]), x[1]),
+    "multiply": lambda y, x, i: np.multiply.at(y, i[1], x[0, :, None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", AT)
+def test_ufuncs_at_places_that_differ_from_lane_to_lane(way):
+    def program(x, i):
+        y = np.full((3, 3), 1.25)
+        AT[way](y, x, i)
+        return (y * y * np.arange(9.0).reshape(3, 3)).sum()
+
+    expected = [tape.func.grad(program)(x, i) for x, i in zip(LANES, PLACES)]
+    mapped = tape.vmap(tape.func.grad(program))
+    assert_allclose(mapped(LANES, PLACES), expected)
+    compiled = tape.compile(mapped)
+    for i in (PLACES, PLACES[::-1].copy(), PLACES):
+        assert_allclose(compiled(LANES, i), mapped(LANES, i))
+
+
+def test_places_that_differ_from_lane_to_lane_are_looked_at_in_all_of_them():
+    def program(x, i):
+        y = np.zeros(3)
+        np.add.at(y, i, x)
+        return y
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        tape.vmap(program)(LANES[:, 0], PLACES[:, 0] + [[0], [1]])

@@ -91,6 +91,54 @@ def test_what_is_not_to_be_written_is_not_compiled_either():
     assert_allclose(tape.compile(tape.func.grad(program))(x), [0.0, 3.0, 2.0])
 
 
+def _spread(w):
+    return np.broadcast_to(w, (2, 3, 3))
+
+
+def _locked(w):
+    y = w[:2]
+    y.flags.writeable = False
+    return y
+
+
+LOOKS = {
+    "itself": lambda y: y, "a part": lambda y: y[:1], "turned": lambda y: y.T,
+    "as it is": lambda y: y.view(), "with an axis": lambda y: np.expand_dims(y, 0),
+}  # fmt: skip
+THROUGH = {
+    "plain": lambda f: f, "grad": tape.func.grad, "jacfwd": tape.func.jacfwd, "compiled": tape.compile,
+    "jvp": lambda f: lambda x: tape.func.jvp(f, (x,), (x,)), "vmap": lambda f: lambda x: tape.vmap(f)(x[None]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("make", [_spread, np.diagonal, _locked])
+def test_views_of_what_is_not_to_be_written_are_not_either(make, look):
+    """Also where their memory begins to move, or to differ from lane to lane, after they were made."""
+
+    def program(x):
+        w = np.zeros((3, 3))
+        y = LOOKS[look](make(w))
+        w[:] = x
+        y[0] = x[0]
+        return w.sum()
+
+    for through in THROUGH.values():
+        with pytest.raises(ValueError, match="read-only"):
+            through(program)(np.array([0.5, 2.0, 3.0]))
+
+
+def test_copies_of_what_is_not_to_be_written_are():
+    def program(x):
+        spread = np.broadcast_to(x, (2, 3))
+        for y in (spread.copy(), spread.ravel(), spread.reshape(-1), spread + 0, spread[[0]], np.array(spread)):
+            y[0] = x[1]
+        return y.sum()
+
+    assert_allclose(tape.func.grad(program)(np.array([0.5, 2.0, 3.0])), [1.0, 4.0, 1.0])
+
+
 def test_flags_answer_as_numpys():
     def program(x):
         y = np.asfortranarray(np.outer(x, x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 import warnings
 
@@ -12,7 +13,7 @@ from arrays import seen
 import tape
 
 X = np.array([0.3, -0.7, 2.0])
-SPACE = {"np": np, "math": math}
+SPACE = {"np": np, "math": math, "cmath": cmath}
 MADE = ("math.sin(x[{}])", "x[{}].item()", "x.tolist()[{}]", "(math.fsum([x[{}], 1.0]) * 2)")
 NUMERIC = """
 A / (B + 3) | A // B | A % B | A ** 2 | 2 ** A | abs(A) ** B | divmod(A, B)[1] | A - B * 3 | 1 / B | -A + +B | abs(B)
@@ -21,6 +22,7 @@ A.conjugate() + B.imag | (A > B) + (B > A) * A | ((A > 0) - (B > 0)) * A | A if 
 np.where(x > A, x, B).sum() | np.array([A, B, 1.0]) @ x | np.float64(A) / 0.5 | math.exp(A) / math.exp(B) | A == 'a'
 np.maximum(A, x).sum() | A * np.float64(2) | float.__mul__(2.0, 3.0) * A | math.hypot(A, B) ** 0.5 | (A, B) < (B, A)
 math.dist(x, x * A) | math.dist([1.0, 2, 3], x) * A
+math.dist([A, 1.0], (2.0, B)) | math.dist((A,), [B]) | cmath.polar(A + 1j * B)[0] * B | cmath.polar(A - 1j)[1]
 """
 ELSE = """
 A.item() | A.shape | A.dtype | A.sum() | A.T | A[()] | len(A) | list(A) | 1.0 in A | A.astype(float) | A.tolist()

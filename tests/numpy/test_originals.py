@@ -12,7 +12,7 @@ import pytest
 
 import tape
 from tape.numpy import array_writing
-from tape.numpy.doors import opened
+from tape.numpy.opening import opened
 from tape.recording import recorder
 
 

@@ -140,6 +140,32 @@ def test_linear_algebra_and_transforms(f):
     check(f)
 
 
+LOOKING = {
+    "solve": lambda x: linalg.solve(spread(X), x).sum(), "det": lambda x: linalg.det(spread(X) + np.diag(x)),
+    "cho_solve": lambda x: linalg.cho_solve(linalg.cho_factor(spread(X)), x) @ X, "norm": lambda x: linalg.norm(x),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error:tape.compile runs")
+@pytest.mark.parametrize("name", LOOKING)
+def test_what_is_not_finite_is_refused_in_every_call(name):
+    f = LOOKING[name]
+    compiled, broken = tape.compile(tape.func.grad(f)), np.array([0.5, np.nan, 1.0])
+    for x in (X, broken, X + 0.2, broken):
+        for g in (f, tape.func.grad(f), compiled, lambda x: tape.vmap(f)(np.stack([X, x]))):
+            if x is broken:
+                with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+                    g(x)
+            elif g is compiled:
+                assert_allclose(g(x), tape.func.grad(f)(x), rtol=1e-13)
+
+
+def test_what_is_not_finite_passes_where_nobody_is_to_look():
+    broken = np.array([0.5, np.inf, 1.0])
+    found = tape.func.grad(lambda x: linalg.solve(spread(X), x, check_finite=False).sum())(broken)
+    assert_allclose(found, linalg.inv(spread(X)).sum(0), rtol=1e-10)
+
+
 @pytest.mark.parametrize("f", [
     lambda x: scipy.integrate.trapezoid(x * x, dx=0.1) + scipy.integrate.trapezoid([x[0], x[1]], [0.0, x[2]]),
     lambda x: scipy.integrate.cumulative_trapezoid(x * x, x=np.cumsum(x), initial=0).sum(),

@@ -103,12 +103,12 @@ def test_first_uses_at_once():
 def test_while_another_thread_imports_arrays_are_recorded():
     code = """
     import threading, numpy as np, tape
-    from tape.numpy.doors import closed
+    from tape.numpy.opening import closed
 
     inside, done = threading.Event(), threading.Event()
 
     def imports():
-        with closed:
+        with closed():
             inside.set()
             done.wait(30)
 

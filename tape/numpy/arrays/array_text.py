@@ -21,20 +21,14 @@ from .leaving import carries, lost_in_text, recording
 
 
 class Text(str):
-    """The text of a recorded number, or part of it.
-
-    Attributes:
-        moves: whether the number has a tangent.
-    """
-
-    moves = False
+    """The text of a recorded number, or part of it."""
 
     def __float__(self) -> float:
-        lost_in_text("float", self.moves)
+        lost_in_text("float")
         return float(str.__str__(self))
 
     def __int__(self) -> int:
-        lost_in_text("int", self.moves)
+        lost_in_text("int")
         return int(str.__str__(self))
 
     def __str__(self) -> str:
@@ -49,9 +43,7 @@ class Text(str):
     def _part(self, text: Any) -> Any:
         """A text that was made of this one as another of its kind; several in the list or tuple that they are in."""
         if isinstance(text, str):
-            made = Text(text)
-            made.moves = self.moves
-            return made
+            return Text(text)
         return type(text)(map(self._part, text)) if isinstance(text, (list, tuple)) else text
 
 
@@ -79,28 +71,23 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
     )
     if not carries(tensor):
         return text
-    moves = isinstance(live(tensor), Layer)
-    _remember(text, moves)
-    if tensor._spec.shape:
-        return text
-    made = Text(text)
-    made.moves = moves
-    return made
+    _remember(text)
+    return text if tensor._spec.shape else Text(text)
 
 
 NUMBER = re.compile(r"\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
 """Numbers that are no integers, in a text."""
 MOST = 100_000
 """How many numbers are remembered."""
-_written: dict[int, dict[str, bool]] = {}
-"""By thread that records, the numbers in texts of what carries a gradient, and whether they have a tangent."""
+_written: dict[int, set[str]] = {}
+"""By thread that records, the numbers in texts of what carries a gradient."""
 
 
-def _remember(text: str, moves: bool) -> None:
+def _remember(text: str) -> None:
     if get_ident() in recording:
-        numbers = _written.setdefault(get_ident(), {})
+        numbers = _written.setdefault(get_ident(), set())
         if len(numbers) < MOST:
-            numbers.update(dict.fromkeys(NUMBER.findall(text), moves))
+            numbers.update(NUMBER.findall(text))
 
 
 def forget(ident: int) -> None:
@@ -109,17 +96,12 @@ def forget(ident: int) -> None:
 
 
 def read_back(name: str, text: Any) -> None:
-    """Tell of numbers that a function reads from a text, if they stood in the text of something with a gradient.
-
-    Raises:
-        TypeError: if one has a tangent.
-    """
+    """Tell of numbers that a function reads from a text, if they stood in the text of something with a gradient."""
     numbers = _written.get(get_ident())
     if numbers:
         texts = text if isinstance(text, (list, tuple)) else (text,)
-        found = [n for part in texts if isinstance(part, str) for n in NUMBER.findall(part) if n in numbers]
-        if found:
-            lost_in_text(name, any(numbers[n] for n in found))
+        if any(n in numbers for part in texts if isinstance(part, str) for n in NUMBER.findall(part)):
+            lost_in_text(name)
 
 
 def numbers_of(x: Any) -> np.ndarray:

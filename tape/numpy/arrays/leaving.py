@@ -65,6 +65,7 @@ INSTEAD = {
     "nextafter()": NEXT,
     "numpy.lib.as_strided": "It shows memory by any strides, and so elements more than once, or none of the array's: "
     "index with an array of places, as x[i[:, None] + j], or take np.lib.stride_tricks.sliding_window_view(x, n).",
+    "complex()": "Write a + 1j * b, which records.",
     "numpy.ma.": "Masked arrays keep plain numbers: write np.where(mask, 0.0, x), or take x[~mask].",
     "type()": "x.dtype.type(v) is NumPy's own class: write np.float64(v) or v.astype(x.dtype).",
     **dict.fromkeys(CLASSES, "A class under a name of its own is NumPy's: write np.{name}(x), or x.astype({name})."),
@@ -148,7 +149,9 @@ def number_of(x: Face, convert: type) -> Any:
         if how not in (convert.__name__, TEXT) or is_computed_with(frame):
             raise refusal(f"{convert.__name__}()")
         if how != TEXT:
-            _lose(convert.__name__, frame, depth, isinstance(live(tensor), Layer))
+            found = convert(still(tensor).item())  # which is refused where it differs from lane to lane
+            _lose(convert.__name__, frame, depth)
+            return found
     return convert(still(tensor).item())
 
 
@@ -175,28 +178,16 @@ def is_computed_with(frame: FrameType) -> bool:
     return type(name) is str and name.partition(".")[0] in COMPUTING
 
 
-def lost_in_text(name: str, moves: bool) -> None:
-    """Tell of a number that is read back from the text of one that carries a gradient.
-
-    Raises:
-        TypeError: if it has a tangent.
-    """
+def lost_in_text(name: str) -> None:
+    """Tell of a number that is read back from the text of one that carries a gradient."""
     frame, depth = user_frame()
-    _lose(name, frame, depth, moves, " the text of")
+    _lose(name, frame, depth, " the text of")
 
 
-def _lose(name: str, frame: FrameType, depth: int, moves: bool, what: str = "") -> None:
-    """Warn once per line that a number is taken, which does not matter if it is compared at once.
-
-    Raises:
-        TypeError: if the value moves: has a tangent.
-    """
+def _lose(name: str, frame: FrameType, depth: int, what: str = "") -> None:
+    """Warn once per line that a number is taken, which does not matter if it is compared at once."""
     place = frame.f_code.co_filename, frame.f_code, frame.f_lasti
-    if is_compared(*place[1:]):
-        return
-    if moves:
-        raise refusal(f"{name}() of{what} it")
-    if place in _told:
+    if is_compared(*place[1:]) or place in _told:
         return
     _told.add(place)
     warnings.warn(

@@ -14,7 +14,7 @@ from ...base.tree import Structure, build, leaves_of, structure_of
 from ...numpy.arrays.face import array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
-from ...numpy.doors import opened
+from ...numpy.opening import opened
 from ...recording.level import live
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing

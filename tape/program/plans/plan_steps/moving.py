@@ -17,7 +17,7 @@ from ops import Op
 from ....base.spec import Spec
 from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
 from .plan_places import PlanValue, moved
-from .reducing import fold, loop_of, pattern
+from .reducing import fold, loop_of
 
 
 class Moves(NamedTuple):
@@ -192,7 +192,7 @@ def _put(plan: Any, record: Any, puts: Any) -> bool:
     z = plan.make(record.row)
     item = record.result.dtype.itemsize
     if puts.adds or not puts.complete:
-        plan.fill(z, pattern(-0.0, record.result.dtype) if puts.adds and puts.complete else 0)
+        plan.fill(z)
     for x, view in zip(operands, puts.views):
         to = moved(z.place, view.offset)
         if not puts.adds:

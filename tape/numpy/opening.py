@@ -1,0 +1,311 @@
+"""Doors are put into modules and names while a function of arrays is recorded, and taken back.
+
+They stand for the threads that record (`opened`), but for what such a thread imports, or lets Numba compile (`closed`):
+that is to know NumPy's functions by identity.  Which doors there are says `tape.numpy.doors`.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from _thread import get_ident
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ..base.locks import in_child, new_lock
+from ..base.rooms import AROUND, opened as opened_room
+from . import answering  # noqa: F401  what the user gets answers everything
+from .arrays.array_text import forget
+from .arrays.leaving import recording
+from .arrays.originals import hold
+from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
+from .doors import MODULES, arrived, doors, is_ready, methods, modules
+from .named_places import MISSING, Place, Taken, has_builtins, naming_type, search
+
+_stand: list[tuple[str, ...]] = []
+"""For which rooms doors stand in the modules, if they do."""
+
+_lock = new_lock()
+"""Held for what is done to modules and places.  Nobody who holds it imports, compiles or waits for another lock."""
+
+
+def standing() -> tuple[str, ...]:
+    """The rooms for which doors stand; those for which they would, if none do."""
+    return _stand[-1] if _stand else arrived()
+
+
+class opened:
+    """While this thread runs a function of arrays that is recorded, called with arguments that may call others.
+
+    An interrupt anywhere in here leaves no door: what is taken back is taken back as often as it takes.
+
+    Attributes:
+        ident: the thread, from when something may have been changed until nothing is.
+        mine: the places that may have doors for this.
+    """
+
+    ident: int | None = None
+    mine: Sequence[Place] = ()
+
+    def __init__(self, function: Callable[..., Any], arguments: Any = ()):
+        self.function, self.arguments = function, arguments
+
+    def __enter__(self) -> None:
+        ident = get_ident()
+        listen()
+        with _lock:
+            rooms = standing()
+            if not _stand:
+                modules(rooms)  # made before any door stands in its place, whoever is first
+        places = places_in(self.function, rooms)
+        if self.arguments:
+            places = [*places, *search(self.arguments, doors(rooms), NAMED, _taken.without_door)]
+        try:
+            self.ident = ident
+            with _lock:
+                recording.setdefault(ident, set()).add(id(self))
+                if not _stand:
+                    _install(rooms)
+                if ident not in shut:
+                    SEEING.add(ident)
+                self.mine = places
+                for place in places:
+                    _taken.take(place, ident, self, shut, _door_for)
+            if places:
+                _introduce()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: Any) -> None:
+        try:
+            self._close()
+        except BaseException:  # an interrupt; what was done already is not done twice
+            self._close()
+            raise
+
+    def __del__(self) -> None:
+        """The same where an interrupt came before the first line of `__exit__`."""
+        if self.ident is not None:
+            self._close()
+
+    def _close(self) -> None:
+        ident = self.ident
+        if ident is None:
+            return
+        with _lock:
+            for place in self.mine:
+                _taken.give_back(place, ident, self)
+            mine = recording.get(ident, set())
+            mine.discard(id(self))
+            if not mine:
+                _end(ident)
+            self.ident = None
+
+
+def _end(ident: int) -> None:
+    """A thread records no more."""
+    recording.pop(ident, None)
+    SEEING.discard(ident)
+    forget(ident)
+    if not recording and _stand:
+        _remove(_stand[-1])
+        _stand.clear()
+
+
+shut: dict[int, set[int]] = {}
+"""By thread, the uses of `closed` that it is in, one inside the other, as numbers."""
+
+
+class closed:
+    """No door stands for a thread meanwhile, as it imports or compiles what knows NumPy's functions by identity.
+
+    Other threads go on recording, so doors in modules are for those alone that see them (`SEEING`), and so are names of
+    the user's, unless another thread records with the same ones: Numba is told what those doors stand for.  It waits
+    for nobody.  An interrupt anywhere in here leaves no thread shut, as with `opened`.
+
+    Attributes:
+        ident: the thread, from when it may be shut until it is not.
+    """
+
+    ident: int | None = None
+
+    def __enter__(self) -> None:
+        ident = get_ident()
+        try:
+            self.ident = ident
+            with _lock:
+                shut.setdefault(ident, set()).add(id(self))
+                SEEING.discard(ident)
+                _taken.show(shut)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: Any) -> None:
+        try:
+            listen()
+            self._end()
+        except BaseException:  # an interrupt; what was done already is not done twice
+            self._end()
+            raise
+
+    def __del__(self) -> None:
+        """The same where an interrupt came before the first line of `__exit__`."""
+        if self.ident is not None:
+            self._end()
+
+    def _end(self) -> None:
+        ident = self.ident
+        if ident is None:
+            return
+        with _lock:
+            mine = shut.get(ident, set())
+            mine.discard(id(self))
+            if not mine:
+                if ident in recording:
+                    _install(arrived())
+                    SEEING.add(ident)
+                shut.pop(ident, None)
+                _taken.show(shut)
+            self.ident = None
+
+
+def listen() -> None:
+    """Hear of Numba's compilations, once Numba is there, and let it learn the functions by which it knows NumPy."""
+    event = sys.modules.get("numba.core.event")
+    if event is None or event in _heard or not is_ready(sys.modules.get("numba")):
+        return
+    with _lock:
+        if event in _heard:
+            return
+        _heard.append(event)
+    try:
+        with closed():
+            _hear(event)
+    except BaseException:  # an interrupt; who comes next hears
+        _heard.remove(event)
+        raise
+
+
+def _hear(event: Any) -> None:
+    heard = type("Heard", (event.Listener,), {"on_start": _on_start, "on_end": _on_end})
+    event.register("numba:compiler_lock", heard())
+    typeof = opened_room("numba.extending").typeof_impl
+    usual = typeof.dispatch(type)
+    typeof.register(type)(lambda kind, context: usual(kind_of(kind), context))
+    target = opened_room("numba.core.registry").cpu_target
+    contexts = target.typing_context, target.target_context  # whoever makes them waits for the compiler lock
+    with opened_room("numba.core.compiler_lock").global_compiler_lock:
+        for context in contexts:
+            context.refresh()
+
+
+def _on_start(listener: Any, event: Any) -> None:
+    use = closed()
+    use.__enter__()
+    _introduce()
+    _compiling.setdefault(get_ident(), []).append(use)  # the last step: a use that nobody holds ends itself
+
+
+def _on_end(listener: Any, event: Any) -> None:
+    uses = _compiling.get(get_ident())
+    if uses:
+        uses.pop().__exit__()
+
+
+_compiling: dict[int, list[closed]] = {}
+"""By thread, what is closed for Numba's compilations, one inside the other."""
+
+_heard: list[Any] = []
+AROUND.append(closed)
+
+
+def _introduce() -> None:
+    """Tell Numba what the doors in users' names stand for, which it may meet in the code that a thread compiles."""
+    if not (_heard and shut):
+        return
+    context = opened_room("numba.core.registry").cpu_target.typing_context
+    unknown = ValueError, opened_room("numba.core.errors").NumbaError
+    for original, door in _taken.shown():
+        with suppress(*unknown):
+            kind = context.resolve_value_type(original)
+            try:
+                context.resolve_value_type(door)
+            except unknown:
+                context.insert_global(door, kind)
+
+
+@in_child
+def _begin_anew() -> None:
+    """In the child of a fork only the thread that forked goes on recording."""
+    ident = get_ident()
+    for other in [thread for thread in recording if thread != ident]:
+        _taken.leave(other)
+        _end(other)
+    for other in [thread for thread in shut if thread != ident]:
+        del shut[other]
+    _taken.show(shut)
+
+
+def _install(rooms: tuple[str, ...]) -> None:
+    """Put doors into the modules and classes; of those for fewer rooms that stand there, nobody sees the change."""
+    hold(MODULES)
+    before = [opened for _, _, opened in modules(_stand[-1])] if _stand else []
+    if _stand and _stand[-1] == rooms:
+        return
+    _stand[:] = [rooms]  # said first, so that an interrupt leaves nothing that would not be removed
+    for module, plain, open_one in modules(rooms):
+        if type(module) is plain or type(module) in before:
+            module.__class__ = open_one
+    for kind, name, inside, _ in methods(rooms):
+        setattr(kind, name, inside)
+    _naming[:] = [names for names in naming_type() if "type" not in names] + [n for n in _naming if "type" in n]
+    for names in _naming:
+        names["type"] = TYPE
+
+
+def _remove(rooms: tuple[str, ...]) -> None:
+    """Put everything back."""
+    for module, plain, open_one in modules(rooms):
+        if type(module) is open_one:
+            module.__class__ = plain
+    for kind, name, _, original in methods(rooms):
+        setattr(kind, name, original)
+    for names in _naming:
+        if names.get("type") is TYPE:
+            del names["type"]
+    _naming.clear()
+
+
+_naming: list[dict[str, Any]] = []
+"""The globals of modules in which the name `type` was put."""
+
+_taken = Taken()
+
+
+def _door_for(place: Place, there: Any) -> Any:
+    stands = IN_BUILTINS.get(place[1])
+    if stands is not None and (there is stands.kind or (there is MISSING and has_builtins(place[0]))):
+        return stands
+    found = doors(standing()).get(id(there))
+    return found[1] if found else NAMED.get(id(there))
+
+
+_known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
+
+
+def places_in(function: Any, rooms: tuple[str, ...]) -> list[Place]:
+    """The globals and cells that a function, or what it names, reads an original from; looked for once."""
+    try:
+        found = _known.get(function)
+        if found is None or found[0] != rooms:
+            found = _known[function] = rooms, _found(function, rooms)
+        return found[1]
+    except TypeError:
+        return _found(function, rooms)
+
+
+def _found(function: Any, rooms: tuple[str, ...]) -> list[Place]:
+    return list(search(function, doors(rooms), NAMED, _taken.without_door))
