@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,9 +20,19 @@ F = TypeVar("F", bound=Callable[..., Tensor])
 _generator: np.random.Generator | None = None
 
 
+class Asked(threading.local):
+    """How often this thread asked for the generator, to draw from it or to make another one."""
+
+    count = 0
+
+
+ASKED = Asked()
+
+
 def generator() -> np.random.Generator:
     """The generator in use; made at the first draw, because NumPy imports its own lazily."""
     global _generator
+    ASKED.count += 1
     if _generator is None:
         _generator = np.random.default_rng()
     return _generator
@@ -34,9 +45,15 @@ def manual_seed(seed: int) -> np.random.Generator:
     >>> _ = manual_seed(0); bool((a == rand(3)).all())
     True
     """
+    ASKED.count += 1
+    return use(np.random.default_rng(seed))
+
+
+def use(made: np.random.Generator) -> np.random.Generator:
+    """Draw from another generator from now on."""
     global _generator
-    _generator = np.random.default_rng(seed)
-    return _generator
+    _generator = made
+    return made
 
 
 def _draw(sample: str) -> Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]:

@@ -41,3 +41,9 @@ def client(a_cluster):
     a_cluster.wait_for_workers(2, timeout=60)
     with a_cluster.as_current():
         yield a_cluster
+
+
+def blocked(*arrays, rows=50):
+    """Arrays as Dask arrays with so many rows in a block."""
+    da = pytest.importorskip("dask.array", reason=MISSING)
+    return tuple([da.from_array(x, chunks=(rows, *x.shape[1:])) for x in arrays])

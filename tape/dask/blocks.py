@@ -61,6 +61,12 @@ class Blocks:
                 "the data is in the memory of a cluster, and there is no client of it now; make one with "
                 "distributed.Client(…)."
             )
+        there = next(iter(self.futures.values())).client
+        if there is not client and address_of(there) != address_of(client):
+            raise RuntimeError(
+                f"the data is in the memory of the cluster at {address_of(there)}, and the client that there is now is "
+                f"of another, at {address_of(client)}.\nEvaluate within ``with client.as_current():`` of the first."
+            )
         gone = [key for key, future in self.futures.items() if future.status in ("cancelled", "lost")]
         if gone:
             raise RuntimeError(
@@ -113,6 +119,11 @@ def graph_of(collection: Any) -> dict[Key, Any]:
         return dict(collection.__dask_graph__())
     graphs = [{x.key: x} if is_future(x) else dict(x.__dask_graph__()) for x in collection]
     return {key: task for graph in graphs for key, task in graph.items()}
+
+
+def address_of(client: Any) -> str | None:
+    """Where the scheduler of a client is; None if it has lost it."""
+    return getattr(getattr(client, "scheduler", None), "address", None)
 
 
 def is_future(x: Any) -> bool:

@@ -37,7 +37,9 @@ def map(function: Callable[..., Any], *args: Any, tier: str = "optimised", fuse:
     Nothing is computed yet, but for the recording.  On a cluster, neighbouring blocks that take little go through one
     task, and their results are one chunk: the chunks of the results are then larger than those of the arguments, as
     large as leaves a task for each thread of the cluster, or a tenth of a second of work for a task.  Where the blocks
-    lie in the memory of the cluster, neighbours that lie on one worker stay there.
+    lie in the memory of the cluster, neighbours that lie on one worker stay there.  So the chunks follow from the
+    function, the arguments and the cluster that there is when this is called; without a client, and with
+    ``fuse=False``, they are those of the arguments.
 
     Args:
         function: takes arrays and gives arrays with as many rows, in tuples, lists and dicts: what `tape.func.vmap`

@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 from typing import NamedTuple
 
 import click
@@ -24,7 +24,7 @@ import numpy as np
 
 from tape.dask.sum_graph import FAN_IN
 
-from .cluster.clusters import cluster, nothing
+from .cluster.clusters import PAUSE, cluster, nothing
 from .cluster.sums import loss, rows, shaped_alike
 from .processes import ROOT
 from .report import amount
@@ -81,9 +81,13 @@ def seconds_per_row(count: int = 100_000) -> float:
 
 
 def least(call: Callable[[], object], times: int = 8) -> tuple[float, float]:
-    """The least that a call takes, of the clock and of this process's processors, but for the first."""
+    """The least that a call takes, of the clock and of this process's processors, but for the first.
+
+    Between calls there is time for what the client still has to say, which would keep the next one waiting.
+    """
     found = []
     for _ in range(times):
+        sleep(PAUSE)
         start, spent = perf_counter(), process_time()
         call()
         found.append((perf_counter() - start, process_time() - spent))

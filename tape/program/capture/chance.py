@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import random
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ... import random as own_random
+from ...base.locks import new_lock
 
 
 class Entropy(threading.local):
@@ -36,25 +38,69 @@ class Entropy(threading.local):
 ENTROPY = Entropy()
 
 
-class Chance:
-    """The states of the generators that a function may draw from: those that all share, and those that it names."""
+TURN = new_lock()
+"""Held by whoever watches generators that others have too: they would take each other's rewinding for draws."""
 
-    def __init__(self, generators: Iterable[Any]):
+LONGEST_WAIT = 1.0
+"""So many seconds one waits for one's turn; who has it may wait for something that is held here."""
+
+
+@contextmanager
+def turn(watches: Any) -> Iterator[None]:
+    """Meanwhile no other thread watches generators, if this one `watches` any."""
+    taken = bool(watches) and TURN.acquire(timeout=LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if taken:
+            TURN.release()
+
+
+class Chance:
+    """The generators that a function may draw from: those that it can get at, and this library's own.
+
+    The states of others are no matter of its: what changes them is another thread.  That of the library's own is, if
+    this thread asked for it.
+    """
+
+    def __init__(self, generators: Iterable[Any], hidden: bool = False):
+        """Of the `generators` that it can get at, and if `hidden` code may draw, of those that all share."""
         ENTROPY.watch()
-        self._states = [(g, state_of(g)) for g in (np.random, random, own_random.generator(), *generators)]
-        self._seeds = ENTROPY.count
+        shared = (np.random, random) if hidden else ()
+        self._states = [(g, state_of(g)) for g in (*shared, *map(module_of, generators))]
+        self._own = own_random.generator()
+        self._own_state = state_of(self._own)
+        self._seeds, self._asked = ENTROPY.count, own_random.ASKED.count
 
     def rewind(self) -> bool:
         """Put back the generators that were drawn from; whether there are any, or one was made without a seed."""
-        drawn = [(g, state) for g, (known, state) in self._states if not is_at(g, known)]
+        states = list(self._states)
+        if own_random.ASKED.count > self._asked:
+            states.append((self._own, self._own_state))
+        drawn = [(g, state) for g, (known, state) in states if not is_at(g, known)]
         for generator, state in drawn:
-            if isinstance(generator, np.random.Generator):
-                generator.bit_generator.state = state
-            elif hasattr(generator, "set_state"):
-                generator.set_state(state)
-            else:
-                generator.setstate(state)
-        return bool(drawn) or ENTROPY.count > self._seeds
+            put(generator, state)
+        made = own_random.ASKED.count > self._asked and own_random.generator() is not self._own
+        if made:
+            own_random.use(self._own)
+        return bool(drawn) or made or ENTROPY.count > self._seeds
+
+
+def put(generator: Any, state: Any) -> None:
+    """Put a generator, or the module that has one, where it was."""
+    if isinstance(generator, np.random.BitGenerator):
+        generator.state = state
+    elif isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif hasattr(generator, "set_state"):
+        generator.set_state(state)
+    else:
+        generator.setstate(state)
+
+
+def module_of(generator: Any) -> Any:
+    """The module for the generator behind its functions, whose state is got at more quickly; any other as it is."""
+    return np.random if generator is getattr(np.random.rand, "__self__", None) else generator
 
 
 def is_at(generator: Any, known: Any) -> bool:
@@ -65,27 +111,25 @@ def is_at(generator: Any, known: Any) -> bool:
 def state_of(generator: Any) -> tuple[Any, Any]:
     """What of a generator's state can be compared, and the state itself; also of a module that has one."""
     if isinstance(generator, np.random.Generator):
-        state = generator.bit_generator.state
-        return repr(state), state
-    if generator is np.random:
-        return legacy_state(np.random)
+        generator = generator.bit_generator
+    if isinstance(generator, np.random.BitGenerator):
+        return repr(generator.state), generator.state
     if hasattr(generator, "get_state"):
-        state = generator.get_state()
-        return (state[0], state[1].tobytes(), *state[2:]), state
+        return legacy_state(generator)
     state = generator.getstate()
     return state, state
 
 
-def legacy_state(module: Any) -> tuple[Any, Any]:
-    """The same of the generator behind `numpy.random`: its words in memory, which are quicker to read.
+def legacy_state(generator: Any) -> tuple[Any, Any]:
+    """The same of a `RandomState`; of the one behind `numpy.random` the words in memory, which are quicker to read.
 
     With half of a pair of normal numbers left over, a draw need not change them.
     """
-    state = module.get_state(legacy=False)
+    state = generator.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
         return repr(state), state
     key = state["state"]["key"]
-    words = None if state["has_gauss"] else twister(module)
+    words = twister(generator) if generator is np.random and not state["has_gauss"] else None
     if words is not None and words[:KEY] == key.tobytes():
         return words, state
     return (key.tobytes(), state["state"]["pos"], state["has_gauss"], state["gauss"]), state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from threading import active_count
 from typing import Any, NamedTuple
 
@@ -23,8 +24,8 @@ from ..recorded.traced import Traced, traced
 from ..recorded.traced_number import recorded_number
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
-from ..world.surroundings import Surroundings
-from .chance import Chance
+from ..world.surroundings import SETTLED, Surroundings
+from .chance import Chance, turn
 from .effects import Before, holds_traced, is_log
 from .signature import rebuilt
 from .witness import Witness
@@ -40,11 +41,11 @@ class OutputPlace:
 
 
 ATTEMPTS = 3
-"""So often a function is recorded while other threads draw random numbers too."""
+"""So often a function that may draw random numbers is recorded while other threads draw from the same generators."""
 
 
 class Drew(Untraceable):
-    """Random numbers were drawn while a function was recorded: by itself, or meanwhile by another thread."""
+    """Random numbers were drawn while a function was recorded: by itself, or by another thread where it might have."""
 
 
 class RecordedCall(NamedTuple):
@@ -117,18 +118,35 @@ def record_call(
         Untraceable: if it did something that a list cannot repeat.
     """
     around = around or surroundings(function)
-    # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
-    for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
-        try:
-            return _record_once(function, args, kwargs, given, fixed_floats, around, most_memory)
-        except Drew:
-            continue
-    return _record_once(function, args, kwargs, given, fixed_floats, around, most_memory)
+    reached = with_arguments(function, (args, kwargs), around)
+    generators, hidden = reached.generators, around.may_draw or reached.may_draw
+    with turn(hidden or generators):
+        chance = partial(Chance, generators, hidden)
+        # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
+        for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
+            try:
+                return _record_once(function, args, kwargs, given, fixed_floats, around, chance, most_memory)
+            except Drew:
+                continue
+        return _record_once(function, args, kwargs, given, fixed_floats, around, chance, most_memory)
+
+
+def with_arguments(function: Callable[..., Any], arguments: Any, around: Surroundings) -> Surroundings:
+    """What is around a function and around objects among its arguments that were not looked at with it."""
+    looked = set(map(id, around.roots))
+    others = [
+        x
+        for x in leaves_of(arguments)
+        if id(x) not in looked
+        and not isinstance(x, (Tensor, Face, *SETTLED))
+        and (not isinstance(x, np.ndarray) or x.dtype.hasobject)
+    ]
+    return surroundings(function, others) if others else around
 
 
 def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
-    around: Surroundings, most_memory: int | None,
+    around: Surroundings, watched: Callable[[], Chance], most_memory: int | None,
 ) -> RecordedCall:  # fmt: skip
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
@@ -145,7 +163,7 @@ def _record_once(
         new if trace.tensors else [recorded_number(z) if type(x) is float else array(z) for x, z in zip(given, new)]
     )
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
-    witness, before, chance = Witness(around), Before(around, (args, kwargs)), Chance(around.generators)
+    witness, before, chance = Witness(around), Before(around, (args, kwargs)), watched()
     try:
         try:
             with trace.recording(), standing(around.tensors, trace):

@@ -63,6 +63,8 @@ NOT = (
     "numpy.lib._npyio_impl", "numpy.lib._datasource", "numpy.lib._utils_impl", "numpy.lib.format", "numpy.lib.npyio",
     "scipy.datasets", "scipy.io",
 )  # fmt: skip
+DRAWING = ("scipy", "statistics")
+"""Those of them whose code may draw from the generators that all share."""
 READS_ALL = ("copy", "dataclasses", "json", "pprint")
 """Modules whose functions read all attributes of what they are given."""
 BY_NAME = {
@@ -222,6 +224,15 @@ def is_library(module: ModuleType) -> bool:
     """Whether a module is Python's own, or one whose code is known."""
     file = vars(module).get("__file__")
     return module.__name__ in sys.builtin_module_names or is_trusted(module.__name__) or is_pythons(file or "")
+
+
+def may_draw(thing: Any) -> bool:
+    """Whether something is code of a library that is not looked into and may draw from generators that all share."""
+    if isinstance(thing, (FunctionType, type)):
+        return in_modules(home_of(thing), DRAWING)
+    if isinstance(thing, np.ufunc) or is_written_in_python(type(thing)) or not callable(thing):
+        return False
+    return in_modules(str(getattr(thing, "__module__", None) or ""), DRAWING)
 
 
 def reads_by_name(thing: Any) -> bool:

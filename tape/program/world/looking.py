@@ -30,6 +30,7 @@ from .known import (
     is_library,
     is_looked_into,
     is_trusted,
+    may_draw,
     named,
     reads_by_name,
 )  # fmt: skip
@@ -67,6 +68,7 @@ class Look:
         self.by_name = False
         self.everywhere: list[Place] | None = []
         self._constant = {id(x): x for x in constant}
+        around.may_draw = bool(self._constant)
         self._sites: dict[str, list[Place]] = {}
         self._found: list[tuple[Unknown, Route]] = []
         self._libraries: list[ModuleType] = []
@@ -76,8 +78,9 @@ class Look:
 
     def look_at(self, roots: Iterable[Any]) -> None:
         """Watch some things, and all that can be got at from them."""
+        self.around.roots = list(roots)
         try:
-            for thing in roots:
+            for thing in self.around.roots:
                 self.look(thing, None)
             self._look_into_open()
             self._look_at_titles()
@@ -150,6 +153,7 @@ class Look:
         if len(self._seen) > MOST:
             raise TooMuch
         self._seen[id(thing)] = thing, None
+        self.around.may_draw = self.around.may_draw or may_draw(thing)
         unknown = watch(self, thing)
         self._seen[id(thing)] = thing, unknown
         return unknown

@@ -66,6 +66,8 @@ class Surroundings:
         arrays: by identity, those found there.
         tensors, generators, functions: those found there.
         seeded: classes found there whose objects draw random numbers from a seed, if they are given one.
+        may_draw: whether code that is not looked into may draw from the generators that all share.
+        roots: what was looked at first: the function, and objects that it is given.
         names: the attributes that are read of anything.
         asked: which facts about all of Python are among `facts`.
         doubts: what is not known to stay what it is.
@@ -84,6 +86,8 @@ class Surroundings:
         self.generators: list[Any] = []
         self.functions: list[FunctionType] = []
         self.seeded: list[type] = []
+        self.may_draw = False
+        self.roots: list[Any] = []
         self.asked: set[str] = set()
         self.names: set[str] = set()
         self.doubts: list[Doubt] = []

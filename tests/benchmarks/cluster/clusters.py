@@ -14,6 +14,10 @@ from ..kinds import Sampler
 Setting = Callable[..., Iterator[dict[str, Sampler]]]
 
 
+PAUSE = 0.02
+"""Seconds; a client of Dask sends a message 10 ms after the last one at the soonest."""
+
+
 @dataclass(frozen=True)
 class Clustered:
     """Work on a cluster; a peer is ``library.dask``, and ``tape.dask, one process`` has a cluster of one process.
@@ -67,7 +71,8 @@ def timed(call: Callable[[], Any], client: Any) -> Sampler:
 def kept(client: Any, made: Any) -> Sampler:
     """A sampler of the seconds until a Dask array is in the memory of a cluster.
 
-    Its tasks have the same names each time; so the next one may not begin before the last has been forgotten.
+    Its tasks have the same names each time; so the next one may not begin before the last has been forgotten, nor as
+    long as what the client then said keeps its next message waiting.
     """
     from distributed import futures_of, wait
 
@@ -81,6 +86,7 @@ def kept(client: Any, made: Any) -> Sampler:
             del there
             while client.run_on_scheduler(knows, keys):
                 sleep(0.002)
+            sleep(PAUSE)
             return seconds
 
     return sample

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kinds import Sampler, agree
 from . import clusters
-from .clusters import jitted, kept
+from .clusters import jitted, kept, nothing
 
 
 def price(s: Any) -> Any:
@@ -47,6 +47,20 @@ def greeks_and_price(S: Any) -> Any:
     return np.concatenate([gradient, value[:, None]], axis=1)
 
 
+def emptied(made: Any) -> Any:
+    """A Dask array of the same tasks on the same blocks, with nothing to do."""
+    import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
+
+    from tape.dask.tasks import Task, TaskRef
+
+    name, layer = f"empty-{made.name}", {}
+    for (_, *place), task in made.dask.layers[made.name].items():
+        key = (name, *place)
+        layer[key] = Task(key, nothing, *(x for x in task.args if isinstance(x, TaskRef)))
+    return da.Array(HighLevelGraph.from_collections(name, layer), name, made.chunks, dtype=made.dtype)
+
+
 def scenarios(stack: ExitStack, peers: Sequence[str], count: int, blocks: int) -> dict[str, Sampler]:
     """Prices and Greeks of scenarios that lie on the cluster and stay there."""
     import dask.array as da
@@ -66,6 +80,9 @@ def scenarios(stack: ExitStack, peers: Sequence[str], count: int, blocks: int) -
             wait(S)
             if peer.startswith("tape"):
                 made = tape.dask.map(greeks_and_price, S, fuse="one task" not in peer)
+            elif peer.startswith("dask"):
+                ways[peer] = kept(client, emptied(tape.dask.map(greeks_and_price, S)))
+                continue
             else:
                 made = S.map_blocks(jax_greeks, dtype=S.dtype, chunks=(S.chunks[0], (6,)))
             found[peer] = client.compute(made.sum(axis=0)).result()

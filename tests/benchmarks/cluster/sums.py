@@ -75,6 +75,11 @@ def shaped_alike(
     return evaluate
 
 
+def read(w: Any, *parts: Any) -> tuple[float]:
+    """A task that does no more than read its blocks once, as quickly as this processor can."""
+    return (sum(float(np.dot(x.ravel(), x.ravel())) for x in parts),)
+
+
 def batches_of(way: tuple[Any, Any]) -> list[tuple[int, ...]]:
     """The blocks of each task of the next evaluation that `tape.dask` makes."""
     client, evaluate = way
@@ -122,7 +127,13 @@ def logistic(stack: ExitStack, peers: Sequence[str], count: int, columns: int, b
     for peer in peers:
         if peer == "tape.dask, one process":
             one = clusters.cluster(stack, 1)
-            ways[peer] = one, tape.dask.value_and_grad(loss, data=tuple(rows(one, count, columns, blocks)))
+            there = tuple(rows(one, count, columns, blocks))
+            ways[peer] = one, tape.dask.value_and_grad(loss, data=there)
+        elif peer == "dask, the data read once":
+            ways[peer] = two, shaped_alike(two, read, summed, (X, y), partial(batches_of, ways["tape.dask"]))
+        elif peer == "dask, the data read once by one process":
+            shape = partial(batches_of, ways["tape.dask, one process"])
+            ways[peer] = one, shaped_alike(one, read, summed, there, shape)
         elif peer.startswith("tape"):
             ways[peer] = two, tape.dask.value_and_grad(loss, data=(X, y))
         elif peer.startswith("numpy"):
