@@ -20,13 +20,13 @@ F = TypeVar("F", bound=Callable[..., Tensor])
 _generator: np.random.Generator | None = None
 
 
-class Asked(threading.local):
+class TimesAsked(threading.local):
     """How often this thread asked for the generator, to draw from it or to make another one."""
 
     count = 0
 
 
-ASKED = Asked()
+ASKED = TimesAsked()
 
 
 def generator() -> np.random.Generator:
