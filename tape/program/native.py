@@ -64,9 +64,9 @@ class NativePlan:
     """The plan of a program as jitted code runs it: its tables, and what must live as long as it."""
 
     def __init__(self, program: Program):
-        self.program, listing = program, program.listing
+        self.program = program
         self.arguments = program.input_specs
-        replay = Replay(listing, OPTIMISED, threads=1, guards=program.guards)
+        replay = Replay(program.listing, OPTIMISED, threads=1, guards=program.guards)
         for index, _ in replay.guards.others:
             guard = program.guards[index]
             raise NotNative(f"{guard.what} at {guard.location} was told {described(np.asarray(guard.seen))}")
@@ -83,8 +83,8 @@ class NativePlan:
                 continue
             op = getattr(getattr(stop.run, "__self__", None), "op", None)
             k = getattr(getattr(stop.run, "__self__", None), "row", -1)
-            title = "a group of records" if op is None else op.title(listing.parameters(k))
-            where = "" if op is None else f", recorded at {listing.location(k)},"
+            title = "a group of records" if op is None else op.title(replay.listing.parameters(k))
+            where = "" if op is None else f", recorded at {replay.listing.location(k)},"
             raise NotNative(f"{title}{where} is evaluated by NumPy, which needs Python")
         own = plan.own + np.array([plan.first, 0, 0])
         head = [plan.first]

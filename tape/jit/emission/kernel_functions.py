@@ -11,9 +11,10 @@ from ops.core.registry import OPS
 from ops.core.lane import Same
 
 from . import prefetch
-from .lines import B, Code, F, has_lane, hexadecimal, operand_kinds, result_kind
+from .lines import B, F, has_lane, hexadecimal, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
+from .kernel_reads import KernelReads, addresses
 from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
 from .task import HEADER, SUMS, WORKSPACE, Input, Output, KernelTask
 
@@ -28,11 +29,6 @@ body:
 %more = icmp slt i64 %next, {iterations}
 br i1 %more, label %body, label %done
 done:"""
-
-
-def addresses(lies: str) -> int:
-    """How many addresses of the table belong to an input."""
-    return 2 if lies == "rows" else 2 * int(lies.split()[1]) if lies.startswith("runs") else 1
 
 
 @cache
@@ -85,7 +81,7 @@ class Shared:
         self.declared[text] = None
 
 
-class KernelFunction(Code):
+class KernelFunction(KernelReads):
     """A function that is being written.
 
     Attributes:
@@ -93,10 +89,8 @@ class KernelFunction(Code):
     """
 
     def __init__(self, shared: Shared):
-        super().__init__()
-        self.shared, self.task, self.width, self.types = shared, shared.task, shared.width, shared.types
+        super().__init__(shared)
         self.known: dict[int, str] = {}
-        self._addresses: dict[int, str] = {}
         self._strides: dict[int, str] = {}
 
     def text(self, number: int, segment: Lines | Body, inline: bool) -> str:
@@ -124,6 +118,7 @@ class KernelFunction(Code):
 
     def loop(self, segment: Body) -> None:
         """Rows of a body once; what changes from iteration to iteration is read when it is first wanted."""
+        self.in_loop = True
         given, kinds = self.shared.given, self.shared.kinds
         names = {c: self.value(x) for c, x in enumerate(segment.columns) if isinstance(x, int)}
         self._prepare(segment)
@@ -144,15 +139,15 @@ class KernelFunction(Code):
 
     def _prepare(self, segment: Body) -> None:
         """Have the addresses that are the same in all iterations."""
-        self._address(WORKSPACE - HEADER)
+        self.address(WORKSPACE - HEADER)
         for read in segment.columns:
             if isinstance(read, Strided) and not read.memory:
                 x = self.task.inputs[read.number]
                 for memory in range(x.memory, x.memory + addresses(x.lies)):
-                    self._address(memory)
+                    self.address(memory)
         for written in (output for outputs in segment.outputs.values() for output in outputs):
             if not written.memory:
-                self._address(self.task.outputs[written.number].memory)
+                self.address(self.task.outputs[written.number].memory)
 
     def column(self, source: int | Slots | Strided, kind: int) -> str:
         """What an iteration reads."""
@@ -194,21 +189,9 @@ class KernelFunction(Code):
 
     # Memory.
 
-    def _address(self, memory: int, step: int = 0) -> str:
-        """The address in a word of the table, loaded once; in a loop another word in each iteration."""
-        if step:
-            word = self.say(f"add i64 %table, {8 * (HEADER + memory)}")
-            word = self.say(f"add i64 {word}, {self.say(f'mul i64 %i, {8 * step}')}")
-            return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {word} to ptr')}")
-        found = self._addresses.get(memory)
-        if found is None:
-            pointer = self.say(f"inttoptr i64 {self.say(f'add i64 %table, {8 * (HEADER + memory)}')} to ptr")
-            found = self._addresses[memory] = self.say(f"load i64, ptr {pointer}")
-        return found
-
     def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
         """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
-        place, item = self._address(what.memory, memory), self.shared.item if kind == F else 1
+        place, item = self.address(what.memory, memory), self.shared.item if kind == F else 1
         if what.offset:
             place = self.say(f"add i64 {place}, {item * what.offset}")
         if offset:
@@ -219,6 +202,8 @@ class KernelFunction(Code):
 
     def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
         """The value of an input; in a loop of one at so many steps from it."""
+        if x.lies == "strided":
+            return self.load_strided(x, memory)
         if addresses(x.lies) > 1:
             return self.load_rows(x, memory)
         pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
@@ -238,47 +223,9 @@ class KernelFunction(Code):
             return loaded
         return self.say(f"icmp ne <{width} x i8> {loaded}, zeroinitializer" if width > 1 else f"icmp ne i8 {loaded}, 0")
 
-    def load_rows(self, x: Input, step: int) -> str:
-        """The value of an input whose blocks are rows that lie anywhere, or runs of elements; zeros elsewhere."""
-        vector, item, found = self.types[F], self.shared.item, "zeroinitializer"
-        name = f"@llvm.masked.load.v{self.width}f{self.task.bits}.p0"
-        self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
-        runs = x.lies != "rows"
-        for memory in range(x.memory, x.memory + addresses(x.lies), 2):
-            base, table = (self._address(m, step) if step else self._address(m) for m in (memory, memory + 1))
-            word = self.say(f"add i64 {table}, {self.say(f'mul i64 %block, {24 if runs else 8}')}")
-            row = self.say(f"add i64 {base}, {self.word(word, 0)}")
-            at = self.say(f"add i64 {row}, {self.say(f'mul i64 %at, {item}')}")
-            pointer = self.say(f"inttoptr i64 {at} to ptr")
-            mask = self.within(self.word(word, 1), self.word(word, 2)) if runs else "%mask"
-            found = self.say(
-                f"call {vector} {name}(ptr {pointer}, i32 {item}, {self.types[B]} {mask}, {vector} {found})"
-            )
-        return found
-
-    def word(self, address: str, k: int) -> str:
-        """One of the words at an address."""
-        place = self.say(f"add i64 {address}, {8 * k}")
-        return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {place} to ptr')}")
-
-    def within(self, first: str, end: str) -> str:
-        """A mask of the lanes whose places are from the first to the end of a run."""
-        width = f"<{self.width} x i32>"
-        start, length = (
-            self.splat(self.say(f"trunc i64 {x} to i32"), "i32")
-            for x in (self.say(f"sub i64 %at, {first}"), self.say(f"sub i64 {end}, {first}"))
-        )
-        lanes = ", ".join(f"i32 {k}" for k in range(self.width))
-        return self.say(f"icmp ult {width} {self.say(f'add {width} {start}, <{lanes}>')}, {length}")
-
-    def splat(self, scalar: str, element: str) -> str:
-        vector = f"<{self.width} x {element}>"
-        one = self.say(f"insertelement {vector} poison, {element} {scalar}, i32 0")
-        return self.say(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
-
     def slot(self, slot: int, step: int) -> str:
         """Where a slot is, in the loop that of an iteration."""
-        start, size = self._address(WORKSPACE - HEADER), self.shared.slot_bytes
+        start, size = self.address(WORKSPACE - HEADER), self.shared.slot_bytes
         if step:
             if step not in self._strides:
                 self._strides[step] = self.say(f"add i64 {start}, {self.say(f'mul i64 %i, {step * size}')}")

@@ -30,7 +30,8 @@ class Input:
     It has an element for ``every`` place, or the same elements in each block (``tile``), or one number for
     each block (``repeat``), or is ``one`` number, at an offset in elements.  Or its blocks are ``rows`` that lie
     anywhere, or consist of runs of elements (``runs n``) and of zeros: then two addresses of the table belong together,
-    of the memory, and of what is said of each block (see `tape.program.plans.shifted`).
+    of the memory, and of what is said of each block (see `tape.program.plans.shifted`).  Or its elements lie at equal
+    distances (``strided``): then the second word is that distance in bytes.
     """
 
     kind: int

@@ -13,7 +13,7 @@ from ...base.spec import Spec, spec
 from ...jit.emission.task import OF_ROWS
 from ..recorded.listing import Listing
 from .groups import Group, GroupInput
-from .shifted import MOST_ROWS, ROWS, Shifts
+from .shifted import MOST_ROWS, ROWS, STRIDED, Shifts
 
 FEW = 4
 """If no more numbers are read out of an array, each of them has an address of its own."""
@@ -148,7 +148,8 @@ class Layout:
         whole = self.group.shape
         each = {a for a, (_, offset) in zip(self._array, self.inputs) if a >= 0 and offset < 0}
         masks = {a: axes_of(self.arrays[a].spec.shape, whole) for a in each if self.arrays[a].spec.shape != whole}
-        by_rows = any(x.way is not None for x in self.arrays) or any(t.how in OF_ROWS for t in self.group.targets)
+        by_rows = any(t.how in OF_ROWS for t in self.group.targets)
+        by_rows = by_rows or any(x.way not in (None, STRIDED) for x in self.arrays)
         blocks = len(whole) - 1 if by_rows else blocks_of(set(masks.values()), whole)
         patterns = {}
         for a, mask in masks.items():
@@ -157,7 +158,7 @@ class Layout:
                 self.arrays[a] = self.arrays[a]._replace(spec=spec(whole, self.arrays[a].spec.dtype))
         for a, x in enumerate(self.arrays):
             if x.way is not None:
-                patterns[a] = "rows" if x.way == ROWS else f"runs {x.way}"
+                patterns[a] = {ROWS: "rows", STRIDED: "strided"}.get(x.way, f"runs {x.way}")
         lies = ["one" if offset >= 0 else patterns.get(a, "every") for a, (_, offset) in zip(self._array, self.inputs)]
         return math.prod(whole[:blocks]) if by_rows or "tile" in lies or "repeat" in lies else 1, lies
 

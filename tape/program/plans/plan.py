@@ -25,7 +25,7 @@ from .plan_steps.plan_places import Chunk, Place, PlanValue, moved, place_in, ro
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
 from .round_step import RoundsStep
-from .shifted import ROWS
+from .shifted import ROWS, STRIDED
 from .stops import PythonStep, Raw, Result, SharedKernel, Stops
 from .unmade import Unmade, rows_of, runs_of
 from .wording import NotByRounds, PlanWords
@@ -72,7 +72,7 @@ class Plan(PlanWords):
         self._constants = dict(replay.constants)
         self.made_of = tuple(replay.steps)
         layouts = [s.layout for s in self.made_of if isinstance(s, KernelStep) and s.kernel is not None]
-        self.unmade = Unmade(x.row for layout in layouts for x in layout.arrays if x.way)
+        self.unmade = Unmade(x.row for layout in layouts for x in layout.arrays if (x.way or 0) > 0)
         self.guarding = Guarding(self, replay.guards)
         self._begin()
         for step in self.made_of:
@@ -304,7 +304,7 @@ class Plan(PlanWords):
         arrays: list[Place | int] = []
         for x in layout.arrays:
             if x.way is not None:
-                arrays += rows_of(self, x.row, layout.group.shape) if x.way == ROWS else runs_of(self, x.row, x.way)
+                arrays += self._read_by(x.way, x.row, layout.group.shape)
             elif x.alone:
                 arrays.append(self.value(x.row).element(x.first))
             elif x.first >= 0:
@@ -332,6 +332,12 @@ class Plan(PlanWords):
             self.stops[at] = PythonStep(SharedKernel(step, table, single), {}, [], [], at + 1)
         for chunk in scratch:
             self.memory.give(chunk)
+
+    def _read_by(self, way: int, k: int, whole: tuple[int, ...]) -> list[Place | int]:
+        """The words by which a kernel of a shape reads a record's value in a way (see `tape.program.plans.shifted`)."""
+        if way == STRIDED:
+            return [self.value(k).place, self.value(k).strides[0]]
+        return rows_of(self, k, whole) if way == ROWS else runs_of(self, k, way)
 
     def _head(self, kernel: Compiled | Interpreted) -> list[int | Place]:
         """The first words of a kernel's table."""

@@ -22,10 +22,11 @@ from ...recording.recorder import forward_of
 from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
+from .array_columns import by_columns
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
+from .in_python import InPython, live
 from .operand_layout import Layout, key_of
-from .ownership import separate, suspects
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep
 from .rounds import Rounds, alone, pieces, rounds_of
@@ -42,6 +43,7 @@ class Replay:
     It changes only when something is compiled again, and then as a whole; so several threads may call it at once.
 
     Attributes:
+        recorded: the listing as it was given; `listing` may have records for columns (see `array_columns`).
         steps: what is done, in order.
         saved: seconds that a plan saves in each replay, or more.
         until: the number of the replay before which something is compiled again.
@@ -54,6 +56,10 @@ class Replay:
         self, listing: Listing, tier: str | None = None, threads: int | None = None, most: int | None = None,
         guards: list[Guard] | None = None, by_rounds: bool = True,
     ):  # fmt: skip
+        self.recorded = listing
+        rounds = rounds_of(listing) if by_rounds else []
+        if by_rounds and not rounds and tier != INTERPRET:
+            listing = by_columns(listing)
         self.listing, self.tier, self.threads, self.most = listing, tier, threads, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
@@ -65,16 +71,17 @@ class Replay:
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
         self._lock = threading.Lock()
         self._sweeper: Any = None
-        self._make_steps(by_rounds)
+        self._of_arrays: InPython | None = None
+        self._make_steps(rounds)
 
-    def _make_steps(self, by_rounds: bool) -> None:
-        """Make the steps: loops by rounds, if that is wanted, and what is between them."""
+    def _make_steps(self, rounds: list[Rounds]) -> None:
+        """Make the steps: loops by rounds, and what is between them."""
         listing = self.listing
         self.shifts = shifts = Shifts(listing)
         alike: dict[Any, KernelStep] = {}
         first = 0 if self.tier is None else None
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
-        for piece in pieces(listing, rounds_of(listing) if by_rounds else []):
+        for piece in pieces(listing, rounds):
             if isinstance(piece, Rounds):
                 body = Replay(piece.body, self.tier, threads=1, by_rounds=False)
                 self.steps.append(RoundsStep(listing, piece, body, self.guards))
@@ -88,20 +95,12 @@ class Replay:
                     else next(single)
                 )
         self.saved = PER_RECORD * len(listing) + ELEMENT * sum([int(step.elements) for step in self.steps])
-        self._lives()
+        live(self.steps, self.outputs)
         self._look()
 
     def straighten(self) -> None:
         """Make the steps again, without loops by rounds: one of them is not for these."""
-        self._make_steps(by_rounds=False)
-
-    def _lives(self) -> None:
-        """Let each step forget the values that no later one needs."""
-        wanted = set(self.outputs)
-        for step in reversed(self.steps):
-            step.drops = [k for k in {*step.needs, *step.makes} if k not in wanted]
-            wanted.update(step.needs)
-            wanted.update(step.makes)
+        self._make_steps([])
 
     def _look(self) -> None:
         """Find out when to look for a better tier."""
@@ -156,25 +155,20 @@ class Replay:
         return results[: self.count]
 
     def in_python(self, inputs: Sequence[Any], expecting: bool = False) -> list[Any]:
-        """The same, by NumPy alone."""
-        values: dict[int, Any] = {k: inputs[number] for k, number in self.inputs}
-        values |= {k: c._data if isinstance(c, Tensor) else c for k, c in self.constants}
-        guarded = self.guards.of_row
-        for k in values.keys() & guarded.keys():
-            for i in guarded[k]:
-                self.guards.verify(i, values[k], expecting)
-        with np.errstate(all="ignore"):
-            for step in self.steps:
-                values |= zip(step.makes, step.evaluate(values))
-                for k in guarded and [k for k in step.makes if k in guarded]:
-                    for i in guarded[k]:
-                        self.guards.verify(i, values[k], expecting)
-                for k in step.drops:
-                    values.pop(k, None)
-        results = [values[k] for k in self.outputs]
-        captured = [c._data if isinstance(c, Tensor) else c for c, _ in self.captured]
-        separate(results, suspects(self.listing, range(len(self.listing))), [*inputs, *captured])
-        return results
+        """The same, by NumPy alone: of whole arrays, where a plan has records for columns."""
+        if self.listing is self.recorded:
+            return InPython(self.listing, self.steps, self.outputs, self.guards)(inputs, expecting)
+        if self._of_arrays is None:
+            self._of_arrays = self._by_arrays()
+        return self._of_arrays(inputs, expecting)
+
+    def _by_arrays(self) -> InPython:
+        """The records as they were given, each by itself."""
+        listing, rows = self.recorded, self.recorded.outputs.tolist()
+        outputs = [*rows[: self.count], *(rows[self.count + i] for i, _ in self.guards.others)]
+        steps = list(numpy_steps(listing, np.flatnonzero(listing.code >= 0).tolist()))
+        live(steps, outputs)
+        return InPython(listing, steps, outputs, self.guards)
 
     def check_captured(self) -> None:
         """Raise unless the captured tensors and arrays have the shapes and dtypes that they were recorded with.

@@ -33,8 +33,9 @@ MOST_RUNS = 4
 """An array of which a row consists of more runs is made in memory."""
 MOST_READERS = 4
 """So is one that is read more often."""
-ROWS = 0
-"""The way of a slice: each row lies somewhere.  A positive number is how many runs a row has."""
+ROWS, STRIDED = 0, -1
+"""The way of a slice, of which each row lies somewhere, and of a column, whose elements lie at equal distances.  A
+positive number is how many runs a row has."""
 
 
 class Run(NamedTuple):
@@ -58,7 +59,7 @@ class Shifts:
         self._made: np.ndarray | None = None
 
     def way(self, k: int) -> int | None:
-        """How a kernel reads a record: `ROWS`, the number of runs, or None where it must lie in memory as usual."""
+        """How a kernel reads a record: `ROWS`, `STRIDED`, how many runs, or None where it must lie as usual."""
         if k not in self._ways:
             self._ways[k] = self._find(k)
         return self._ways[k]
@@ -73,6 +74,8 @@ class Shifts:
         if op.is_view(listing.parameters(k)):
             strides = self.strides(k)
             item = spec.dtype.itemsize
+            if spec.ndim == 1 and strides[0] not in (0, item):
+                return STRIDED
             return ROWS if strides[-1] == item and not contiguous(spec.shape, strides, item) else None
         if not is_linear(op) or self.in_memory[k]:
             return None

@@ -142,7 +142,7 @@ def statistics_of(
         passes=passes,
         flops=sum(flops(listing, k) for k in range(len(listing))),
         bytes_moved=sum(times * _moved(s.listing, s) for s, times in each),
-        live_peak=_live_peak(listing, replay.steps),
+        live_peak=_live_peak(replay.listing, replay.steps),
         memory=plan.taken,
         recording_memory=recording_memory,
         kernels=tuple(_kernel(s, times) for s, times in each if isinstance(s, KernelStep)),

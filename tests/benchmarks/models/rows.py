@@ -53,6 +53,10 @@ MODELS: tuple[Timed, ...] = (
               (1000, 10, d), (6, 2, 3), BY_HAND)
         for d in (2, 16)
     ),
+    model("many k-means", "k-means, 10⁵ points in 2 dimensions, 10 centres; Numba: a loop by hand", k_means,
+          (10**5, 10, 2), (6, 2, 3), BY_HAND),
+    model("many mixture", "10 Gaussians mixed, 2 dimensions, 10⁵ points; Numba: a loop by hand", mixture,
+          (10**5, 10, 2), (6, 2, 3), BY_HAND),
     *(
         model(f"log-sum-exp {n:.0e}", f"the logarithm of the sum of {n:,} exponentials; Numba: a loop by hand",
               total_weight, (n,), (5,), BY_HAND)

@@ -1,0 +1,68 @@
+"""Array code along one long axis, as code of its columns: the rows are side by side in the lanes of one kernel.
+
+Points in few dimensions, scores of few classes, rows of few features: such programs have one long axis, of n rows, and
+others that are short.  A *column* is what an array has at one place along the short axes: n numbers.  With a record for
+each column, what were products, sums and extremes along short axes are elementwise records, and what was summed over
+rows is a total that a kernel makes on its way.  So the kernel goes through the rows once: what is between the data and
+the totals stays in registers, and no array of n times anything is written in between.
+"""
+
+from __future__ import annotations
+
+from ..recorded.listing import Listing
+from ..recorded.passes import prune
+from .column_records import ColumnRecords, NoColumns, TooMany
+from .column_rules import ColumnRules
+
+LEAST = 64
+"""A shorter axis is not taken for the long one."""
+MOST = 1100
+"""Code of more records for columns would take longer to compile than a first call should."""
+LENGTH = 2000
+"""Lists of more records are not looked at: it takes time, and what pays is short."""
+MOST_AXES = 2
+"""So many lengths of axes are tried, that of the largest arrays first."""
+WORTH = 5
+"""So many records for columns there have to be at least for each column that is read or written."""
+
+
+def by_columns(listing: Listing) -> Listing:
+    """The same listing, or one of the same outputs with records for columns where that is worth it."""
+    if len(listing) > LENGTH:
+        return listing
+    for n in long_axes(listing)[:MOST_AXES]:
+        found = _along(listing, n)
+        if found is not None:
+            return found
+    return listing
+
+
+def long_axes(listing: Listing) -> list[int]:
+    """How long the axes are that may be the long one of some arrays, that of the largest first."""
+    sizes: dict[int, int] = {}
+    for s in {listing.spec_of(k) for k in range(len(listing))}:
+        if s is None or s.ndim < 2 or s.dtype.kind != "f":
+            continue
+        n = max(s.shape)
+        if n >= LEAST and s.size // n > 1 and s.shape.count(n) == 1:
+            sizes[n] = max(sizes.get(n, 0), s.size)
+    return sorted(sizes, key=lambda n: -sizes[n])
+
+
+def _along(listing: Listing, n: int) -> Listing | None:
+    """The listing with records for columns of n rows; None where these are none, too many, or not worth it."""
+    made = ColumnRecords(listing, n, MOST)
+    rules = ColumnRules(made)
+    try:
+        for k in range(len(listing)):
+            try:
+                rules.apply(k)
+            except NoColumns:
+                made.keep(k)
+        outputs = [made.array(k) for k in listing.outputs.tolist()]
+    except TooMany:
+        return None
+    if not any(columns.ids.size > 1 for columns in made.columns.values()):
+        return None
+    computed, moved = made.worth(outputs)
+    return prune(made.listing(outputs)) if computed > WORTH * moved else None
