@@ -23,6 +23,7 @@ from ops.algebra.sparse import yielding
 from ops.core.op import answers
 from ops.core.own import CHANGES
 
+from ..base.location import in_library
 from ..base.tensor import Tensor, Theme
 from .functions import is_short, plain_value, short_way, tensors
 from .recorder import masked_error, wrap
@@ -72,7 +73,7 @@ _SHORT_WAYS = {op: short_way(op, depth=2) for op in REGISTRY.values() if is_shor
 
 @cache
 def _short_way(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The closure that applies a ufunc to tensors alone, for `__array_ufunc__` to call."""
+    """The closure that applies a ufunc to tensors alone, where a line of the user's calls `__array_ufunc__`."""
     return _SHORT_WAYS.get(op_for(ufunc))  # type: ignore[arg-type]
 
 
@@ -129,7 +130,7 @@ class NumpyMethods(Theme):
         """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
         if method == "__call__" and out is None and not kwargs and {*map(type, inputs)} == ONLY_TENSORS:
             short = _short_way(ufunc)
-            if short is not None:
+            if short is not None and not in_library(sys._getframe(1).f_code.co_filename):
                 return short(*inputs)
         name = called(ufunc, method)
         result = _apply(ufunc, method, inputs, kwargs, name)

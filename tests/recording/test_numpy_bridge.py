@@ -10,6 +10,8 @@ from samples import active, samples
 
 import tape
 from ops import REGISTRY
+from tape.base.row import CODE, LASTI
+from tape.recording.wengert import current
 
 A = np.array([[1.5, -2.0, 0.5], [0.25, 3.0, -1.0]])
 
@@ -407,3 +409,11 @@ def test_masked_arrays_are_refused(mix):
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
     with pytest.raises(TypeError, match=r"a tensor has no mask(.|\n)*filled"):
         mix(masked, tape.tensor([1.0, 2.0], requires_grad=True))
+
+
+@pytest.mark.parametrize("compute", [np.exp, lambda x: np.multiply(x, x), lambda x: np.add(x, 1.0)])
+def test_the_line_of_a_ufunc_is_the_users(compute):
+    """Whether it goes the short way, of tensors alone, or not."""
+    z = compute(tape.tensor(A, requires_grad=True)).cos()
+    code, _ = current().record(z._node - 1)[CODE : LASTI + 1]
+    assert code.co_filename == __file__
