@@ -61,12 +61,6 @@ class Blocks:
                 "the data is in the memory of a cluster, and there is no client of it now; make one with "
                 "distributed.Client(…)."
             )
-        there = next(iter(self.futures.values())).client
-        if there is not client and address_of(there) != address_of(client):
-            raise RuntimeError(
-                f"the data is in the memory of the cluster at {address_of(there)}, and the client that there is now is "
-                f"of another, at {address_of(client)}.\nEvaluate within ``with client.as_current():`` of the first."
-            )
         gone = [key for key, future in self.futures.items() if future.status in ("cancelled", "lost")]
         if gone:
             raise RuntimeError(
@@ -74,6 +68,13 @@ class Blocks:
                 f"({gone[0]} is {self.futures[gone[0]].status}): the client that had put them there was closed, "
                 "the cluster was started again, or a worker was lost with what nobody can compute anew.\n"
                 "Persist the data with the client that there is now."
+            )
+        there = next(iter(self.futures.values())).client
+        if not same_cluster(there, client):
+            raise RuntimeError(
+                f"the data is in the memory of the cluster at {there.scheduler.address}, and the client that there is "
+                f"now is of another, at {client.scheduler.address}.\nEvaluate within ``with client.as_current():`` of "
+                "the first."
             )
 
     def learn(self, get: Get, name: str) -> None:
@@ -121,9 +122,11 @@ def graph_of(collection: Any) -> dict[Key, Any]:
     return {key: task for graph in graphs for key, task in graph.items()}
 
 
-def address_of(client: Any) -> str | None:
-    """Where the scheduler of a client is; None if it has lost it."""
-    return getattr(getattr(client, "scheduler", None), "address", None)
+def same_cluster(one: Any, other: Any) -> bool:
+    """Whether two clients are of one cluster, which may have several addresses."""
+    if one is None or one is other or one.scheduler.address == other.scheduler.address:
+        return True
+    return bool(one.scheduler_info(n_workers=0)["id"] == other.scheduler_info(n_workers=0)["id"])
 
 
 def is_future(x: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import dask.array as da
 import numpy as np
@@ -26,6 +27,10 @@ MOST_BYTES = 64 << 20
 
 NUMBER_SECONDS = 2e-10
 """What a number of a record takes, roughly."""
+
+
+_homes: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""By the future of a block, the worker on which it was first seen."""
 
 
 class MapData:
@@ -56,7 +61,17 @@ class MapData:
         blocks = list(zip(*self.columns, strict=True))
         places = client.who_has([ref.future for block in blocks for ref in block if isinstance(ref, HeldRef)])
         loads = dict.fromkeys([w for workers in places.values() for w in workers], 0)
-        return [home_of([places.get(ref.key, ()) for ref in block], loads) for block in blocks]
+        return [self._home(block, [places.get(ref.key, ()) for ref in block], loads) for block in blocks]
+
+    def _home(self, block: Sequence[Any], places: Sequence[Sequence[str]], loads: dict[str, int]) -> str | None:
+        """The worker on which a block was first seen, as long as it is there: copies elsewhere change no chunks."""
+        future = block[0].future
+        home = _homes.get(future)
+        if home is None or not all(home in having for having in places):
+            home = home_of(places, loads)
+        if home is not None:
+            _homes[future] = home
+        return home
 
 
 def held_keys(x: da.Array) -> dict[Key, Any]:
