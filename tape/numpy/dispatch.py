@@ -31,7 +31,7 @@ from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
-from .constructors import gathered
+from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
 from .looks import LOOKS
 from .polynomials import real_if_all_are
@@ -120,7 +120,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         if found is not None:
             return found
     index = 1 if how == "at" else None  # a tuple there is one place in each axis
-    inputs = tuple([gathered(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
+    inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
     if has_tensor(inputs):
         return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
     if how == "at":
