@@ -133,17 +133,18 @@ def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     return last, tuple(1 if k in axes else n for k, n in enumerate(a.shape))
 
 
-def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Quantiles by linear interpolation between neighbours in order; nan where an element is nan."""
+def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
+    """Quantiles between neighbours in order, at the place where a method of NumPy's puts them; nan where one is nan."""
     a = ready(a)
     last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
     ordered = sort(last)[0]
     q = np.asarray(q, dtype=float)
     if not ((q >= 0) & (q <= 1)).all():
         raise ValueError(f"quantile needs numbers from 0 to 1, got {q}; percentile() takes 0 to 100")
-    at = q * (ordered.shape[-1] - 1)
+    n = ordered.shape[-1]
+    at = q * (n - 1) if method == "linear" else np.quantile(np.arange(float(n)), q, method=method)  # type: ignore[call-overload]
     low = np.floor(at).astype(int)
-    high = np.minimum(low + 1, ordered.shape[-1] - 1)
+    high = np.minimum(low + 1, n - 1)
     below, above = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high))
     z = below + (above - below) * (at - low).astype(ordered.dtype)
     missing = getitem(ordered, index=(Ellipsis, -1))
@@ -154,9 +155,9 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> An
     return reshape(z, shape=(*q.shape, *kept)) if keepdims else z
 
 
-def _percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Percentiles by linear interpolation between neighbours in order."""
-    return _quantile(a, np.asarray(q) / 100.0, axis, keepdims=keepdims)
+def _percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
+    """Percentiles, as quantiles are taken."""
+    return _quantile(a, np.asarray(q) / 100.0, axis, method=method, keepdims=keepdims)
 
 
 def _numpy_median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -33,6 +34,11 @@ def _pow_partial(y: Any, power: Any) -> Any:
     return where(logical_and(eq(y, 0.0), logical_not(isfinite(power))), 0.0, y * power)
 
 
+def _inverse(y: Any) -> Any:
+    """1/y, infinite for Python's 0 too, as NumPy divides by it."""
+    return math.copysign(math.inf, y) if type(y) in (float, int, bool) and not y else 1.0 / y
+
+
 add = elementwise(
     "add", operator.add, lambda g: g, lambda g: g,
     numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC,
@@ -55,7 +61,7 @@ mul = elementwise(
 )
 
 div = elementwise(
-    "div", operator.truediv, lambda y: 1.0 / y, lambda x, y: -(x / y) / y,
+    "div", operator.truediv, _inverse, lambda x, y: -(x / y) / y,
     numpy=(np.true_divide,), symbol="truediv", lane=Instruction("fdiv"), complex=HOLOMORPHIC,
     hints=Hints(neutral={1: 1.0}), domain=(REAL, NONZERO),
     doc="Quotient, elementwise: z = x / y.  The result is not kept for the gradient, so it may be changed in place.",

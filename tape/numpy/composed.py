@@ -126,6 +126,11 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     return np.take(a, places, axis or 0)
 
 
+def where(condition: Any, *choices: Any) -> Any:
+    """`np.where` of a condition alone: where it holds."""
+    return NotImplemented if choices else np.nonzero(condition)
+
+
 def _rows_of(function: Any) -> Callable[..., Any]:
     """`np.cov` or `np.corrcoef` of two sets of variables: of both as one."""
 
@@ -190,7 +195,7 @@ def _of_lists(function: Any) -> Callable[..., Any]:
 
 
 COMPOSED: dict[Any, Callable[..., Any]] = {
-    **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.cov: _rows_of(np.cov),
+    **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _of_lists(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip

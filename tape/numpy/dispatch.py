@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.batching import LanesDiffer
 
-from ..base.errors import ComplexError
+from ..base.errors import ComplexError, note
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
 from ..recording.functions import tensors
@@ -30,8 +31,8 @@ from .arrays.memory_order import settled
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
-from .constructors import gathered
-from .folding import is_folded, reduce, reduceat
+from .constructors import as_array
+from .folding import accumulate, is_folded, reduce, reduceat
 from .looks import LOOKS
 from .polynomials import real_if_all_are
 from .vectorised import CALLING
@@ -90,6 +91,9 @@ def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
 
 METHODS.update({f: _share(f) for f in (np.shares_memory, np.may_share_memory)})
 
+FOLDED: dict[str, Callable[..., Any]] = {"reduce": reduce, "accumulate": accumulate}
+"""Methods of functions of two numbers that join one number after the other."""
+
 LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 """Functions that give a list."""
 
@@ -116,7 +120,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         if found is not None:
             return found
     index = 1 if how == "at" else None  # a tuple there is one place in each axis
-    inputs = tuple([gathered(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
+    inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
     if has_tensor(inputs):
         return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
     if how == "at":
@@ -172,8 +176,8 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
     try:
         return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
-        if how == "reduce" and is_folded(ufunc):
-            return reduce(ufunc, *inputs, **options)
+        if how in FOLDED and is_folded(ufunc):
+            return FOLDED[how](ufunc, *inputs, **options)
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
 
 
@@ -258,12 +262,18 @@ def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) 
     """What a function without a rule gives of the bare numbers, if it gives integers, truth values or nothing.
 
     Raises:
+        LanesDiffer: if an argument differs from lane to lane of `vmap`.
         TypeError: if what it gives could have a derivative, and an argument carries a gradient.
     """
     tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
     lost = [t for t in tensors if carries(t)]
     if any(isinstance(still(t), Layer) for t in lost):
-        raise refusal("it has no rule", name)
+        raise note(
+            LanesDiffer(
+                f"vmap: {name} asks for numbers, and these differ from lane to lane.\nCompute it outside of what is "
+                "mapped, write it in NumPy's functions that record, or call the function in a loop."
+            )
+        )
     copies = {id(t): np.array(still(t).numpy(force=True)) for t in tensors}
     result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):

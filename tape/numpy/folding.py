@@ -1,4 +1,4 @@
-"""Methods of NumPy's functions of two numbers that no op is: `reduce` from a first value, and `reduceat`."""
+"""Methods of NumPy's functions of two numbers that no op is: `reduce`, `accumulate`, and `reduceat`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def reduce(
         joined = row if found is None else ufunc(found, row)
         found = joined if found is None or np.all(now) else np.where(now, joined, found)
     return np.reshape(found, kept) if keepdims else found[()]
+
+
+def accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """``ufunc.accumulate``: what `reduce` gives of the first number, of the first two, …"""
+    x = as_array(x) if dtype is None else as_array(x).astype(dtype)
+    made: Any = ufunc.accumulate(np.ones(x.shape, x.dtype), axis=axis)  # what NumPy raises of such arguments
+    rows = np.moveaxis(x, axis, 0)
+    found = list(rows[:1])
+    for row in rows[1:]:
+        found.append(ufunc(found[-1], row))
+    return np.moveaxis(np.stack(found), 0, axis).astype(made.dtype) if found else made
 
 
 def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any) -> Any:

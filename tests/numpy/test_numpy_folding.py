@@ -124,3 +124,30 @@ def test_functions_of_other_shapes(name):
 def test_a_refusal_says_what_to_write(program, advice):
     with pytest.raises(TypeError, match=advice):
         tape.func.grad(program)(X)
+
+
+ACCUMULATED = np.subtract, np.divide, np.logaddexp, np.hypot, np.fmod, np.fmax
+
+
+@pytest.mark.parametrize("ufunc", ACCUMULATED, ids=lambda ufunc: ufunc.__name__)
+def test_any_function_of_two_numbers_accumulates(ufunc):
+    check(lambda x: (ufunc.accumulate(x) * X).sum() + (ufunc.accumulate(np.outer(x, X), axis=1) * WEIGHTS).sum())
+    out = np.zeros((0, 2))
+    np.testing.assert_array_equal(tape.func.vjp(lambda x: ufunc.accumulate(x), out)[0], out)
+
+
+METHODS = (
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
+    "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantiles_by_every_method(method):
+    def program(x):
+        both = np.outer(x, np.sin(9 * X))
+        parts = np.quantile(both, [0.0, 0.3, 0.5], axis=1, method=method), np.percentile(both, 77, method=method)
+        return (parts[0] * WEIGHTS[1:2]).sum() + parts[1] ** 2
+
+    check(program)
+    assert_allclose(tape.compile(program)(X), program(X), rtol=1e-13)

@@ -41,3 +41,23 @@ def test_plain_numbers_are_written_into_a_recorded_array(name):
         expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
         assert_allclose(slope(x), expected, rtol=1e-6, atol=1e-7)
         assert_allclose(compiled(x), expected, rtol=1e-6, atol=1e-7)
+
+
+BESIDE = {
+    "0": lambda x: x / 0, "-0.0": lambda x: np.where(x > 9, x / -0.0, x), "list": lambda x: x / [0.5, 1.0, -2.0],
+    "nested": lambda x: np.hypot(x, [[1.0, 2.0, 3.0]]), "reflected": lambda x: [1.0, 2.0, 3.0] / x,
+    "power": lambda x: (1.0, 2.0, 3.0) ** (x * x), "maximum": lambda x: np.maximum(x, [0.0, 2.0, 2.0]) * x,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize("name", BESIDE)
+def test_numbers_and_lists_of_pythons_have_rules_beside_them_as_arrays_have(name):
+    f, x = BESIDE[name], np.array([0.7, -1.3, 2.2])
+    value, slopes = tape.func.jvp(f, (x,), (np.ones(3),))
+    np.testing.assert_array_equal(value, f(x))
+    backwards = tape.func.vjp(f, x)[1](np.ones_like(value))[0]
+    np.testing.assert_array_equal(np.ravel(slopes), backwards)
+    compiled = tape.compile(lambda x: tape.func.jvp(f, (x,), (np.ones(3),))[1])
+    for _ in range(2):
+        assert_allclose(compiled(x), slopes, rtol=1e-14)

@@ -113,3 +113,32 @@ def test_what_a_plain_array_makes_of_itself_says_what_to_write(way, at):
 def test_a_class_called_through_a_dtype_is_named():
     with pytest.raises(TypeError, match=r"type\(\) needs plain numbers"):
         tape.func.grad(lambda x: x.dtype.type(x[0]))(X)
+
+
+class Given:
+    """An object that NumPy makes an array of."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numbers
+
+
+@pytest.mark.parametrize("function", [lambda x: np.sin(Given(x)).sum(), lambda x: (x * Given(x)).sum()])
+def test_an_object_that_gives_a_recorded_array_says_what_to_write(function):
+    with pytest.raises(TypeError, match=r"(?s)__array__ gave.*test_refusals\.py.*Write np\.asarray\(object\)"):
+        tape.func.grad(function)(X)
+    found = tape.func.grad(lambda x: (x * np.asarray(Given(x))).sum())(X)
+    np.testing.assert_array_equal(found, 2 * X)
+
+
+def test_functions_of_scipys_are_named_though_others_take_the_arrays():
+    linalg = pytest.importorskip("scipy.linalg")
+    with pytest.raises(TypeError, match=r"(?s)scipy\.linalg\.lu_factor needs plain numbers.*record solve"):
+        tape.func.grad(lambda x: linalg.lu_factor(np.outer(x, x))[0].sum())(X)
+
+
+def test_numbers_that_differ_from_lane_to_lane_are_named_as_such():
+    with pytest.raises(RuntimeError, match=r"np\.lexsort asks for numbers, and these differ from lane to lane"):
+        tape.vmap(lambda x: x[np.lexsort((x,))])(np.stack([X, X]))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import dis
 import sys
 import warnings
+from collections.abc import Iterator
 from functools import cache
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -246,19 +247,25 @@ def _reveal(error: BaseException | None) -> None:
         raise _of_plain_array(error) from error
 
 
-CONVERTED = "output must be an array", "'out' must be an array"
-"""What C code says of an ``out=`` that is no array of its own kind."""
+GIVEN = "object __array__ method not producing an array"
+CONVERTED = "output must be an array", "'out' must be an array", GIVEN
+"""What C code says of an ``out=``, or of what an object's ``__array__`` gives, that is no array of its own kind."""
 
 
 def _of_plain_array(error: Exception) -> Exception:
-    """The error for an array that is recorded as ``out=`` of a plain array's method, which asks nobody; or any other
-    as it is."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or is_foreign(trace.tb_frame):
+    """The error for an array that is recorded as ``out=`` of a plain array's method, which asks nobody, or that an
+    object's ``__array__`` gives; any other as it is."""
+    frames = [(trace.tb_frame, trace.tb_lasti) for trace in _traces(error)]
+    if str(error) == GIVEN:
+        frames = [(frame, lasti) for frame, lasti in frames if not is_foreign(frame)]
+    if not frames or is_foreign(frames[-1][0]):
         return error
-    code, lasti = trace.tb_frame.f_code, trace.tb_lasti
+    code, lasti = frames[-1][0].f_code, frames[-1][1]
+    if str(error) == GIVEN:
+        return TypeError(
+            "An object's __array__ gave an array that is recorded, and NumPy's C code takes plain ones from there.\n"
+            f"  at {locate(code, lasti)}\nWrite np.asarray(object), which records, and compute with that."
+        )
     kind, name = callee(code, lasti)
     if kind != "attribute":
         return error
@@ -268,11 +275,22 @@ def _of_plain_array(error: Exception) -> Exception:
     )
 
 
+def _traces(error: Exception) -> Iterator[TracebackType]:
+    """Where an error has passed, from the outermost call on."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
 def refusal(what: str, name: str | None = None) -> Left:
     """The error for a value that would lose its gradient, with the user's line, who asked, and what to do instead."""
     where, caller, called = asked()
     if called == ASSIGNMENT and name is None:
         what = f"{NOT_MADE_HERE}, a plain one"
+    if caller is not None and caller.startswith(HELPERS):
+        rooms = [room for room in INSTEAD if hasattr(sys.modules.get(room), called.removesuffix("()"))]
+        caller = f"{rooms[0]}.{called.removesuffix('()')}" if rooms else caller
     title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
     instead = OWN if NOT_MADE_HERE in what else instead_of(title)
     return note(
@@ -282,6 +300,9 @@ def refusal(what: str, name: str | None = None) -> Left:
         )
     )
 
+
+HELPERS = "scipy.array_api_compat", "scipy.fft.__ua", "scipy.util"
+"""Where SciPy's functions make arrays of their arguments, before any of their own code."""
 
 ASSIGNMENT = "an assignment"
 NOT_MADE_HERE = "into an array that was not made in this function"
