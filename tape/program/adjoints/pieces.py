@@ -111,19 +111,20 @@ class Pieces:
         if self.elsewhere:
             self._join()
         around = box(region)
-        if wanted:
-            self._condense(self._near(around))
+        near = self._near(around)
+        if wanted and self._condense(near):
+            near = self._near(around)
         if around == region:
-            found = self._read(region) if wanted else None
+            found = self._read(region, near) if wanted else None
             if emptied:
-                self._clear(region)
+                self._clear(region, near)
             return found
-        whole = self._read(around)
+        whole = self._read(around, near)
         if whole is None:
             return None
         index = _place(region, around)
         if emptied:
-            self._clear(around)
+            self._clear(around, near)
             self.add(around, ops.index_put(whole, 0.0, index=index))
         return ops.getitem(whole, index=index)
 
@@ -184,8 +185,8 @@ class Pieces:
                 self._grid.add(part)
         return self._grid.near(region)
 
-    def _condense(self, parts: list[Region]) -> None:
-        """Sum many pieces that lie close to each other into one.
+    def _condense(self, parts: list[Region]) -> bool:
+        """Sum many pieces that lie close to each other into one; whether there were so many.
 
         A loop over columns that takes from what a loop over rows has added would cut each row once for each column.
         What that costs was paid when the pieces came: a large one is not summed again for the sake of a few small ones.
@@ -195,8 +196,9 @@ class Pieces:
             around = hull(parts)
             if size_of(around) <= SPREAD * sum(map(size_of, parts[:-1])):
                 self._sum(parts, around)
-                return
+                return True
             parts.pop()
+        return False
 
     def _sum(self, parts: list[Region], around: Region) -> None:
         """Make one piece of some that lie in a box."""
@@ -210,10 +212,10 @@ class Pieces:
             self._grid.remove(part)
         return self.parts.pop(part)
 
-    def _read(self, region: Region) -> Any:
-        """The sum of what lies in a box."""
+    def _read(self, region: Region, near: list[Region]) -> Any:
+        """The sum of what lies in a box, of which pieces `near` it have something."""
         places, values = [], []
-        for part in self._near(region):
+        for part in near:
             _, inside = split(part, region)
             shown = tuple([r if type(r) is int else p for r, p in zip(region, inside)])
             places.append(... if shown == region else _place(shown, region))
@@ -222,9 +224,9 @@ class Pieces:
             return values[0]
         return _collected(shape_of(region), None, places, values) if values else None
 
-    def _clear(self, region: Region) -> None:
-        """Leave nothing in a box."""
-        for part in self._near(region):
+    def _clear(self, region: Region, near: list[Region]) -> None:
+        """Leave nothing in a box of the pieces `near` it."""
+        for part in near:
             piece = self._remove(part)
             for rest in split(part, region)[0]:
                 self._insert(rest, Piece(piece.source, _inner(piece, part, rest)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
 from .array_columns import by_columns
+from .group_parts import KERNELS, is_long, parts
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .in_python import InPython, live
@@ -89,14 +91,23 @@ class Replay:
             steps = _steps_among(listing, piece)
             single = numpy_steps(listing, [s.row for s in steps if not isinstance(s, Group)])
             for s in steps:
-                self.steps.append(
-                    kernel_step(listing, s, self.tier, self.threads, first, shifts, alike)
-                    if isinstance(s, Group)
-                    else next(single)
-                )
+                if not isinstance(s, Group):
+                    self.steps.append(next(single))
+                    continue
+                for group in self._parts(s, alike):
+                    self.steps.append(kernel_step(listing, group, self.tier, self.threads, first, shifts, alike))
         self.saved = PER_RECORD * len(listing) + ELEMENT * sum([int(step.elements) for step in self.steps])
         live(self.steps, self.outputs)
         self._look()
+
+    def _parts(self, group: Group, alike: dict[Any, KernelStep]) -> Iterable[Group]:
+        """A group, or the parts that it is cut into: its kernel would be one of too many."""
+        if self.tier is not None or not is_long(group):
+            return (group,)
+        if (None, key_of(self.listing, group, self.shifts)) in alike:
+            return (group,)
+        compiled = (step for step in alike.values() if step.kernel is not None and step.group.size > 1)
+        return parts(group) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
 
     def straighten(self) -> None:
         """Make the steps again, without loops by rounds: one of them is not for these."""

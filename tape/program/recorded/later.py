@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -236,9 +237,13 @@ def _ones(value: Any) -> Any:
 
 def _repeated(value: Any) -> Any:
     """An array of ones, or a value that is known; it takes no memory."""
-    if type(value) is not Later:
-        return value
-    return np.broadcast_to(np.ones((), value.dtype), value.shape)
+    return _ones_of(value.shape, value.dtype) if type(value) is Later else value
+
+
+@lru_cache(1 << 10)
+def _ones_of(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array of ones that nobody can write to, and that takes no memory."""
+    return np.broadcast_to(np.ones((), dtype), shape)
 
 
 MOST = 1 << 28

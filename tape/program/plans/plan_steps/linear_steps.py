@@ -56,6 +56,8 @@ def _product(plan: Any, record: Any) -> bool:
 
 def firsts(shape: tuple[int, ...], strides: tuple[int, ...], stack: tuple[int, ...]) -> list[int]:
     """Bytes to each matrix of a stack, broadcast to a longer one."""
+    if not stack:
+        return [0]
     at = np.zeros(shape, np.int64)
     for axis, stride in enumerate(strides):
         at += (np.arange(shape[axis]) * stride).reshape(-1, *(1,) * (len(shape) - 1 - axis))

@@ -87,10 +87,10 @@ def _make_way(plan: Any, record: Any, part: PlanValue) -> bool:
     """Move values that look at a part of an array and are read from now on; False if copying the array is cheaper."""
     assert part.chunk is not None
     going = {k for k in record.drops if not plan.unmade.holds(k)} - {record.needs[1]}
-    lasting = part.chunk.rows.keys() - going
-    if len(lasting) > FEW and not part.chunk.is_seen(part, going):
+    rows = part.chunk.rows
+    if len(rows) - sum([k in rows for k in going]) > FEW and not part.chunk.is_seen(part, going):
         return True
-    hidden = [k for k in lasting if share_cells(plan.values[k], part)]
+    hidden = [k for k in rows if k not in going and share_cells(plan.values[k], part)]
     if sum(plan.values[k].spec.nbytes for k in hidden) >= record.result.nbytes:
         return False
     for k in hidden:
