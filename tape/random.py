@@ -30,9 +30,14 @@ ASKED = TimesAsked()
 
 
 def generator() -> np.random.Generator:
-    """The generator in use; made at the first draw, because NumPy imports its own lazily."""
-    global _generator
+    """The generator in use, for whoever draws from it."""
     ASKED.count += 1
+    return current()
+
+
+def current() -> np.random.Generator:
+    """The generator in use, for its state; made when it is first needed, because NumPy imports its own lazily."""
+    global _generator
     if _generator is None:
         _generator = np.random.default_rng()
     return _generator

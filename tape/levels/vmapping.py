@@ -12,7 +12,7 @@ from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
 from ..numpy.inside import arrays_inside
-from ..random import generator
+from ..random import current
 from ..recording.level import live
 from .batch import Batch, lanes_of
 
@@ -106,11 +106,11 @@ def _in_chunks(
     run: Callable[..., Any], leaves: Sequence[Any], dims: Sequence[int | None], n: int, size: int, randomness: str
 ) -> Any:
     """The results of some lanes at a time, put together; each time with the same random numbers where asked for."""
-    state = generator().bit_generator.state if randomness == "same" else None
+    state = current().bit_generator.state if randomness == "same" else None
     chunks: list[list[Any]] = []
     for start in range(0, n, size):
         if state is not None:
-            generator().bit_generator.state = state
+            current().bit_generator.state = state
         stop = min(start + size, n)
         some = [x if d is None else _narrow(x, d, start, stop) for x, d in zip(leaves, dims)]
         output, where = run(some, dims, stop - start)

@@ -294,11 +294,11 @@ States = tuple[Any, Any]
 
 def random_states() -> States:
     """Where the generators are: tape's, and the one behind NumPy's functions."""
-    return random.generator().bit_generator.state, np.random.get_state()  # noqa: NPY002
+    return random.current().bit_generator.state, np.random.get_state()  # noqa: NPY002
 
 
 def set_random_states(states: States | None) -> None:
     """Put the generators where they were."""
     if states is not None:
-        random.generator().bit_generator.state = states[0]
+        random.current().bit_generator.state = states[0]
         np.random.set_state(states[1])  # noqa: NPY002

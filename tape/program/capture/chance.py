@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import random as own_random
 from ...base.locks import new_lock
+from ..recorded.trace import Untraceable
 
 
 class Entropy(threading.local):
@@ -41,26 +42,33 @@ ENTROPY = Entropy()
 TURN = new_lock()
 """Held by whoever watches generators that others have too: they would take each other's rewinding for draws."""
 
-LONGEST_WAIT = 1.0
+LONGEST_WAIT = 10.0
 """So many seconds one waits for one's turn; who has it may wait for something that is held here."""
 
 
 @contextmanager
 def turn(watches: Any) -> Iterator[None]:
-    """Meanwhile no other thread watches generators, if this one `watches` any."""
-    taken = bool(watches) and TURN.acquire(timeout=LONGEST_WAIT)
+    """Meanwhile no other thread watches generators, if this one `watches` any.
+
+    Raises:
+        Untraceable: if one does so for too long; what it puts back could hide a draw.
+    """
+    if not watches:
+        yield
+        return
+    if not TURN.acquire(timeout=LONGEST_WAIT):
+        raise Untraceable("it may draw random numbers, and other threads keep recording such functions")
     try:
         yield
     finally:
-        if taken:
-            TURN.release()
+        TURN.release()
 
 
 class Chance:
     """The generators that a function may draw from: those that it can get at, and this library's own.
 
-    The states of others are no matter of its: what changes them is another thread.  That of the library's own is, if
-    this thread asked for it.
+    The states of others are no matter of its: what changes them is another thread.  From the library's own it drew if
+    this thread asked for it, whatever others do to its state.
     """
 
     def __init__(self, generators: Iterable[Any], hidden: bool = False):
@@ -68,22 +76,19 @@ class Chance:
         ENTROPY.watch()
         shared = (np.random, random) if hidden else ()
         self._states = [(g, state_of(g)) for g in (*shared, *map(module_of, generators))]
-        self._own = own_random.generator()
-        self._own_state = state_of(self._own)
+        self._own = own_random.current()
+        self._own_state = self._own.bit_generator.state
         self._seeds, self._asked = ENTROPY.count, own_random.ASKED.count
 
     def rewind(self) -> bool:
         """Put back the generators that were drawn from; whether there are any, or one was made without a seed."""
-        states = list(self._states)
-        if own_random.ASKED.count > self._asked:
-            states.append((self._own, self._own_state))
-        drawn = [(g, state) for g, (known, state) in states if not is_at(g, known)]
+        drawn = [(g, state) for g, (known, state) in self._states if not is_at(g, known)]
         for generator, state in drawn:
             put(generator, state)
-        made = own_random.ASKED.count > self._asked and own_random.generator() is not self._own
-        if made:
-            own_random.use(self._own)
-        return bool(drawn) or made or ENTROPY.count > self._seeds
+        asked = own_random.ASKED.count > self._asked
+        if asked:
+            put(own_random.use(self._own), self._own_state)
+        return bool(drawn) or asked or ENTROPY.count > self._seeds
 
 
 def put(generator: Any, state: Any) -> None:
