@@ -30,6 +30,7 @@ x.T.ravel('K') | x.T.ravel('A') | x.T.flatten('A') | x.T.flatten('K') | x.T.resh
 x.reshape(3, 2) | x.reshape((2, 3)) | x.reshape((3, 2), order='F') | x.reshape(7) | x.squeeze() | x.squeeze(0)
 x.swapaxes(0, 1) | x.transpose() | x.transpose(1, 0) | x.transpose((1, 0)) | x.transpose(0) | x.view() | x.ptp()
 x.reshape(-1, copy=True) | x.T.reshape(-1, copy=False) | x.itemset(0, 1) | x.newbyteorder()
+x.item(None) | x.item([0]) | x.item(1.5) | x.compress(1) | x.compress([[True]]) | x.copy(1) | x.flatten(2) | x.fill([1])
 """
 
 OPERATORS = """

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.numpy.arrays.leaving import _told
 
 X = np.array([1.5, 2.0])
 KEPT = np.zeros(2)
@@ -142,3 +143,23 @@ def test_functions_of_scipys_are_named_though_others_take_the_arrays():
 def test_numbers_that_differ_from_lane_to_lane_are_named_as_such():
     with pytest.raises(RuntimeError, match=r"np\.lexsort asks for numbers, and these differ from lane to lane"):
         tape.vmap(lambda x: x[np.lexsort((x,))])(np.stack([X, X]))
+
+
+def test_a_number_that_waits_for_a_comparison_is_not_compared():
+    def function(x):
+        y = np.zeros(2)
+        y[x > 1] = float(x[0])
+        return (y * x).sum()
+
+    for transformation in (tape.func.grad, tape.func.jacfwd):
+        _told.clear()
+        with pytest.warns(UserWarning, match=r"float\(\) makes a plain number"):
+            transformation(function)(X)
+
+
+def test_a_number_that_is_compared_is_not_warned_of():
+    def function(x):
+        near = 0 < float(x[0]) < 9 or float(x[1]) > len(x) or abs(float(x[0])) < 5 or not float(x[0])
+        return (x * x).sum() if near and -float(x[1]) < 5 else x.sum()
+
+    np.testing.assert_array_equal(tape.func.grad(function)(X), 2 * X)

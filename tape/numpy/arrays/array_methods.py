@@ -148,6 +148,8 @@ class Reductions(Attributes):
 
     def compress(self, condition: Any, axis: SupportsIndex | None = None, out: Any = None) -> Any:
         """The entries along an axis where a condition holds."""
+        if np.ndim(condition) != 1:
+            raise ValueError("condition must be a 1-d array")
         return numpy.compress(condition, self, axis, **told(out=out))
 
     def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
@@ -231,6 +233,8 @@ class Changes(Attributes):
 
     def fill(self, value: Any) -> None:
         """Set every element to one number."""
+        if isinstance(value, (list, tuple)):
+            np.empty(1, self.dtype).fill(value)  # which NumPy takes or not by the dtype
         self[...] = value
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:

@@ -81,9 +81,10 @@ class Conversions(Attributes):
             place = 0
         if not isinstance(place, tuple):
             place = (place,)
+        place = tuple(map(operator.index, place))
         if len(place) not in (1, self.ndim):
             raise ValueError("incorrect number of indices for array")
-        found = self.flat[place[0].__index__()] if len(place) == 1 else self[place]
+        found = self.flat[place[0]] if len(place) == 1 else self[place]
         return self._python(found._tensor)
 
     def tobytes(self, order: str = "C") -> bytes:

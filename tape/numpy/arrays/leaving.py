@@ -201,13 +201,18 @@ def _lose(name: str, frame: FrameType, depth: int, what: str = "") -> None:
 
 @cache
 def is_compared(code: CodeType, lasti: int) -> bool:
-    """Whether what a call gives is compared or tested at once, as in ``if float(x) < 1:``."""
+    """Whether what a call gives is compared or tested at once, as in ``if float(x) < 1:``.
+
+    Not so if it lies below what is: ``y[x > 0] = float(x[0])`` compares while the number waits.
+    """
+    depth = 1  # of the stack, counted from the number on
     following = [i for i in dis.get_instructions(code) if i.offset > lasti and i.opname not in ("CACHE", "PRECALL")]
     for i in following:
         if i.opname.startswith(("COMPARE_OP", "CONTAINS_OP", "POP_JUMP", "IS_OP", "TO_BOOL", "UNARY_NOT")):
-            return True
+            return depth <= 2 if i.opname.startswith(("COMPARE_OP", "CONTAINS_OP", "IS_OP")) else depth == 1
         if not i.opname.startswith(("LOAD_", "PUSH_NULL", "CALL", "COPY", "SWAP", "UNARY_NEGATIVE")):
             return False
+        depth = max(1, depth + dis.stack_effect(i.opcode, i.arg, jump=False))
     return False
 
 

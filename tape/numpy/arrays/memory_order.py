@@ -52,7 +52,10 @@ def resolved(tensor: Tensor, order: Any) -> str:
 
     Raises:
         ValueError: if it is none of NumPy's orders.
+        TypeError: if it is no text.
     """
+    if order is not None and not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
     order = "C" if order is None else str(order).upper()
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
