@@ -24,6 +24,7 @@ from .plans.guarding import GuardStep
 from .plans.plan import is_memory, plan_of
 from .plans.replay import Replay
 from .plans.stops import Raw, Result
+from .plans.threads import ALONE
 from .recorded.guards import shown
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class NativePlan:
     def __init__(self, program: Program):
         self.program = program
         self.arguments = program.input_specs
-        replay = Replay(program.listing, OPTIMISED, threads=1, guards=program.guards)
+        replay = Replay(program.listing, OPTIMISED, threads=ALONE, guards=program.guards)
         for index, _ in replay.guards.others:
             guard = program.guards[index]
             raise NotNative(f"{guard.what} at {guard.location} was told {described(np.asarray(guard.seen))}")

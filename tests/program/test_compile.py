@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 from tape.program import GuardMissed, Untraceable, compile, record
+from tape.program.plans import sweeping, threads as sharing
 
 
 def loops(x):
@@ -367,16 +368,24 @@ def test_several_threads_at_once():
     assert not wrong
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("n", [1, 7, 100, 5001])
-def test_large_work_is_shared(threads, n):
-    fast = compile(lambda x, y: ((x * y).sum(), (x * y).mean(), x + y), threads=threads)
+def test_large_work_is_shared_and_sums_are_the_same_to_the_bit(monkeypatch, n):
+    monkeypatch.setattr(sharing, "ENOUGH", 100)
+    monkeypatch.setattr(sharing, "SMALLEST", 1)
+    taken, share = [], sweeping.share
+    monkeypatch.setattr(sweeping, "share", lambda run, parts: (taken.append(len(parts)), share(run, parts)))
     x = np.random.default_rng(0).random((n, 3))
     y = np.random.default_rng(1).random(3)
-    total, mean, both = fast(x, y)
-    assert_allclose(total, np.sum(x * y))
-    assert_allclose(mean, np.mean(x * y))
-    assert_array_equal(both, x + y)
+    found = []
+    for threads in (1, 2, 3):
+        fast = compile(lambda x, y: ((x * y).sum(), (x * y).mean(), x + y), threads=threads, tier="optimised")
+        total, mean, both = fast(x, y)
+        assert_allclose(total, np.sum(x * y))
+        assert_allclose(mean, np.mean(x * y))
+        assert_array_equal(both, x + y)
+        found.append((total, mean))
+    assert len(set(found)) == 1
+    assert n < 5000 or sorted(set(taken)) == [1, 2, 3]
 
 
 def test_a_change_under_no_grad_leaves_the_history():

@@ -33,7 +33,7 @@ from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep
 from .rounds import Rounds, alone, pieces, rounds_of
 from .shifted import Shifts
-from .threads import Shares, shares
+from .threads import ALONE, Shares, shares
 
 PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""
@@ -85,7 +85,7 @@ class Replay:
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
         for piece in pieces(listing, rounds):
             if isinstance(piece, Rounds):
-                body = Replay(piece.body, self.tier, threads=1, by_rounds=False)
+                body = Replay(piece.body, self.tier, threads=ALONE, by_rounds=False)
                 self.steps.append(RoundsStep(listing, piece, body, self.guards))
                 continue
             steps = _steps_among(listing, piece)
@@ -348,7 +348,7 @@ def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None
     sums = [target for target in layout.group.targets if target.how in ("sum", "mean")]
     if kernel is None or len(sums) != len(layout.single):
         return None
-    return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads)
+    return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads, adds=bool(sums))
 
 
 class OneByOne:

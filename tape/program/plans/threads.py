@@ -15,6 +15,10 @@ ENOUGH = 1 << 21
 """A kernel that evaluates fewer records, counted with their elements, is not worth a second thread."""
 SMALLEST = 1 << 9
 """No thread gets fewer vectors."""
+MOST = 64
+"""Pieces are made for so many threads at most."""
+ALONE = 0
+"""In place of a number of threads: a kernel is not to return to Python before it ends."""
 
 
 class Shares(NamedTuple):
@@ -35,19 +39,23 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def shares(kernel: Compiled | Interpreted, work: int, threads: int | None) -> Shares | None:
-    """What several threads go through; None if one does all."""
-    if isinstance(kernel, Interpreted):
+def shares(kernel: Compiled | Interpreted, work: int, threads: int | None, adds: bool) -> Shares | None:
+    """What several threads go through, each piece in one of them; None if a kernel is run as a whole.
+
+    A kernel that adds up does so piece by piece, and its pieces follow from its work: so its sums are the same to the
+    bit whatever the number of threads, one included.
+    """
+    if isinstance(kernel, Interpreted) or threads == ALONE or (adds and work < ENOUGH):
         return None
     wanted = threads or (cores() if work >= ENOUGH else 1)
     over = kernel.blocks if kernel.blocks > 1 else kernel.vectors
     smallest = 1 if kernel.blocks > 1 else SMALLEST
-    count = min(wanted, over // (1 if threads else smallest))
+    count = min(work // ENOUGH + 1 if adds else wanted, MOST, over // (1 if threads and not adds else smallest))
     if count <= 1:
         return None
     first, end = (FIRST_BLOCK, END_BLOCK) if kernel.blocks > 1 else (FIRST, END)
-    edges = list(guided(over, count, min(smallest, over // count)))
-    return Shares(count, [{first: a, end: b} for a, b in pairwise(edges)])
+    pieces = [{first: a, end: b} for a, b in pairwise(guided(over, count, min(smallest, over // count)))]
+    return Shares(min(wanted, len(pieces)), pieces)
 
 
 def guided(over: int, threads: int, smallest: int) -> Iterator[int]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.program.plans import threads as sharing
 from tape.program.plans.prepared import KernelCode
 
 
@@ -62,8 +63,9 @@ def test_lengths_are_data(function, dtype, kernels):
     assert 0 < numbers[0] == numbers[1] < 8, numbers
 
 
-def test_threads_that_share_a_mean():
+def test_threads_that_share_a_mean(monkeypatch):
     """Each takes a part; the mean is of all."""
+    monkeypatch.setattr(sharing, "ENOUGH", 1 << 14)
     x = np.linspace(0.0, 1.0, 100_000)
     program = tape.record(lambda x: np.exp(x).mean(), x, tier="optimised", threads=2)
     np.testing.assert_allclose(program(x), np.exp(x).mean(), 1e-12)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import tape
 from tape.base.spec import spec
 from tape.jit.machine.frames import LARGE, Pool
+from tape.program.plans import threads as sharing
 from tape.program.plans.threads import SMALLEST, guided
 
 N = LARGE // 8
@@ -85,8 +86,9 @@ def test_pieces_cover_everything(over, threads, smallest):
     assert len(sizes) >= min(threads, over // smallest)
 
 
-def test_a_sum_is_the_same_each_time():
+def test_a_sum_is_the_same_each_time(monkeypatch):
     """Also if threads take other pieces: they are added in their order."""
+    monkeypatch.setattr(sharing, "ENOUGH", 1 << 16)
     rng = np.random.default_rng(0)
     x, c = rng.normal(size=300_000), 1.5
     fast = tape.compile(lambda x, c: ((tape.exp(x) * c).sum(), (x * c).mean(), x * c), threads=3)
@@ -99,8 +101,9 @@ def test_a_sum_is_the_same_each_time():
         assert_array_equal(each, x * c)
 
 
-def test_numbers_of_one_call_do_not_reach_another():
+def test_numbers_of_one_call_do_not_reach_another(monkeypatch):
     """Frames go from thread to thread; each has its own numbers."""
+    monkeypatch.setattr(sharing, "ENOUGH", 1 << 14)
     fast = tape.compile(lambda x, c: (x * c, (x * c).sum()), threads=2)
     x = np.ones(100_000)
     for c in range(1, 30):
