@@ -15,8 +15,8 @@ ENOUGH = 1 << 21
 """A kernel that evaluates fewer records, counted with their elements, is not worth a second thread."""
 SMALLEST = 1 << 9
 """No thread gets fewer vectors."""
-MOST = 64
-"""Pieces are made for so many threads at most."""
+MOST = 16
+"""Pieces of a sum are made for so many threads, and a few times as many."""
 ALONE = 0
 """In place of a number of threads: a kernel is not to return to Python before it ends."""
 
@@ -50,11 +50,16 @@ def shares(kernel: Compiled | Interpreted, work: int, threads: int | None, adds:
     wanted = threads or (cores() if work >= ENOUGH else 1)
     over = kernel.blocks if kernel.blocks > 1 else kernel.vectors
     smallest = 1 if kernel.blocks > 1 else SMALLEST
-    count = min(work // ENOUGH + 1 if adds else wanted, MOST, over // (1 if threads and not adds else smallest))
+    if adds:
+        count = min(work // ENOUGH + 1, MOST, over // smallest)
+        smallest = max(smallest, over // (4 * max(count, 1)))
+    else:
+        count = min(wanted, over // (1 if threads else smallest))
+        smallest = min(smallest, over // max(count, 1))
     if count <= 1:
         return None
     first, end = (FIRST_BLOCK, END_BLOCK) if kernel.blocks > 1 else (FIRST, END)
-    pieces = [{first: a, end: b} for a, b in pairwise(guided(over, count, min(smallest, over // count)))]
+    pieces = [{first: a, end: b} for a, b in pairwise(guided(over, count, smallest))]
     return Shares(min(wanted, len(pieces)), pieces)
 
 
