@@ -27,7 +27,30 @@ def _chosen(a: Any, dtype: Any, where: Any, otherwise: Any) -> Any:
     a = a if dtype is None else cast(a, dtype=np.dtype(dtype))
     if where is None or where is True:
         return a
-    return choose(where, a, cast(ready(otherwise), dtype=a.dtype))
+    return choose(_mask(where, a.shape), a, cast(ready(otherwise), dtype=a.dtype))
+
+
+def _mask(where: Any, shape: tuple[int, ...]) -> Any:
+    """What is chosen; the elements that there are stay as many.
+
+    Raises:
+        ValueError: if it does not broadcast to the shape of what is reduced, as NumPy does.
+    """
+    wanted = np.shape(where)
+    if len(wanted) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(wanted), reversed(shape))):
+        raise ValueError(f"where= must broadcast to the shape {shape} of what is reduced; got the shape {wanted}")
+    return where
+
+
+def _single(initial: Any) -> Any:
+    """Where a reduction begins.
+
+    Raises:
+        ValueError: if that is not one number.
+    """
+    if np.ndim(initial):
+        raise ValueError(f"initial= must be one number; got an array of shape {np.shape(initial)}")
+    return initial
 
 
 def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any], function: Any, doc: str) -> Op:
@@ -35,7 +58,7 @@ def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any
         a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
         z = reduce(_chosen(a, dtype, where, neutral), axis=axis, keepdims=keepdims)
-        return z if initial is None else join(z, initial)
+        return z if initial is None else join(z, _single(initial))
 
     return composite(f"numpy_{name}", total, numpy=(function,), doc=doc)
 
@@ -53,7 +76,7 @@ def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: s
         a = ready(a)
         if initial is None:
             return reduce(a, axis=axis, keepdims=keepdims)
-        a = _chosen(a, None, where, initial)
+        a = _chosen(a, None, where, _single(initial))
         if not size_of(a.shape, normal_axes(axis, a.ndim)):
             return sum(a, axis=axis, keepdims=keepdims) + initial
         return join(reduce(a, axis=axis, keepdims=keepdims), initial)
@@ -71,6 +94,7 @@ numpy_min = _extreme(
 
 def _mean(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     """Mean over axes of what is chosen."""
+    where = _mask(where, a.shape)
     count = sum(choose(where, np.ones(a.shape), 0.0), axis=axis, keepdims=keepdims)
     return sum(choose(where, a, 0.0), axis=axis, keepdims=keepdims) / cast(count, dtype=_fractions(a.dtype))
 

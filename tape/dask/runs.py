@@ -64,13 +64,12 @@ class MapData:
         return [self._home(block, [places.get(ref.key, ()) for ref in block], loads) for block in blocks]
 
     def _home(self, block: Sequence[Any], places: Sequence[Sequence[str]], loads: dict[str, int]) -> str | None:
-        """The worker on which a block was first seen, as long as it is there: copies elsewhere change no chunks."""
-        future = block[0].future
-        home = _homes.get(future)
-        if home is None or not all(home in having for having in places):
+        """The worker on which a block was first seen; wherever Dask moves it to, chunks stay."""
+        home = _homes.get(block[0].future)
+        if home is None:
             home = home_of(places, loads)
-        if home is not None:
-            _homes[future] = home
+            if home is not None:
+                _homes[block[0].future] = home
         return home
 
 

@@ -151,3 +151,17 @@ def test_quantiles_by_every_method(method):
 
     check(program)
     assert_allclose(tape.compile(program)(X), program(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean"])
+def test_what_is_chosen_adds_no_elements(name):
+    """A mask larger than the array, and an array to begin with, are refused as NumPy does."""
+    function, start = getattr(np, name), {"initial": 0.5} if name in ("max", "min") else {}
+    for choice in (np.ones((2, X.size), bool), np.ones(X.size + 1, bool)):
+        for each in (lambda x: x, tape.func.grad):
+            with pytest.raises(ValueError):  # noqa: PT011 (NumPy's text, and ours)
+                each(lambda x: function(x, where=choice, **start))(X)  # noqa: B023
+    if name != "mean":
+        for each in (lambda x: x, tape.func.grad):
+            with pytest.raises(ValueError):  # noqa: PT011
+                each(lambda x: function(x, initial=X))(X)

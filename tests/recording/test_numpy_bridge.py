@@ -334,7 +334,6 @@ def test_facts_read_no_number(ask):
         (lambda t: np.where(t), r"np\.where without x, y"),
         (lambda t: np.concatenate([t, t], dtype=np.float32), r"np\.concatenate with dtype="),
         (lambda t: np.var(t, where=np.array(True)), r"np\.var with where="),
-        (lambda t: np.quantile(t, 0.5, method="lower"), r"np\.quantile with method="),
         (lambda t: np.average(t, returned=True), r"np\.average with returned="),
         (lambda t: np.dot(t, t, np.zeros(())), r"np\.dot with out="),
         (lambda t: np.cov(t, t), r"np\.cov with y="),
