@@ -187,7 +187,8 @@ def sliding_window_view(
         places = np.add.outer(np.arange(found.shape[k] - n + 1), np.arange(n))
         places.flags.writeable = False  # so that programs need not look whether they are others
         found = np.moveaxis(numpy.take(found, places, axis=k), k + 1, -1)
-    watch(found._tensor, x._tensor)
+    if found is not x:
+        watch(found._tensor._memory(), x._tensor)  # which views of the windows keep alive
     return readonly(found)
 
 

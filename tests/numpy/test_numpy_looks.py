@@ -13,7 +13,7 @@ import differences
 import numpy as np
 import pytest
 import scipy.special
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 
@@ -111,6 +111,28 @@ def test_a_write_that_somebody_would_not_see_is_refused(look):
             transformed(X)
 
 
+windows = np.lib.stride_tricks.sliding_window_view
+EARLY = lambda w: windows(w, 1)[:, 0], lambda w: windows(w, 2), lambda w: windows(w.T, 2)[1:].T, lambda w: w.data
+
+
+@pytest.mark.parametrize("look", EARLY)
+def test_what_looked_before_the_first_view_sees_what_is_written_later(look):
+    """Or the function runs as it is: compiled it gives what it gives."""
+
+    def f(x):
+        w = np.zeros(3)
+        u = look(w)
+        v = w[:2]
+        w[0] = x[0]
+        v[1] = x[1]
+        return np.asarray(u) * 2.0
+
+    compiled = tape.compile(f)
+    with pytest.warns(RuntimeWarning, match="plain numbers were taken before"):
+        assert_array_equal(compiled(X), f(X))
+    assert_array_equal(compiled(2 * X), f(2 * X))
+
+
 def test_a_write_goes_on_when_nobody_looks_any_more():
     def f(x):
         w = np.zeros(3)
@@ -122,7 +144,6 @@ def test_a_write_goes_on_when_nobody_looks_any_more():
 
 
 def test_windows_slide():
-    windows = np.lib.stride_tricks.sliding_window_view
     for f in (
         lambda x: (windows(x * x, 2) ** 2).sum(),
         lambda x: (windows(np.outer(x, x), (2, 2)) ** 3).sum(),

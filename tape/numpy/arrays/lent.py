@@ -13,8 +13,11 @@ import numpy as np
 
 from ...base.tensor import Tensor
 
-_lent: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
-"""By identity of what was handed out: itself and the memory it shows, both weakly."""
+_lent: dict[int, tuple[weakref.ref[Any], Tensor]] = {}
+"""By identity of what was handed out: itself, weakly, and the tensor whose memory it shows as long as it lives.
+
+What that memory is, is asked of the tensor each time: a tensor of a recording has another one after it is first shared.
+"""
 
 
 class _Holder:
@@ -38,7 +41,7 @@ def lent(numbers: Any, tensor: Tensor) -> Any:
 def watch(seen: Any, tensor: Tensor) -> None:
     """Remember that something shows a tensor's memory and would not see what is recorded there later."""
     key = id(seen)
-    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), weakref.ref(tensor._memory())
+    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), tensor
 
 
 def is_lent(tensor: Tensor) -> bool:
@@ -46,4 +49,4 @@ def is_lent(tensor: Tensor) -> bool:
     if not _lent:
         return False
     memory = tensor._memory()
-    return any(shown() is memory for _, shown in list(_lent.values()))
+    return any(shown._memory() is memory for _, shown in list(_lent.values()))
