@@ -134,35 +134,64 @@ def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
-    """Quantiles between neighbours in order, at the place where a method of NumPy's puts them; nan where one is nan."""
-    a = ready(a)
-    last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
-    ordered = sort(last)[0]
-    q = np.asarray(q, dtype=float)
-    if not ((q >= 0) & (q <= 1)).all():
+    """Quantiles at the places where a method of NumPy's puts them: elements, or between neighbours in order.
+
+    Nan where one is nan.  What is at a place, and not between two, is no sum with what stands beside it, which may be
+    infinite; of the default method it is one, as it is NumPy's.
+    """
+    a, shares = ready(a), np.asarray(q, dtype=float)
+    if not ((shares >= 0) & (shares <= 1)).all():
         raise ValueError(f"quantile needs numbers from 0 to 1, got {q}; percentile() takes 0 to 100")
-    n = ordered.shape[-1]
-    at = q * (n - 1) if method == "linear" else np.quantile(np.arange(float(n)), q, method=method)  # type: ignore[call-overload]
-    low = np.floor(at).astype(int)
-    high = np.minimum(low + 1, n - 1)
-    below, above = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high))
-    z = below + (above - below) * (at - low).astype(ordered.dtype)
+    last, kept = _in_last_axis(a, axis)
+    ordered, n = sort(last)[0], last.shape[-1]
+    picked = np.quantile(np.arange(n), q, method=method)  # type: ignore[call-overload]
+    if picked.dtype.kind == "i":
+        z = getitem(ordered, index=(Ellipsis, picked))
+    else:
+        at = shares * (n - 1) if method == "linear" else picked
+        low = np.floor(at).astype(int)
+        share, high = at - low, np.minimum(low + 1, n - 1)
+        if method != "linear":
+            high = np.where(share == 0, low, high)
+        near = np.where(share < 0.5, low, high)
+        dtype = np.quantile(np.ones(1, a.dtype), q, method=method).dtype  # type: ignore[call-overload]
+        if a.dtype.kind in "biu":
+            ordered = cast(ordered, dtype=dtype)
+        below, above, z = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high, near))
+        gap = cast(above - below, dtype=dtype)
+        z = cast(z, dtype=dtype) + gap * (share - (share >= 0.5)).astype(dtype)
+    z = _unless_missing(z, ordered, shares.ndim)
+    n = len(z.shape) - shares.ndim
+    z = permute(z, axes=(*range(n, n + shares.ndim), *range(n)))
+    return reshape(z, shape=(*shares.shape, *kept)) if keepdims else z
+
+
+def _unless_missing(z: Any, ordered: Any, more: int = 0) -> Any:
+    """What was found of rows in order, nan where one of a row is: it stands last; `more` axes are behind the rows'."""
+    if ordered.dtype.kind not in "fc":
+        return z
     missing = getitem(ordered, index=(Ellipsis, -1))
-    missing = reshape(missing, shape=(*missing.shape, *(1,) * q.ndim))
-    z = where(isnan(missing), missing, z)
-    n = len(z.shape) - q.ndim
-    z = permute(z, axes=(*range(n, n + q.ndim), *range(n)))
-    return reshape(z, shape=(*q.shape, *kept)) if keepdims else z
+    missing = reshape(missing, shape=(*missing.shape, *(1,) * more))
+    return where(isnan(missing), cast(missing, dtype=z.dtype), z)
 
 
 def _percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
     """Percentiles, as quantiles are taken."""
-    return _quantile(a, np.asarray(q) / 100.0, axis, method=method, keepdims=keepdims)
+    shares = q / 100.0 if type(q) in (int, float) else np.true_divide(q, 100)
+    return _quantile(a, shares, axis, method=method, keepdims=keepdims)
 
 
 def _numpy_median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Median with NumPy's meaning: the mean of the two middle elements of an even number."""
-    return _quantile(a, 0.5, axis, keepdims=keepdims)
+    a = ready(a)
+    last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
+    ordered, n = sort(last)[0], last.shape[-1]
+    if n % 2:
+        z = getitem(ordered, index=(Ellipsis, n // 2))
+    else:
+        z = mean(getitem(ordered, index=(Ellipsis, slice(n // 2 - 1, n // 2 + 1))), axis=-1)
+    z = _unless_missing(z, ordered)
+    return reshape(z, shape=kept) if keepdims else z
 
 
 quantile = composite("quantile", _quantile, numpy=(np.quantile,))

@@ -189,7 +189,8 @@ def _angle_slope(x: Any) -> Any:
 
 def _angle(x: Any) -> Any:
     z = np.angle(x)
-    return z.astype(x.dtype) if getattr(x, "dtype", z.dtype).kind == "f" else z
+    dtype = getattr(x, "dtype", None)  # Python's numbers have none
+    return z if dtype is None or dtype.kind != "f" else z.astype(dtype)
 
 
 angle = elementwise(

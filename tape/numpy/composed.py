@@ -227,7 +227,7 @@ WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dt
 OF_ARRAYS = frozenset({np.broadcast_arrays})
 """Functions that give arrays also of numbers."""
 
-BY_SHARES = frozenset({np.quantile, np.percentile, np.nanquantile, np.nanpercentile})
+BY_SHARES = frozenset({np.nanquantile, np.nanpercentile})
 """Functions that compute in double precision if they are asked for several shares at once."""
 
 

@@ -136,7 +136,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
     try:
-        result = _result(ufunc, how, inputs, options) if how != "reduceat" else reduceat(ufunc, *inputs, **options)
+        by_parts = how == "reduceat" and is_folded(ufunc)
+        result = reduceat(ufunc, *inputs, **options) if by_parts else _result(ufunc, how, inputs, options)
     except Exception as error:
         return explained(error, getattr(ufunc, how), inputs, options)
     if out is None:

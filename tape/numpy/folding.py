@@ -19,9 +19,9 @@ TOTALS: dict[np.ufunc, Callable[..., Any]] = {
 def is_folded(ufunc: np.ufunc) -> bool:
     """Whether a function takes two numbers and gives one, and no truth value.
 
-    Not a power, of which NumPy's own ``reduce`` gives one number or another by how the array lies in memory.
+    Not a power or an angle, of which NumPy's own ``reduce`` gives one number or another by how an array lies in memory.
     """
-    made_of_two = (ufunc.nin, ufunc.nout) == (2, 1) and ufunc not in (np.power, np.float_power)
+    made_of_two = (ufunc.nin, ufunc.nout) == (2, 1) and ufunc not in (np.power, np.float_power, np.arctan2)
     return made_of_two and not all(types.endswith("?") for types in ufunc.types)
 
 
@@ -68,7 +68,7 @@ def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any)
     if any(not 0 <= k < len(x) for k in places):
         raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {len(x)})")
     parts = [
-        ufunc.reduce(x[start:stop], axis=0, **named) if start < stop else x[start]
+        ufunc.reduce(x[start : max(stop, start + 1)], axis=0, **named)
         for start, stop in zip(places, [*places[1:], len(x)])
     ]
     return np.moveaxis(np.stack(parts), 0, axis)

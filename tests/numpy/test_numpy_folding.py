@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from differences import gradients
@@ -165,3 +167,52 @@ def test_what_is_chosen_adds_no_elements(name):
         for each in (lambda x: x, tape.func.grad):
             with pytest.raises(ValueError):  # noqa: PT011
                 each(lambda x: function(x, initial=X))(X)
+
+
+INFINITE = (
+    [-np.inf, 0.5, np.inf], [1.0, 2.0, np.inf], [1.0, np.inf, np.inf, 3.0], [np.inf] * 4, [-np.inf, 1.0, 2.0, 4.0, 5.0],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["linear", *METHODS])
+def test_quantiles_beside_infinite_elements_are_numpys(method):
+    """Where NumPy's are not nan; that they are of what is at a place and has an infinite neighbour."""
+    for q in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, [0.2, 0.6, 1.0]):
+        for numbers in INFINITE:
+            x = np.array(numbers)
+            with np.errstate(all="ignore"):
+                expected = np.quantile(x, q, method=method)
+                found = tape.record(partial(np.quantile, q=q, method=method), x)(x)
+            known = ~np.isnan(expected) | (method == "linear")
+            assert_allclose(np.where(known, found, 0.0), np.where(known, expected, 0.0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("median", [np.median, np.nanmedian, lambda x: np.nanquantile(x, [0.0, 0.3, 0.5, 1.0])])
+def test_medians_beside_infinite_elements_are_numpys(median):
+    for numbers in INFINITE:
+        x = np.array(numbers)
+        with np.errstate(all="ignore"):
+            assert_allclose(tape.record(median, x)(x), median(x), rtol=1e-14)
+    np.testing.assert_array_equal(tape.func.grad(np.median)(np.array(INFINITE[1])), [0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_quantiles_have_numpys_dtype(dtype):
+    x = np.arange(7).astype(dtype)
+    for method in ("linear", "lower", "hazen", "nearest"):
+        for q in (0.4, [0.4, 0.6], np.float64(0.4), np.array([0.4], np.float32)):
+            for f in (np.quantile, np.percentile):
+                expected = f(x, q, method=method)
+                found = tape.record(partial(f, q=q, method=method), x)(x)
+                assert found.dtype == expected.dtype
+                assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("ufunc", [np.arctan2, np.power, np.logical_or], ids=lambda ufunc: ufunc.__name__)
+def test_what_numpy_folds_in_another_order_is_numpys_own(ufunc):
+    for x in (WEIGHTS + 0.5, WEIGHTS[:, 0] + 0.5):
+        for f in (ufunc.reduce, lambda x: ufunc.reduceat(x, [0, 1, 0])):
+            np.testing.assert_array_equal(tape.record(f, x)(x), f(x))
+    if ufunc is not np.logical_or:
+        with pytest.raises(TypeError, match="needs plain numbers"):
+            tape.func.grad(lambda x: ufunc.reduceat(x, [0, 1]).sum())(X)
