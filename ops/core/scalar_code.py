@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,12 +32,15 @@ class Elementwise:
 
     def __init__(self, code: Callable[..., Any], names: Sequence[str] = ()):
         self.code = code
+        self._ufunc: Any = None
         self.__signature__ = named(names) if names else inspect.signature(code)
 
-    @cached_property
+    @property
     def ufunc(self) -> Any:
         """The loop over elements; compiled at the first call for each combination of dtypes."""
-        return importlib.import_module("numba").vectorize(self.code)
+        if self._ufunc is None:  # by no lock, which a forked child might wait for in vain
+            self._ufunc = importlib.import_module("numba").vectorize(self.code)
+        return self._ufunc
 
     def __call__(self, *operands: Any) -> Any:
         z = self.ufunc(*operands)

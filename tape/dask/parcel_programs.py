@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
+from ..base.locks import new_lock
 from ..base.tree import transform
 from ..program import GuardMissed, Untraceable
 from ..program.capture.record_call import record_call
@@ -28,7 +28,7 @@ MOST_OPEN = 256
 """So many parcels are kept open in a process; the one that was used longest ago is opened again when it comes back."""
 
 _open: OrderedDict[str, ParcelPrograms] = OrderedDict()
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 class PathReport(NamedTuple):
@@ -58,7 +58,7 @@ class ParcelPrograms:
             self.roots[self.sent.key] = Path(self.sent)
         self.ordered, self.count, self.ran_eagerly = parcel.ordered, 0, 0
         self._function: Callable[..., Any] | None = None
-        self._growing = threading.Lock()
+        self._growing = new_lock()
 
     def __call__(self, *args: Any) -> Any:
         """What the function gives for arguments of one block."""

@@ -6,12 +6,12 @@ free.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
+from ..base.locks import new_lock
 from ..base.spec import Spec, spec
 from ..jit.machine.frames import Pool
 from .tree_sum import Leaves
@@ -23,7 +23,7 @@ MOST_POOLS = 2
 """Of so many shapes arrays are kept, a few of each."""
 
 _pools: OrderedDict[Spec, Pool] = OrderedDict()
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 class Together:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from ops import REGISTRY
 from ops.core.arguments import Arguments
 from ops.core.bundle import Bundle
 
-from ..base.locks import kept
+from ..base.locks import kept, new_lock
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
@@ -87,7 +86,7 @@ class Program(Native, Display):
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
         self.without_history = tuple([t for t in tensors.values() if t._node is None])
         self.plain = not self.captures and not self.tensors
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._derived: dict[Any, Program] = {}
         self._still: dict[tuple[bool, ...], frozenset[int]] = {}
         self._shortcut = Shortcut()

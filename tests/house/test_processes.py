@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -139,6 +140,34 @@ if forks:  # not on Windows
             done.set()
             thread.join()
         assert found == (gradient([0.5, 1.0]), [gradient([0.5, 1.0])])
+
+    def test_a_program_that_another_thread_is_making_ready_runs_in_the_child():
+        """Its locks are the library's own; so are all others, but for that of a thread which waits for another."""
+        program = tape.record(lambda x: np.tanh(x) * x, np.ones(100))
+        locks = [program._lock, program.replay._lock]
+        held, done = threading.Event(), threading.Event()
+
+        def hold():
+            with locks[0], locks[1]:
+                held.set()
+                done.wait()
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        try:
+            found = in_child(lambda: (program.replay.sweeper is not None, float(program(np.ones(100))[0])))
+        finally:
+            done.set()
+            thread.join()
+        assert found == (True, pytest.approx(np.tanh(1.0)))
+        made = [
+            file.relative_to(ROOT).as_posix()
+            for folder in ("tape", "ops")
+            for file in sorted((ROOT / folder).rglob("*.py"))
+            if re.search(r"\bR?Lock\(\)|import .*\bcached_property", file.read_text(encoding="utf-8"))
+        ]
+        assert made == ["tape/backprop/fresh_stacks.py", "tape/base/locks.py"]
 
     def test_the_sweeps_of_other_threads_are_not_the_childs():
         """They never end there, and would keep rows from being reclaimed for ever."""

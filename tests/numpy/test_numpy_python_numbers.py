@@ -123,3 +123,10 @@ def test_the_library_reads_what_the_user_is_told_is_not_there():
 
     expected = [(f(X + e) - f(X - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(tape.func.grad(f)(X), expected, rtol=1e-7)
+
+
+def test_the_angle_of_a_complex_number_that_is_looked_at_is_recorded():
+    def f(x):
+        return cmath.polar(x[0] + 1j * x[1])
+
+    np.testing.assert_allclose(tape.record(f, X)(2 * X), f(2 * X), rtol=1e-15)

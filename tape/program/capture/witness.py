@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import random
 import sys
-import threading
 from _thread import get_ident
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...base.location import locate
+from ...base.locks import new_lock
 from ..recorded.trace import Untraceable
 from ..world.looking import ENTERING, Import
 from ..world.surroundings import Surroundings, Unknown
@@ -71,7 +71,7 @@ class Monitor:
         self.looks: dict[int, list[tuple[set[int], Look]]] = {}
         self.counts: dict[int, list[Any]] = {}
         self.tool: int | None = None
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     @contextmanager
     def monitored(self, codes: Sequence[CodeType], look: Look) -> Iterator[None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
@@ -13,6 +12,7 @@ import numpy as np
 from ops.core.registry import OPS
 
 from ...base.jit_door import PLANS, plans_wait
+from ...base.locks import new_lock
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
@@ -71,7 +71,7 @@ class Replay:
         self.guards = GuardTable(known, outputs[self.count :], listing.spec_of)
         self.outputs = [*outputs[: self.count], *(row for _, row in self.guards.others)]
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._sweeper: Any = None
         self._of_arrays: InPython | None = None
         self._make_steps(rounds)

@@ -22,6 +22,7 @@ from ops import Op
 from ops.algebra.sparse import yielding
 from ops.shapes.overwriting import look as shown
 
+from ...base.locks import new_lock
 from ...base.tensor import Face, Tensor
 from ...memory.adopting import views_below
 from ...recording.leaf import RECORDED
@@ -36,7 +37,7 @@ from .traced_inplace import TracedMemory
 from .unknown import UNKNOWN, read_as, told
 
 _OPEN: dict[int, list[Trace]] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 class Outside(Tensor):

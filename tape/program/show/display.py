@@ -10,7 +10,6 @@ import sys
 from collections.abc import Hashable, Iterator, Sequence
 from html import escape
 from math import fsum
-from threading import Lock
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -209,7 +208,7 @@ class Display:
     tier: str | None
     threads: int | None
     _derived: dict[Any, Any]
-    _lock: Lock
+    _lock: Any
 
     @property
     def replays(self) -> int:
