@@ -18,10 +18,10 @@ from ..base.rooms import AROUND, opened as opened_room
 from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
 from .arrays.leaving import recording
+from .arrays.named_places import MISSING, Place, Taken, has_builtins, naming_type, search
 from .arrays.originals import hold
 from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
 from .doors import MODULES, arrived, doors, is_ready, methods, modules
-from .named_places import MISSING, Place, Taken, has_builtins, naming_type, search
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
@@ -35,17 +35,40 @@ def standing() -> tuple[str, ...]:
     return _stand[-1] if _stand else arrived()
 
 
-class opened:
+class _Use:
+    """Something that a thread has begun and ends, whatever interrupts it.
+
+    Attributes:
+        ident: the thread, from when something may have been changed until nothing is.
+    """
+
+    ident: int | None = None
+
+    def __exit__(self, *_: Any) -> None:
+        try:
+            self._close()
+        except BaseException:  # an interrupt; what was done already is not done twice
+            self._close()
+            raise
+
+    def __del__(self) -> None:
+        """The same where an interrupt came before the first line of `__exit__`."""
+        if self.ident is not None:
+            self._close()
+
+    def _close(self) -> None:
+        raise NotImplementedError
+
+
+class opened(_Use):
     """While this thread runs a function of arrays that is recorded, called with arguments that may call others.
 
     An interrupt anywhere in here leaves no door: what is taken back is taken back as often as it takes.
 
     Attributes:
-        ident: the thread, from when something may have been changed until nothing is.
         mine: the places that may have doors for this.
     """
 
-    ident: int | None = None
     mine: Sequence[Place] = ()
 
     def __init__(self, function: Callable[..., Any], arguments: Any = ()):
@@ -78,18 +101,6 @@ class opened:
             self.__exit__()
             raise
 
-    def __exit__(self, *_: Any) -> None:
-        try:
-            self._close()
-        except BaseException:  # an interrupt; what was done already is not done twice
-            self._close()
-            raise
-
-    def __del__(self) -> None:
-        """The same where an interrupt came before the first line of `__exit__`."""
-        if self.ident is not None:
-            self._close()
-
     def _close(self) -> None:
         ident = self.ident
         if ident is None:
@@ -118,18 +129,13 @@ shut: dict[int, set[int]] = {}
 """By thread, the uses of `closed` that it is in, one inside the other, as numbers."""
 
 
-class closed:
+class closed(_Use):
     """No door stands for a thread meanwhile, as it imports or compiles what knows NumPy's functions by identity.
 
     Other threads go on recording, so doors in modules are for those alone that see them (`SEEING`), and so are names of
     the user's, unless another thread records with the same ones: Numba is told what those doors stand for.  It waits
     for nobody.  An interrupt anywhere in here leaves no thread shut, as with `opened`.
-
-    Attributes:
-        ident: the thread, from when it may be shut until it is not.
     """
-
-    ident: int | None = None
 
     def __enter__(self) -> None:
         ident = get_ident()
@@ -146,17 +152,10 @@ class closed:
     def __exit__(self, *_: Any) -> None:
         try:
             listen()
-            self._end()
-        except BaseException:  # an interrupt; what was done already is not done twice
-            self._end()
-            raise
+        finally:
+            super().__exit__()
 
-    def __del__(self) -> None:
-        """The same where an interrupt came before the first line of `__exit__`."""
-        if self.ident is not None:
-            self._end()
-
-    def _end(self) -> None:
+    def _close(self) -> None:
         ident = self.ident
         if ident is None:
             return

@@ -15,7 +15,8 @@ import pytest
 from numpy import zeros
 
 import tape
-from tape.numpy import doors, named_places, opening
+from tape.numpy import doors, opening
+from tape.numpy.arrays import named_places
 
 X = np.array([1.0, 2.0, 3.0])
 ZEROS, EXP = zeros, exp

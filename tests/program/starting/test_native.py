@@ -22,7 +22,7 @@ from tape.jit.machine import kept
 from tape.recording import liveness
 from tape.recording.wengert import current
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HEAVY = ["numba", "llvmlite", "scipy", "click", "rich", "tape.gradcheck.checking", "tape.jit"]
 
 

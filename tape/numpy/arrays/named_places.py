@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays.callee import only_calls
-from .arrays.leaving import is_library
-from .arrays.originals import latest_module
+from .callee import only_calls
+from .leaving import is_library
+from .originals import latest_module
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""

@@ -1,4 +1,4 @@
-"""What tests of compiled programs share."""
+"""What tests of when work goes over to jitted code share."""
 
 from __future__ import annotations
 
