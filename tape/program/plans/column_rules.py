@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,16 @@ JOINS = {np.add: ADD, np.multiply: MUL, np.maximum: REGISTRY["maximum"], np.mini
 SUM_TO = REGISTRY["sum_to"]
 MOST_PRODUCTS = 400
 """A sum of products that has more of them stays one of arrays: BLAS goes through them as quickly."""
+
+
+class ColumnSteps:
+    """What an op's `Hints.steps` may ask for of columns: sums of products, and nothing else."""
+
+    def __init__(self, contract: Callable[..., ArrayColumns | np.ndarray]):
+        self.contract = contract
+
+    def __getattr__(self, name: str) -> Any:
+        raise NoColumns
 
 
 class ColumnRules:
@@ -53,11 +63,7 @@ class ColumnRules:
         elif op.hints.motion == "matrix" and not params:
             self._put(k, self._product(operands), result)
         elif op.hints.steps is not None and not is_own(op):
-            try:
-                found = op.steps(self, params, operands)
-            except AttributeError:  # it asks for steps that are none of columns
-                raise NoColumns from None
-            self._put(k, found, result)
+            self._put(k, op.steps(ColumnSteps(self.contract), params, operands), result)
         elif len(operands) == 1:
             self._put(k, self._reduced(op, params, operands[0], result), result)
         else:
