@@ -68,13 +68,13 @@ def _answers_to_scipy(special: Any) -> dict[Any, Op]:
 
 
 ONLY_TENSORS = {Tensor}
+_SHORT_WAYS = {op: short_way(op, depth=2) for op in REGISTRY.values() if is_short(op)}
 
 
 @cache
 def _short_way(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The closure that applies a ufunc to tensors alone, where a line of the user's calls `__array_ufunc__`."""
-    op = op_for(ufunc)
-    return short_way(op, depth=2) if op is not None and is_short(op) else None
+    return _SHORT_WAYS.get(op_for(ufunc))  # type: ignore[arg-type]
 
 
 @cache
