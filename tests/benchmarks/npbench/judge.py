@@ -10,8 +10,11 @@ import numpy as np
 from .contenders import Differentiated
 from .suite import Case, Kernel
 
-STEPS = 1e-4, 1e-5, 1e-3, 1e-6, 1e-7
-"""How far the inputs are moved, relative to the largest of each; two that agree are believed."""
+STEPS = 1e-4, 1e-5, 1e-3, 1e-6, 1e-7, 1e-9, 1e-11, 1e-12
+"""How far the inputs are moved, relative to the largest of each; two that agree are believed.
+
+The last ones are for what is chaotic: there a derivative may be 10⁹ times what larger steps see.
+"""
 
 
 class Doubled:
@@ -75,16 +78,19 @@ def difference(
 def believed(
     function: Callable[..., Any], inputs: Sequence[np.ndarray], along: Sequence[np.ndarray], scale: float
 ) -> Any:
-    """A difference and how far it may be off: of two steps that agree best; (nan, inf) if none are finite."""
+    """A difference and how far it may be off: of two steps that agree best, relative to themselves; or (nan, inf)."""
     found: list[float] = []
-    best = (float("nan"), float("inf"))
+    best = (float("inf"), float("inf"), float("nan"))
     for h in STEPS:
-        found.append(difference(function, inputs, along, h))
-        gaps = [(abs(found[-1] - other), other) for other in found[:-1]]
-        best = min([*((gap, other) for gap, other in gaps if np.isfinite(gap)), best[::-1]])[::-1]
-        if best[1] <= 1e-8 * max(scale, abs(best[0])):
+        new = difference(function, inputs, along, h)
+        for other in found:
+            gap, size = abs(new - other), max(abs(new), abs(other))
+            if np.isfinite(gap):
+                best = min(best, (gap / size if size else 0.0, gap, other))
+        found.append(new)
+        if best[1] <= 1e-8 * max(scale, abs(best[2])):
             break
-    return best
+    return best[2], best[1]
 
 
 def judge(
