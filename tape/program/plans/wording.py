@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,6 +45,9 @@ class PlanWords:
         self.pinned: list[Any] = []
         self.workspace = 0
         self._pins: dict[int, int] = {}
+        self._pinned_from: dict[int, np.ndarray] = {}
+        self._begins: list[int] = []  # of the arrays among the first `_seen` in `pinned`, in order
+        self._seen = 0
         self._kernels: list[int] = []
         self._offsets: list[int] = []
         self._template = array("q")
@@ -75,11 +79,20 @@ class PlanWords:
 
     def pinned_at(self, address: int) -> tuple[np.ndarray, int]:
         """The bytes of the pinned array in which an address is, and how far it is from their beginning."""
-        for fixed in self.pinned:
+        for fixed in self.pinned[self._seen :]:
             if type(fixed) is np.ndarray and fixed.flags.c_contiguous:
                 begin = fixed.ctypes.data
-                if begin <= address < begin + max(fixed.nbytes, 1):
-                    return fixed.reshape(-1).view(np.uint8), address - begin
+                known = self._pinned_from.get(begin)
+                if known is None:
+                    insort(self._begins, begin)
+                if known is None or known.nbytes < fixed.nbytes:
+                    self._pinned_from[begin] = fixed
+        self._seen = len(self.pinned)
+        for k in reversed(range(bisect_right(self._begins, address))):
+            begin = self._begins[k]
+            fixed = self._pinned_from[begin]
+            if address < begin + max(fixed.nbytes, 1):
+                return fixed.reshape(-1).view(np.uint8), address - begin
         raise LookupError("no pinned array is there")
 
     def say(self, words: Iterable[int | Place]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ def _key(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value), tuple(map(_key, value))
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
+        return value.dtype.str, value.shape, _content(value)
     if isinstance(value, float):
         return float, repr(value)
     if isinstance(value, slice):
@@ -27,3 +28,11 @@ def _key(value: Any) -> Any:
     except TypeError:
         return object, id(value)
     return type(value), value
+
+
+SMALL = 1 << 12
+
+
+def _content(value: np.ndarray) -> bytes:
+    """The bytes of an array; of a large one a digest, since keys live as long as the programs that they are of."""
+    return value.tobytes() if value.nbytes <= SMALL or value.dtype.hasobject else sha256(np.ascontiguousarray(value)).digest()

@@ -8,6 +8,7 @@ some places, the op adds up what is in these.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     ends = np.cumsum([spec.size for spec in operands])
     if ends[-1] > MOST:
         return None
-    pool = np.random.default_rng(0).integers(1, 1 << (62 - PLACE), ends[-1]) << PLACE | np.arange(ends[-1])
+    pool = _tagged(int(ends[-1]))
     given = [r.reshape(spec.shape)[()] for r, spec in zip(np.split(pool, ends[:-1]), operands)]
     try:
         z = np.asarray(op.forward(*given, **params))
@@ -62,6 +63,14 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
         to = np.flatnonzero((owner == i) & (source >= 0))
         pairs.append((to, source[to] - begin))
     return Moves(pairs, bool((source >= 0).all()))
+
+
+@lru_cache(2)
+def _tagged(n: int) -> np.ndarray:
+    """n random numbers, each of which says in its last bits where it is; nobody can write to them."""
+    pool = np.random.default_rng(0).integers(1, 1 << (62 - PLACE), n) << PLACE | np.arange(n)
+    pool.flags.writeable = False
+    return pool
 
 
 def sums_of(op: Op, params: dict[str, Any], operand: Spec, result: Spec) -> Sums | None:
