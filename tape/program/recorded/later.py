@@ -108,7 +108,7 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
         elif op.kind == "linear" and "shape" in op.params and all(hasattr(v, "dtype") for v in values):
             return Later(spec(tuple(params["shape"]), np.result_type(*(v.dtype for v in values))), None, True)
         else:
-            return _written(op, values, params) or _by_example(op, values, params)
+            return _chosen(op, values, params) or _written(op, values, params) or _by_example(op, values, params)
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
     return Later(spec(shape, found.dtype), None, ordered)
@@ -138,6 +138,14 @@ def _kind_of(value: Any) -> Any:
     if kind is float:
         return float
     return spec_of(value) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fcb" else None
+
+
+def _chosen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
+    """A vector of the elements that an index of arrays or masks chooses from an array that takes no memory."""
+    if op.hints.part is None or op.arity != 1 or type(values[0]) is not Later:
+        return None
+    found = op.forward(_repeated(values[0]), **params)
+    return Later(spec_of(found), None, True) if isinstance(found, np.ndarray) and found.ndim == 1 else None
 
 
 def _written(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:

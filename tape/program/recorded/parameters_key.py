@@ -35,4 +35,6 @@ SMALL = 1 << 12
 
 def _content(value: np.ndarray) -> bytes:
     """The bytes of an array; of a large one a digest, since keys live as long as the programs that they are of."""
-    return value.tobytes() if value.nbytes <= SMALL or value.dtype.hasobject else sha256(np.ascontiguousarray(value)).digest()
+    if value.nbytes <= SMALL or value.dtype.hasobject:
+        return value.tobytes()
+    return sha256(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data).digest()

@@ -12,6 +12,8 @@ from ops.core.batching_index import SLOT
 from tape.jit.machine import ufunc_loops
 from tape.program import record
 from tape.program.plans.plan import Plan
+from tape.program.plans.wording import PlanWords
+from tape.program.recorded.parameters_key import key_of
 
 RNG = np.random.default_rng(0)
 MATRICES = [RNG.standard_normal((4, 4)) + 4.0 * np.eye(4), RNG.standard_normal((2, 7, 7)) + 7.0 * np.eye(7)]
@@ -220,3 +222,42 @@ def test_a_loop_is_found_where_numpy_says():
     assert ufunc_loops.holds()
     assert ufunc_loops.loop_of(np.add, "dd->d") != ufunc_loops.loop_of(np.add, "ff->f")
     assert ufunc_loops.loop_of(np.add, "dd->f") is None
+
+
+def test_a_pinned_array_is_found_by_any_address_in_it():
+    words = PlanWords(checked=True)
+    whole, other = np.arange(100.0), np.arange(7)
+    begin = words.pin(whole)
+    assert words.pinned_at(begin)[1] == 0
+    words.pin(whole[3:5])  # which lies in the first, and is found before it
+    words.pin(other)
+    for address, offset in ((begin, 0), (begin + 24, 24), (begin + 40, 40), (begin + 799, 799)):
+        memory, at = words.pinned_at(address)
+        assert memory[at] == whole.view(np.uint8)[offset]
+    assert words.pinned_at(other.ctypes.data + 8)[0].nbytes == other.nbytes
+    for address in (begin - 1, 8):
+        with pytest.raises(LookupError):
+            words.pinned_at(address)
+
+
+def test_large_parameters_are_equal_in_keys_if_their_bytes_are():
+    many = np.arange(5000) % 7 < 3
+    other = many.copy()
+    other[-1] ^= True
+    assert key_of(1, {"index": many}) == key_of(1, {"index": many.copy()}) != key_of(1, {"index": other})
+    assert key_of(1, {"index": many[::2]}) != key_of(1, {"index": many[:2500]})
+
+
+def test_elements_chosen_by_many_masks():
+    def loss(x, r):
+        z = np.zeros(40)
+        for i in range(40):
+            z[i] = (x[np.logical_and(i / 40 <= r, r < (i + 1) / 40)] ** 2).mean()
+        return (z * np.arange(40)).sum()
+
+    rng = np.random.default_rng(0)
+    x, r = rng.standard_normal((2, 6000)) % 1
+    wanted = tape.func.grad(loss)(x, r)
+    compiled = tape.compile(tape.func.grad(loss))
+    for _ in range(4):
+        assert_allclose(compiled(x, r), wanted, rtol=1e-14)

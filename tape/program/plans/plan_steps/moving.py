@@ -174,7 +174,8 @@ def _view(plan: Any, record: Any, spec: Spec, x: PlanValue) -> Any:
 
 def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) -> Any:
     """How a linear op becomes steps."""
-    puts = puts_of(op, params, specs, result)
+    some = op.hints.part is not None and specs[0].size > result.size  # which reads some elements, and puts none
+    puts = None if some else puts_of(op, params, specs, result)
     if puts is not None and (not puts.adds or (result.dtype.kind == "f" and result.dtype.itemsize in (4, 8))):
         return lambda plan, record: _put(plan, record, puts)
     if sum(s.size for s in specs) + result.size > MOST:
