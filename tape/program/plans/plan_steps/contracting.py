@@ -9,10 +9,11 @@ from itertools import product
 import numpy as np
 
 from ....base.spec import spec
+from ....jit.machine.regions import REFUSED
 from .linear_steps import multiply
 from .loop_steps import one_stride
-from .plan_places import PlanValue, moved
-from .step_memory import NoStep, StepMemory
+from .plan_places import Place, PlanValue, moved
+from .step_memory import NoStep, StepMemory, view
 
 MOST = 64
 """Of more products NumPy makes all."""
@@ -63,6 +64,26 @@ class ContractSteps(StepMemory):
             if not multiply(self.plan, item, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
                 raise NoStep(subscripts)
         return z
+
+    def rows(self, vectors: Sequence[PlanValue], places: Sequence[slice], n: int) -> PlanValue:
+        """The matrix whose rows are vectors, each in its place among n columns, and zeros elsewhere."""
+        ranges = [range(*place.indices(n)) for place in places]
+        shape, dtype = (len(vectors), n), vectors[0].spec.dtype
+        full = all(len(r) == n for r in ranges)
+        z = self.new(spec(shape, dtype)) if full else self.zeros(shape, dtype)
+        row, item = z.strides
+        for k, (x, r) in enumerate(zip(vectors, ranges)):
+            if x.spec.shape != (len(r),) or x.spec.dtype != dtype:
+                raise NoStep("rows")
+            self.plan.place(view(z, [(len(r), r.step * item)], k * row + r.start * item), x)
+        return z
+
+    def check_finite(self, x: PlanValue) -> None:
+        """Refuse infinite elements, and nan."""
+        if not x.contiguous or x.spec.dtype not in (np.float64, np.float32):
+            raise NoStep("finite")
+        kernel = self.plan.jit("sweeps.strided", f"check_finite_f{8 * x.spec.dtype.itemsize}")
+        self.check(self.plan.call(kernel, [x.spec.size, x.place, Place(REFUSED, 0)]))
 
     @staticmethod
     def _sizes(terms: Sequence[str], operands: Sequence[PlanValue]) -> dict[str, int]:
