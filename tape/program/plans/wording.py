@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,7 @@ class PlanWords:
         self.pinned: list[Any] = []
         self.workspace = 0
         self._pins: dict[int, int] = {}
+        self._memory: list[tuple[int, np.ndarray]] = []
         self._kernels: list[int] = []
         self._offsets: list[int] = []
         self._template = array("q")
@@ -71,15 +74,20 @@ class PlanWords:
             flat = np.ascontiguousarray(fixed)
             self.pinned += [fixed, flat]
             found = self._pins[id(fixed)] = flat.ctypes.data
+            insort(self._memory, (found, flat), key=itemgetter(0))
         return found
+
+    def pin_all(self, other: PlanWords) -> None:
+        """What another plan's words point to lives as long as this plan."""
+        self.pinned += [*other.pinned, other]
+        self._memory = sorted([*self._memory, *other._memory], key=itemgetter(0))
 
     def pinned_at(self, address: int) -> tuple[np.ndarray, int]:
         """The bytes of the pinned array in which an address is, and how far it is from their beginning."""
-        for fixed in self.pinned:
-            if type(fixed) is np.ndarray and fixed.flags.c_contiguous:
-                begin = fixed.ctypes.data
-                if begin <= address < begin + max(fixed.nbytes, 1):
-                    return fixed.reshape(-1).view(np.uint8), address - begin
+        for k in range(bisect_right(self._memory, address, key=itemgetter(0)) - 1, -1, -1):
+            begin, fixed = self._memory[k]
+            if address < begin + max(fixed.nbytes, 1):  # mostly the first, unless arrays lie in one another
+                return fixed.reshape(-1).view(np.uint8), address - begin
         raise LookupError("no pinned array is there")
 
     def say(self, words: Iterable[int | Place]) -> int:
