@@ -88,16 +88,6 @@ def _outer_sum_vjp(g: Any, xs: tuple[Any, ...], i: int, places: tuple[tuple[slic
     return matmul(part, xs[n + i]) if i < n else matmul(xs[i - n], part)
 
 
-def _outer_sum_steps(s: Any, *xs: Any, places: tuple[tuple[slice, slice], ...], shape: tuple[int, int]) -> Any:
-    left, right = (
-        s.rows(vectors, [place[axis] for place in places], shape[axis])
-        for axis, vectors in enumerate((xs[: len(places)], xs[len(places) :]))
-    )
-    s.check_finite(left)
-    s.check_finite(right)
-    return s.contract("ki,kj->ij", left, right)
-
-
 def _outer_sum_cases(rng: np.random.Generator) -> Iterator[Case]:
     for places, shape in (
         (((slice(0, 2), slice(1, 4)), (slice(1, 3), slice(0, 4, 2))), (3, 4)),
@@ -109,7 +99,9 @@ def _outer_sum_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 outer_sum = general(
     "outer_sum", _outer_sum, _outer_sum_vjp, complex=HOLOMORPHIC, cases=_outer_sum_cases,
-    hints=Hints(steps=_outer_sum_steps, large=True),
+    hints=Hints(
+        steps=lambda s, *xs, places, shape: s.outer_sum(xs[: len(places)], xs[len(places) :], places, shape), large=True
+    ),
     doc="Zeros of the given shape with outer products added at places, pairs of slices: the first half of the operands "
     "are their left vectors, the second half their right ones.",
 )

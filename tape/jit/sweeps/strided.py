@@ -140,25 +140,3 @@ def somewhere(step):  # type: ignore[no-untyped-def]
     for k in range(get(step, 0)):
         found |= load_byte(get(step, 2) + k)
     store_byte(get(step, 1), 1 if found else 0)
-
-
-INFINITE_F64, INFINITE_F32 = 0x7FF0000000000000, 0x7F800000
-"""The bits of the exponent, all of which infinite numbers and nan have."""
-
-
-def check_finite_f64(step):  # type: ignore[no-untyped-def]
-    """Raise a flag if some numbers are not all finite: how many, where they are, the flag."""
-    found, x = 0, get(step, 1)
-    for k in range(get(step, 0)):
-        found |= (get(x, k) & INFINITE_F64) == INFINITE_F64
-    if found:
-        put(get(step, 2), 0, 1)
-
-
-def check_finite_f32(step):  # type: ignore[no-untyped-def]
-    """The same for float32."""
-    found, x = 0, get(step, 1)
-    for k in range(get(step, 0)):
-        found |= (load_u32(x + 4 * k) & INFINITE_F32) == INFINITE_F32
-    if found:
-        put(get(step, 2), 0, 1)
