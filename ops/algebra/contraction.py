@@ -12,7 +12,9 @@ from ..core.batching import contraction
 from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
+from ..shapes.index import getitem
 from ..shapes.sums import sum_to
+from .products import matmul
 
 LARGE = 1 << 12
 """Elements from which looking for a good order of contraction pays for itself."""
@@ -63,6 +65,45 @@ contract = general(
     "contract", _contract, _contract_vjp, node="EinsumBackward0", complex=HOLOMORPHIC, cases=_cases,
     batch=contraction, hints=Hints(steps=lambda s, *xs, subscripts: s.contract(subscripts, *xs)),
     doc="`einsum` with explicit subscripts: every axis named by a letter, and the output written out.",
+)
+
+
+def _outer_sum(*xs: Any, places: tuple[tuple[slice, slice], ...], shape: tuple[int, int]) -> Any:
+    """In one matrix product, unless zeros beside infinite elements would become nan there."""
+    us, vs = xs[: len(places)], xs[len(places) :]
+    left, right = (np.zeros((len(places), n), np.result_type(*xs)) for n in shape)
+    for k, (rows, columns) in enumerate(places):
+        left[k, rows], right[k, columns] = us[k], vs[k]
+    if np.isfinite(left).all() and np.isfinite(right).all():
+        return left.T @ right
+    z = np.zeros(shape, left.dtype)
+    for place, u, v in zip(places, us, vs):
+        z[place] += np.multiply.outer(u, v)
+    return z
+
+
+def _outer_sum_vjp(g: Any, xs: tuple[Any, ...], i: int, places: tuple[tuple[slice, slice], ...]) -> Any:
+    n = len(places)
+    part = getitem(g, index=places[i % n])
+    return matmul(part, xs[n + i]) if i < n else matmul(xs[i - n], part)
+
+
+def _outer_sum_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for places, shape in (
+        (((slice(0, 2), slice(1, 4)), (slice(1, 3), slice(0, 4, 2))), (3, 4)),
+        (((slice(0, 3), slice(0, 2)),), (3, 2)),
+    ):
+        lengths = [len(range(*place[axis].indices(shape[axis]))) for axis in (0, 1) for place in places]
+        yield tuple(np.asarray(rng.standard_normal(n)) for n in lengths), {"places": places, "shape": shape}
+
+
+outer_sum = general(
+    "outer_sum", _outer_sum, _outer_sum_vjp, complex=HOLOMORPHIC, cases=_outer_sum_cases,
+    hints=Hints(
+        steps=lambda s, *xs, places, shape: s.outer_sum(xs[: len(places)], xs[len(places) :], places, shape), large=True
+    ),
+    doc="Zeros of the given shape with outer products added at places, pairs of slices: the first half of the operands "
+    "are their left vectors, the second half their right ones.",
 )
 
 

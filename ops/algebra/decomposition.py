@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..core.batching import trailing
+from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, general, is_complex, ready
 from ..shapes.diagonals import tril, triu
@@ -37,10 +39,78 @@ def _lower_half(x: Any) -> Any:
     return x * (np.tri(n) - 0.5 * np.eye(n)).astype(x.dtype)
 
 
+def _around(p: Any, x: Any) -> Any:
+    """herm(x⁻ᴴ p x⁻¹) for a lower triangular x."""
+    return hermitian(_divided(_solved(mH(x), p, upper=True), x, upper=False))
+
+
+BLOCK = 32
+"""Rows that `cholesky_adjoint` goes through at once."""
+LARGE = 128
+"""From so many rows on it takes less time than the systems of Murray's formula."""
+
+
+def _cholesky_adjoint(x: Any, y: Any) -> Any:
+    if np.ndim(x) > 2:
+        return np.stack([_cholesky_adjoint(*pair) for pair in zip(x, y)])
+    x, g = np.tril(x), np.array(np.tril(y), np.result_type(x, y))
+    for stop in range(len(x), 0, -BLOCK):
+        start = max(stop - BLOCK, 0)
+        own, left, below = slice(start, stop), slice(0, start), slice(stop, None)
+        inverse = np.linalg.inv(x[own, own])
+        column = g[below, own] = g[below, own] @ inverse
+        g[below, left] -= column @ x[own, left]
+        half = _lower_half(x[own, own].T @ (g[own, own] - column.T @ x[below, own]))
+        g[own, own] = inverse.T @ (half + half.T) @ inverse
+        g[own, left] -= column.T @ x[below, left] + g[own, own] @ x[own, left]
+    low = 0.5 * np.tril(g, -1)
+    return low + low.T + np.diag(0.5 * np.diag(g))
+
+
+def _cholesky_adjoint_x(g: Any, x: Any, y: Any, z: Any) -> Any:
+    x, h = tril(x), hermitian(g)
+    right = _divided(h, mH(x), upper=True)
+    inner = _lower_half(_solved(x, right, upper=False))
+    return tril(matmul(y, mH(inner)) - 2.0 * matmul(z, right))
+
+
+def _cholesky_adjoint_y(g: Any, x: Any) -> Any:
+    x = tril(x)
+    return matmul(x, _lower_half(_solved(x, _divided(hermitian(g), mH(x), upper=True), upper=False)))
+
+
+def _cholesky_adjoint_jvp(x: Any, y: Any, z: Any, x_dot: Any, y_dot: Any) -> Any:
+    x = tril(x)
+    found = 0.0 if y_dot is None else _around(_lower_half(matmul(mH(x), y_dot)), x)
+    if x_dot is None:
+        return found
+    x_dot = tril(x_dot)
+    turn = _divided(x_dot, x, upper=False)
+    return found + _around(_lower_half(matmul(mH(x_dot), y)), x) - 2.0 * hermitian(matmul(z, turn))
+
+
+def _factor_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for n in (1, 3):
+        x = rng.standard_normal((n, n)) + 3.0 * np.eye(n)
+        yield (x, rng.standard_normal((n, n))), {}
+
+
+cholesky_adjoint = general(
+    "cholesky_adjoint", _cholesky_adjoint, _cholesky_adjoint_x, _cholesky_adjoint_y, jvp=_cholesky_adjoint_jvp,
+    cases=_factor_cases, batch=trailing(2),
+    doc="""The adjoint of a matrix whose Cholesky factor is the lower triangle of x, from that of the factor, y.
+
+    By blocks of rows from the last to the first (Murray 2016, arXiv:1602.07527, section 5): in place of systems as
+    large as the matrix there are products that grow with what is left.
+    """,
+)
+
+
 def _cholesky_vjp(g: Any, z: Any) -> Any:
     """Murray (2016), arXiv:1602.07527: x_bar = herm(L⁻ᴴ Φ(Lᴴ G) L⁻¹)."""
-    p = _lower_half(matmul(mH(z), g))
-    return hermitian(_divided(_solved(mH(z), p, upper=True), z, upper=False))
+    if z.ndim == 2 and z.shape[-1] >= LARGE and not is_complex(z) and not is_complex(g):
+        return cholesky_adjoint(z, g)
+    return _around(_lower_half(matmul(mH(z), g)), z)
 
 
 def _cholesky_jvp(z: Any, x_dot: Any) -> Any:

@@ -118,6 +118,30 @@ def test_differences_are_those_of_float64_where_the_kernel_rounds(root):
     assert judge(k, case, exact, weights) == ("right", "")
 
 
+COMPLEX = """
+import numpy as np
+def initialize(N):
+    rng = np.random.default_rng(1)
+    return rng.random((N, N)) + 1j * rng.random((N, N)), rng.random(N)
+"""
+
+
+def test_complex_inputs_are_moved_along_both_axes(root):
+    checkout(root, "complex", "def kernel(A, b):\n    return A @ A * b, abs(A).sum()\n")
+    (root / "npbench/benchmarks/some/complex/complex.py").write_text(COMPLEX)
+    k = kernel(root, "complex")
+    case = prepared(k)
+    weights = weights_of(k, case)
+    assert case.floats == ("A", "b")
+    assert len(weights) == 3
+    ours = compiled(k, case, weights)
+    assert judge(k, case, ours, weights) == ("right", "")
+    conjugates = lambda A, b: (ours(A, b)[0], list(map(np.conj, ours(A, b)[1])))  # noqa: E731
+    assert judge(k, case, conjugates, weights)[0] == "wrong"
+    by_real_parts = lambda A, b: (ours(A, b)[0], [x.real for x in ours(A, b)[1]])  # noqa: E731
+    assert judge(k, case, by_real_parts, weights)[0] == "wrong"
+
+
 def test_jumps_are_no_verdict(root):
     k = kernel(root, "returns")
     jumping = replace(k, info=dict(k.info) | {"module_name": "jumps", "relative_path": "some/returns"})

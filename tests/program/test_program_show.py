@@ -332,7 +332,7 @@ def test_statistics():
     found = program.statistics()
     assert found.recorded == len(program.recorded)
     assert found.records == len(program)
-    assert [p.name for p in found.passes] == ["prune", "expand", "fold", "widen", "merge", "prune"]
+    assert [p.name for p in found.passes] == ["prune", "join_products", "expand", "fold", "widen", "merge", "prune"]
     assert found.flops == 2 * 3 * 2 * 4 + 6 + 6 + 12 + 12 + 1 + 1
     assert (found.inputs, found.outputs, found.guards, found.replays) == (2, 1, 0, 0)
     assert found.bytes_moved >= 8 * (12 + 8 + 6 + 6 + 12)

@@ -17,13 +17,13 @@ from ...base.tensor import Tensor
 from ...base.untraced import paused
 from ...history.hooks import apply
 from ...recording.level import Layer, live
+from ..recorded.boxes import Region, region_of, shape_of
 from ..recorded.later import Later, is_ordered
 from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
 from ..recorded.trace import CODE, Trace, Untraceable, arguments_in
 from ..recorded.traced import Traced, output, traced
 from .adjoint_rounds import loops_of
-from .boxes import Region, region_of, shape_of
 from .pieces import Pieces
 from .simple_runs import Runs
 from .templates import contributions

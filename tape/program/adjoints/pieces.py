@@ -13,7 +13,7 @@ import numpy as np
 
 import ops
 
-from .boxes import BoxGrid, Region, along, box, everything, hull, index_of, shape_of, size_of, split
+from ..recorded.boxes import BoxGrid, Region, box, everything, hull, index_of, nested, shape_of, size_of, split
 
 ROOM = 8
 """So many times the size of an array its pieces may take before they are joined."""
@@ -95,12 +95,7 @@ class Pieces:
         """The pieces as pieces of an array of which this one is a region; None if they are not all boxes of it."""
         if self.elsewhere:
             return None
-        found = []
-        for part, piece in self.parts.items():
-            inner = iter(part)
-            place = tuple([_nested(r, next(inner)) if _open(r) else r for r in region])
-            found.append((place, _value(part, piece)))
-        return found
+        return [(nested(region, part), _value(part, piece)) for part, piece in self.parts.items()]
 
     def is_large(self, region: Region) -> bool:
         """Whether a region is so large that all may be asked for."""
@@ -234,11 +229,6 @@ class Pieces:
 
 def _open(r: Any) -> bool:
     return type(r) is range
-
-
-def _nested(r: range, inner: Any) -> Any:
-    """A part of an axis, which itself is a range of another one, as a part of that."""
-    return r[inner] if type(inner) is int else r[along(inner)]
 
 
 def _place(region: Region, around: Region) -> Any:

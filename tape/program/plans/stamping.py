@@ -80,7 +80,7 @@ class Stamp:
         plan.memory.canaries += [self.base + at for at in body.memory.canaries]
         plan.initial += [(self.base + at, values) for at, values in body.initial]
         plan.workspace = max(plan.workspace, body.workspace)
-        plan.pinned += [*body.pinned, body]
+        plan.pin_all(body)
         self._keep()
         self._bring()
         self._stamp()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,7 @@ class PlanWords:
         self.pinned: list[Any] = []
         self.workspace = 0
         self._pins: dict[int, int] = {}
-        self._pinned_from: dict[int, np.ndarray] = {}
-        self._begins: list[int] = []  # of the arrays among the first `_seen` in `pinned`, in order
-        self._seen = 0
+        self._memory: list[tuple[int, np.ndarray]] = []
         self._kernels: list[int] = []
         self._offsets: list[int] = []
         self._template = array("q")
@@ -75,23 +74,19 @@ class PlanWords:
             flat = np.ascontiguousarray(fixed)
             self.pinned += [fixed, flat]
             found = self._pins[id(fixed)] = flat.ctypes.data
+            insort(self._memory, (found, flat), key=itemgetter(0))
         return found
+
+    def pin_all(self, other: PlanWords) -> None:
+        """What another plan's words point to lives as long as this plan."""
+        self.pinned += [*other.pinned, other]
+        self._memory = sorted([*self._memory, *other._memory], key=itemgetter(0))
 
     def pinned_at(self, address: int) -> tuple[np.ndarray, int]:
         """The bytes of the pinned array in which an address is, and how far it is from their beginning."""
-        for fixed in self.pinned[self._seen :]:
-            if type(fixed) is np.ndarray and fixed.flags.c_contiguous:
-                begin = fixed.ctypes.data
-                known = self._pinned_from.get(begin)
-                if known is None:
-                    insort(self._begins, begin)
-                if known is None or known.nbytes < fixed.nbytes:
-                    self._pinned_from[begin] = fixed
-        self._seen = len(self.pinned)
-        for k in reversed(range(bisect_right(self._begins, address))):
-            begin = self._begins[k]
-            fixed = self._pinned_from[begin]
-            if address < begin + max(fixed.nbytes, 1):
+        for k in range(bisect_right(self._memory, address, key=itemgetter(0)) - 1, -1, -1):
+            begin, fixed = self._memory[k]
+            if address < begin + max(fixed.nbytes, 1):  # mostly the first, unless arrays lie in one another
                 return fixed.reshape(-1).view(np.uint8), address - begin
         raise LookupError("no pinned array is there")
 

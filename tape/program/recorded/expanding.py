@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,8 @@ def expand(listing: Listing) -> Listing:
     """With the records in the place of others that these are made of."""
     rows = np.flatnonzero(np.isin(listing.code, _made_of_others(len(OPS)))).tolist()
     known: dict[Any, Listing | None] = {}
-    parts = [(k, part) for k in rows if (part := _part(listing, k, known)) is not None]
-    return _Spliced(listing, parts).listing() if parts else listing
+    found = [(k, _part(listing, k, known)) for k in rows]
+    return spliced(listing, [Splice(k, part, listing.operands(k)) for k, part in found if part is not None])
 
 
 def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing | None:
@@ -64,10 +64,21 @@ def _recorded(op: Op, params: dict[str, Any], specs: list[Spec], result: Spec) -
     return listing_of(trace, [row]) if trace.spec(row) is result and not trace.guards else None
 
 
-class _Spliced:
-    """A listing in which lists stand in the place of some records."""
+class Splice(NamedTuple):
+    """A list that stands in the place of a record; its inputs are the operands, which come before that record."""
 
-    def __init__(self, listing: Listing, parts: list[tuple[int, Listing]]):
+    row: int
+    part: Listing
+    operands: list[int]
+
+
+def spliced(listing: Listing, splices: list[Splice]) -> Listing:
+    """A listing in which lists stand in the place of some records, given in order."""
+    return _Spliced(listing, splices).listing() if splices else listing
+
+
+class _Spliced:
+    def __init__(self, listing: Listing, splices: list[Splice]):
         self.whole = listing
         self.params, self.specs, self.constants = list(listing.params), list(listing.specs), list(listing.constants)
         self._indices = {s: i for i, s in enumerate(self.specs)}
@@ -75,10 +86,10 @@ class _Spliced:
         self.columns: list[tuple[np.ndarray, ...]] = []
         self.args: list[tuple[np.ndarray, bool]] = []
         self.count = begin = 0
-        for k, part in parts:
-            self._keep(begin, k)
-            self._put(k, part)
-            begin = k + 1
+        for splice in splices:
+            self._keep(begin, splice.row)
+            self._put(*splice)
+            begin = splice.row + 1
         self._keep(begin, len(listing))
 
     def _keep(self, begin: int, end: int) -> None:
@@ -91,11 +102,11 @@ class _Spliced:
         self.args.append((w.args[w.first[begin] : w.first[end]], True))
         self.count += end - begin
 
-    def _put(self, k: int, part: Listing) -> None:
+    def _put(self, k: int, part: Listing, given: list[int]) -> None:
         """A list in the place of record k, without its inputs."""
         own = part.code != INPUT
         where = np.where(own, self.count + np.cumsum(own) - 1, 0)
-        operands = self.place[self.whole.operands(k)]
+        operands = self.place[given]
         inputs = np.flatnonzero(~own)
         where[inputs] = operands[part.param[inputs]]
         param = part.param.copy()

@@ -22,6 +22,7 @@ from ...recording.recorder import forward_of
 from .expanding import expand
 from .later import LARGE
 from .listing import Listing, is_fixed, number_of
+from .outer_products import join_products
 from .trace import CONSTANT, INPUT
 
 
@@ -240,7 +241,7 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     return left, right, kept, twice, repeats, spreads, decides.reshape(-1)
 
 
-PASSES = (prune, expand, fold, widen, merge, prune)
+PASSES = (prune, join_products, expand, fold, widen, merge, prune)
 """In the order in which a program goes through them."""
 
 

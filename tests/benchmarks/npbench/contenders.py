@@ -47,7 +47,7 @@ def hips(kernel: Kernel, case: Case, weights: Sequence[Any] | None) -> Different
 
     def run(*inputs: Any) -> tuple[Any, list[np.ndarray]]:
         value, gradients = function(*inputs)
-        return value, list(gradients)
+        return value, list(map(np.conj, gradients))  # theirs of complex arrays are the conjugates
 
     return run
 
@@ -64,7 +64,7 @@ def jax(kernel: Kernel, case: Case, weights: Sequence[Any] | None) -> Differenti
 
     def run(*inputs: Any) -> tuple[Any, list[np.ndarray]]:
         value, gradients = library.block_until_ready(function(*map(library.numpy.asarray, inputs)))
-        return value, [np.asarray(g) for g in gradients]
+        return value, [np.conj(g) for g in gradients]  # as autograd has them
 
     return run
 

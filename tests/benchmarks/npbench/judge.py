@@ -1,4 +1,8 @@
-"""Whether gradients are right: compared with differences along random directions, in float64."""
+"""Whether gradients are right: compared with differences along random directions, in float64.
+
+Complex inputs are moved in the complex plane, and along its two axes.  Their gradients are PyTorch's: the derivative by
+the real part, and i times that by the imaginary part.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .contenders import Differentiated
-from .suite import Case, Kernel
+from .suite import Case, Kernel, real_parts
 
 STEPS = 1e-4, 1e-5, 1e-3, 1e-6, 1e-7, 1e-9, 1e-11, 1e-12
 """How far the inputs are moved, relative to the largest of each; two that agree are believed.
@@ -20,7 +24,7 @@ The last ones are for what is chaotic: there a derivative may be 10⁹ times wha
 class Doubled:
     """NumPy in which float32 is float64: differences of what is rounded to seven digits would tell nothing."""
 
-    float32 = np.float64
+    float32, complex64 = np.float64, np.complex128
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -30,10 +34,9 @@ def prepared(kernel: Kernel) -> Case:
     """Small inputs, float64 if the kernel keeps that, a little beside the benchmark's, which may lie on a ridge."""
     case = kernel.case(kernel.small())
     rng = np.random.default_rng(1)
-    dtype = np.float32 if kernel.single() else np.float64
-    inputs = [x.astype(dtype) for x in case.inputs]
+    inputs = [x.astype(_widest(x, kernel.single())) for x in case.inputs]
     for noise in (0.05, 1e-3, 0.0):
-        moved = case.with_inputs([(x * (1 + noise * rng.uniform(-1, 1, x.shape))).astype(dtype) for x in inputs])
+        moved = case.with_inputs([(x * (1 + noise * rng.uniform(-1, 1, x.shape))).astype(x.dtype) for x in inputs])
         try:
             with np.errstate(all="ignore"):
                 value = moved.total(kernel.function())(*moved.inputs)
@@ -44,24 +47,37 @@ def prepared(kernel: Kernel) -> Case:
     return case.with_inputs(inputs)
 
 
+def _widest(x: np.ndarray, single: bool = False) -> type:
+    if x.dtype.kind == "c":
+        return np.complex64 if single else np.complex128
+    return np.float32 if single else np.float64
+
+
 def weights_of(kernel: Kernel, case: Case) -> list[Any]:
     """Weights that let no result stand for another, nor cancel: the sum of a softmax would be constant."""
-    results = case.results(kernel.function(), *case.inputs)
+    results = real_parts(case.results(kernel.function(), *case.inputs))
     return [np.cos(1.0 + k + np.arange(np.size(z))).reshape(np.shape(z)) for k, z in enumerate(results)]
 
 
 def directions(inputs: Sequence[np.ndarray], few: bool) -> Iterator[list[np.ndarray]]:
-    """All inputs moved at once, twice; then each of them alone."""
+    """All inputs moved at once, twice; then each of them alone, and of complex ones each part."""
     rng = np.random.default_rng(0)
     scales = [float(np.abs(x).max(initial=0)) or 1.0 for x in inputs]
-    draw = lambda: [s * rng.standard_normal(x.shape) for s, x in zip(scales, inputs)]  # noqa: E731
+    draw = lambda: [s * _drawn(rng, x) for s, x in zip(scales, inputs)]  # noqa: E731
     yield draw()
     if few:
         return
     yield draw()
-    if len(inputs) > 1:
-        for i in range(len(inputs)):
-            yield [d if k == i else np.zeros_like(d) for k, d in enumerate(draw())]
+    for i, x in enumerate(inputs):
+        drawn = draw()[i]
+        alone = [drawn.real + 0j, 1j * drawn.imag] if x.dtype.kind == "c" else [drawn] if len(inputs) > 1 else []
+        for d in alone:
+            yield [d if k == i else np.zeros_like(y) for k, y in enumerate(inputs)]
+
+
+def _drawn(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    real = rng.standard_normal(x.shape)
+    return real + 1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else real
 
 
 def difference(
@@ -111,9 +127,9 @@ def judge(
     if not np.isclose(float(value), plain, rtol=tolerance, atol=1e-9, equal_nan=True):
         return "wrong", f"value {float(value)!r} instead of {plain!r}"
     function = case.total(kernel.function(numpy=Doubled()), weights)
-    inputs = [x.astype(np.float64) for x in inputs]
+    inputs = [x.astype(_widest(x)) for x in inputs]
     for along in directions(inputs, few):
-        slope = sum(float(np.vdot(g, d)) for g, d in zip(gradients, along))
+        slope = sum(float(np.vdot(g, d).real) for g, d in zip(gradients, along))
         scale = sum(float(np.abs(np.asarray(g) * d).sum()) for g, d in zip(gradients, along))
         wanted, error = believed(function, inputs, along, scale)
         allowed = tolerance * max(abs(wanted), scale, 1e-6) + 10 * error

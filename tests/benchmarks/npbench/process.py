@@ -114,7 +114,11 @@ def at_size(kernel: Kernel, case: Case, function: Callable[..., Any], contender:
     """Whether the plain sum's gradient is right at the preset too, where differences can tell and take no long time."""
     start = perf_counter()
     case.results(kernel.function(), *case.inputs)
-    if contender == "numpy" or perf_counter() - start > LONG or any(x.dtype != np.float64 for x in case.inputs):
+    if (
+        contender == "numpy"
+        or perf_counter() - start > LONG
+        or any(x.dtype not in (np.float64, np.complex128) for x in case.inputs)
+    ):
         return
     found = _verdict(lambda: judge(kernel, case, function, None, few=True))
     yield {"at preset": found["verdict"], "at preset, reason": found["reason"]}

@@ -76,7 +76,7 @@ class Kernel:
             names = init["output_args"]
             values |= zip(names, made if len(names) > 1 else (made,))
         arguments = {name: values[name] for name in self.info["input_args"]}
-        floats = [k for k, v in arguments.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
+        floats = [k for k, v in arguments.items() if isinstance(v, np.ndarray) and v.dtype.kind in "fc"]
         if not floats:
             raise Unfit("no float inputs")
         case = Case(arguments, tuple(floats), tuple(self.info.get("output_args", ())))
@@ -100,7 +100,7 @@ class Case:
     """Arguments of a kernel by name.
 
     Attributes:
-        floats: the names of the float arrays, with respect to which it is differentiated.
+        floats: the names of the float and complex arrays, with respect to which it is differentiated.
         changed: the names of the arrays that are its results if it returns no float.
     """
 
@@ -117,13 +117,14 @@ class Case:
     ) -> Callable[..., Any]:
         """The sum of all float results, times weights if there are any, as a function of the float arrays alone.
 
+        Of complex results it is that of their real and imaginary parts.
         `chosen` are the places of the results among those of another version, which may return more.
         """
 
         def total(*inputs: Any) -> Any:
             results = self.results(kernel, *inputs)
             results = results if chosen is None else [results[i] for i in chosen]
-            parts = [z.sum() if hasattr(z, "sum") else z for z in weighted(results, weights)]
+            parts = [z.sum() if hasattr(z, "sum") else z for z in weighted(real_parts(results), weights)]
             y = parts[0]
             for part in parts[1:]:
                 y = y + part
@@ -147,6 +148,11 @@ class Case:
 
     def with_inputs(self, inputs: Sequence[np.ndarray]) -> Case:
         return replace(self, arguments={**self.arguments, **dict(zip(self.floats, inputs))})
+
+
+def real_parts(results: Sequence[Any]) -> list[Any]:
+    """The real ones of some results, and both parts of complex ones."""
+    return [part for z in results for part in ((z.real, z.imag) if is_complex(z) else (z,))]
 
 
 def weighted(results: list[Any], weights: Sequence[Any] | None) -> list[Any]:
@@ -175,8 +181,20 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def is_float(value: Any) -> bool:
+    """Whether something is a float or complex number, or an array or tensor of them."""
+    return _kind(value, float) == "float" or is_complex(value)
+
+
+def is_complex(value: Any) -> bool:
+    return _kind(value, complex) == "complex"
+
+
+def _kind(value: Any, number: type) -> str | None:
+    """The name of the dtype of anybody's array without its size, or of a class of Python's numbers."""
     dtype = getattr(value, "dtype", None)
-    return isinstance(value, float) if dtype is None else str(dtype).rpartition(".")[2].startswith("float")
+    if dtype is None:
+        return number.__name__ if isinstance(value, number) else None
+    return str(dtype).rpartition(".")[2].rstrip("0123456789")
 
 
 def kernels(root: Path, names: Sequence[str] = ()) -> list[Kernel]:

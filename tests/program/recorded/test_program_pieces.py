@@ -12,11 +12,11 @@ import tape
 from tape.base.spec import spec
 from tape.func import grad, hessian, jvp, vmap
 from tape.program import record
-from tape.program.adjoints.boxes import index_of, region_of, shape_of, split
 from tape.program.adjoints.pieces import Pieces
 from tape.program.plans.plan_steps import indexmaps
 from tape.program.plans.shifted import runs_of
 from tape.program.recorded import later
+from tape.program.recorded.boxes import index_of, region_of, shape_of, split
 
 
 def some_index(pick, shape, steps=(None, 1, 1, 2, -1, -2)):

@@ -12,7 +12,7 @@ from ....base.spec import spec
 from .linear_steps import multiply
 from .loop_steps import one_stride
 from .plan_places import PlanValue, moved
-from .step_memory import NoStep, StepMemory
+from .step_memory import NoStep, StepMemory, view
 
 MOST = 64
 """Of more products NumPy makes all."""
@@ -62,6 +62,37 @@ class ContractSteps(StepMemory):
             one = (x_at, (along_rows[0][1], inner[0][1])), (y_at, (inner[1][1], along_columns[0][1]))
             if not multiply(self.plan, item, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
                 raise NoStep(subscripts)
+        return z
+
+    def outer_sum(
+        self,
+        us: Sequence[PlanValue],
+        vs: Sequence[PlanValue],
+        places: Sequence[tuple[slice, slice]],
+        shape: tuple[int, int],
+    ) -> PlanValue:
+        """The sum of outer products of vectors, each in its place of a matrix.
+
+        It is one product of matrices, whose rows are the vectors.
+        """
+        rows, columns = ([range(*place[axis].indices(n)) for place in places] for axis, n in enumerate(shape))
+        left, right = self._rows(us, rows, shape[0]), self._rows(vs, columns, shape[1])
+        z = self.contract("ki,kj->ij", left, right)
+        if any(len(r) < shape[0] for r in rows) or any(len(r) < shape[1] for r in columns):
+            kernel = self.plan.jit("sweeps.outer_sums", f"again_f{8 * z.spec.dtype.itemsize}")
+            words = [n for pair in zip(rows, columns) for r in pair for n in (r.start, r.stop, r.step)]
+            self.plan.call(kernel, [len(places), *shape, z.place, left.place, right.place, *words])
+        return z
+
+    def _rows(self, vectors: Sequence[PlanValue], places: Sequence[range], n: int) -> PlanValue:
+        """The matrix whose rows are vectors, each in its place among n columns, and zeros elsewhere."""
+        shape, dtype = (len(vectors), n), vectors[0].spec.dtype
+        z = self.new(spec(shape, dtype)) if all(len(r) == n for r in places) else self.zeros(shape, dtype)
+        row, item = z.strides
+        for k, (x, r) in enumerate(zip(vectors, places)):
+            if x.spec.shape != (len(r),) or x.spec.dtype != dtype:
+                raise NoStep("rows")
+            self.plan.place(view(z, [(len(r), r.step * item)], k * row + r.start * item), x)
         return z
 
     @staticmethod

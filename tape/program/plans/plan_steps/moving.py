@@ -40,6 +40,8 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     """How an op moves numbers, None unless it does that alone; complex ones might be conjugated."""
     if not is_linear(op) or result.dtype.kind == "c" or any(spec.dtype != result.dtype for spec in operands):
         return None
+    if op.hints.part is not None and len(operands) == 1:
+        return _read(op.part_of(params), operands[0], result)
     ends = np.cumsum([spec.size for spec in operands])
     if ends[-1] > MOST:
         return None
@@ -71,6 +73,16 @@ def _tagged(n: int) -> np.ndarray:
     pool = np.random.default_rng(0).integers(1, 1 << (62 - PLACE), n) << PLACE | np.arange(n)
     pool.flags.writeable = False
     return pool
+
+
+def _read(indices: Sequence[Any] | None, operand: Spec, result: Spec) -> Moves | None:
+    """The same for one that says at which indices it reads its operand."""
+    source = np.arange(operand.size).reshape(operand.shape)
+    for index in indices or ():
+        source = source[index]
+    if indices is None or source.shape != result.shape:
+        return None
+    return Moves([(np.arange(result.size), source.ravel())], True)
 
 
 def sums_of(op: Op, params: dict[str, Any], operand: Spec, result: Spec) -> Sums | None:
@@ -174,8 +186,8 @@ def _view(plan: Any, record: Any, spec: Spec, x: PlanValue) -> Any:
 
 def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) -> Any:
     """How a linear op becomes steps."""
-    some = op.hints.part is not None and specs[0].size > result.size  # which reads some elements, and puts none
-    puts = None if some else puts_of(op, params, specs, result)
+    reads = op.hints.part is not None and len(specs) == 1
+    puts = None if reads else puts_of(op, params, specs, result)
     if puts is not None and (not puts.adds or (result.dtype.kind == "f" and result.dtype.itemsize in (4, 8))):
         return lambda plan, record: _put(plan, record, puts)
     if sum(s.size for s in specs) + result.size > MOST:

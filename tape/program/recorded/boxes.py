@@ -48,6 +48,16 @@ def _indexed(region: Region, index: Any) -> Region | None:
     return tuple(found)
 
 
+def nested(region: Region, inner: Region) -> Region:
+    """A region of what lies in a region, as one of the whole."""
+    left = iter(inner)
+    return tuple([_picked(r, next(left)) if type(r) is range else r for r in region])
+
+
+def _picked(r: range, inner: Any) -> Any:
+    return r[inner] if type(inner) is int else r[along(inner)]
+
+
 def index_of(region: Region) -> Any:
     """The index that a region is."""
     if len(region) == 1 and type(region[0]) is int:
