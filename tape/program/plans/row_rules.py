@@ -46,8 +46,8 @@ class RowRules:
         axes: by record, which of its axes is the long one, counted from the last, which is −1; of those that have it.
         totals: the records that add up over the rows.
         late: the records that need totals.
-        work: by record that is a sum of products, how many of them there are for each row, and whether it is one of a
-            matrix and a vector.
+        work: by record that is a sum of products, how many of them there are for each row in each product of
+            matrices, and whether those are of a matrix and a vector.
 
     Raises:
         NotByRows: if not all that have long operands go by rows, before any total is needed.
@@ -208,7 +208,8 @@ class RowRules:
         (row,) = long
         if any((row in term) != (x in self.axes) for term, x in zip(terms, operands)):
             raise NotByRows
-        short = [sizes[c] for c in sizes if c != row]
+        stacked = set(target).intersection(*terms)
+        short = [sizes[c] for c in sizes if c != row and c not in stacked]
         self.work[self._k] = math.prod(short), len(short) < 2
         return target.index(row) - len(target) if row in target else None
 

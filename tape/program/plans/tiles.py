@@ -27,12 +27,12 @@ from .row_rules import NotByRows, RowRules, resized
 
 LENGTH = 500
 """Lists of more records are not looked at."""
-TILE = 1 << 18
+TILE = 1 << 19
 """Bytes of a tile: of the rows that are read, and of what is in between."""
-LEAST_BYTES = 1 << 23
+LEAST_BYTES = 1 << 24
 """Less data stays near by in any case."""
-LEAST, MOST = 64, 1 << 15
-"""A tile has so many rows, in multiples of the first."""
+LEAST, MOST, MULTIPLE = 16, 1 << 15, 8
+"""A tile has so many rows."""
 TILES = 8
 """There are at least so many."""
 VECTOR, MATRIX = 9 << 10, 1 << 18
@@ -97,7 +97,7 @@ class _Tiling:
     def __init__(self, listing: Listing, rules: RowRules):
         self.listing, self.rules, self.n, self.axes = listing, rules, rules.n, rules.axes
         mine = {k for k in self.axes if listing.code[k] >= 0} | set(rules.totals)
-        if not rules.work or set(listing.outputs.tolist()) & mine - set(rules.totals):
+        if set(listing.outputs.tolist()) & mine - set(rules.totals):
             raise NotByRows
         self.mine = sorted(mine)
         read = [j for k in self.mine for j in listing.operands(k) if j not in mine]
@@ -117,23 +117,33 @@ class _Tiling:
 
     def _rows(self) -> int:
         """How many rows a tile has."""
-        listing = self.listing
-        kept = [k for k in self.given if k in self.axes]
-        for k in self.mine:
-            op = listing.op(k)
-            assert op is not None
-            if k in self.axes and not op.is_view(listing.parameters(k)):
-                kept.append(k)
-        width = sum([self._spec(k).nbytes // self.n for k in kept])
-        if width * self.n < LEAST_BYTES:
+        between = self._between()
+        width = sum([self._spec(k).nbytes // self.n for k in [*between, *(k for k in self.given if k in self.axes)]])
+        if width * self.n < LEAST_BYTES or not (between or self.rules.work):
             raise NotByRows
-        rows = min(
-            [TILE // width, MOST, *((VECTOR if one else MATRIX) // w for w, one in self.rules.work.values() if w)]
-        )
-        rows -= rows % LEAST
+        work = [(VECTOR if vector else MATRIX) // max(count, 1) for count, vector in self.rules.work.values()]
+        rows = min([TILE // width, MOST, *work])
+        rows -= rows % MULTIPLE
         if rows < LEAST or rows * TILES > self.n:
             raise NotByRows
         return rows
+
+    def _between(self) -> list[int]:
+        """The records whose values steps leave to other steps: what kernels read alone stays in them."""
+        found = set()
+        for k in self.mine:
+            if k not in self.axes or not self._is_lane(k):
+                found.update(self.listing.operands(k))
+        kept = [k for k in self.mine if k in self.axes and not self._is_view(k)]
+        return [k for k in kept if k in found or not self._is_lane(k)]
+
+    def _is_lane(self, k: int) -> bool:
+        op = self.listing.op(k)
+        return op is not None and op.broadcasts
+
+    def _is_view(self, k: int) -> bool:
+        op = self.listing.op(k)
+        return op is not None and op.is_view(self.listing.parameters(k))
 
     # The loops.
 
