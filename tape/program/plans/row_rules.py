@@ -153,7 +153,7 @@ class RowRules:
         """
         strides = row_major(whole.shape, whole.dtype.itemsize)
         view = view_of(op, params, whole, strides, result)
-        if view is None or view.strides[axis] != (0 if at is None else strides[at]):
+        if view is None or (result.shape[axis] > 1 and view.strides[axis] != (0 if at is None else strides[at])):
             raise NotByRows
         places = np.array(view.offset)
         for k, n in enumerate(result.shape):
