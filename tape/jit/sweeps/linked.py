@@ -73,6 +73,23 @@ def move(step):  # type: ignore[no-untyped-def]
             move_bytes(z + size * get(to, k), x + size * get(source, k), size)
 
 
+def repeat(step):  # type: ignore[no-untyped-def]
+    """Steps again and again: how often, how many steps and how many words that move; then for each step its kernel and
+    where its words are, and for each word where it is and how many bytes further on the next round finds it.
+
+    All words are in the end as they were.
+    """
+    times, steps, words = get(step, 0), step + 24, step + 24 + 16 * get(step, 1)
+    end = words + 16 * get(step, 2)
+    for _ in range(times):
+        for at in range(steps, words, 16):
+            call(load_word(at), load_word(at + 8))
+        for at in range(words, end, 16):
+            put(load_word(at), 0, load_word(load_word(at)) + load_word(at + 8))
+    for at in range(words, end, 16):
+        put(load_word(at), 0, load_word(load_word(at)) - times * load_word(at + 8))
+
+
 PIECE = 128
 """So many numbers are added one after another; sums of pieces are added to one another, which rounds less."""
 

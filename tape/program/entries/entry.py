@@ -60,7 +60,7 @@ def work_of(step: Any) -> int:
     if isinstance(step, KernelStep):
         return step.group.size * len(step.group.rows)
     if isinstance(step, RoundsStep):
-        return step.rounds.times * sum(map(work_of, step.body.steps))
+        return step.times * sum(map(work_of, step.body.steps))
     sizes = [spec.size for k in (*step.needs, *step.makes) if (spec := step.listing.spec_of(k)) is not None]
     if step.op.hints.motion == "matrix":
         return int(np.prod(sizes, dtype=float) ** 0.5) // 4

@@ -24,7 +24,7 @@ from .plan_steps import linear_steps, moving, partial_writes, record_steps, redu
 from .plan_steps.plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
-from .round_step import RoundsStep
+from .round_step import RoundsStep, TilesStep
 from .shifted import ROWS, STRIDED
 from .stops import PythonStep, Raw, Result, SharedKernel, Stops
 from .unmade import Unmade, rows_of, runs_of
@@ -79,7 +79,7 @@ class Plan(PlanWords):
             if isinstance(step, NumPyStep):
                 self._alone(step)
             elif isinstance(step, RoundsStep):
-                self.stops.stamps.append(_stamping().Stamp(self, step))
+                self.stops.stamps.append(_stamp_of(step)(self, step))
             else:
                 self._group(step)
             self.guarding.after(step.makes)
@@ -396,8 +396,11 @@ class Plan(PlanWords):
                 results[i] = found._replace(array=number)
 
 
-def _stamping() -> Any:
-    return opened("tape.program.plans.stamping")
+def _stamp_of(step: RoundsStep) -> Any:
+    """The class of the steps of a loop."""
+    if isinstance(step, TilesStep) and step.loop.turns is not None:
+        return opened("tape.program.plans.tiling").TileStamp
+    return opened("tape.program.plans.stamping").Stamp
 
 
 def plan_of(replay: Replay) -> Plan:

@@ -30,10 +30,11 @@ from .guarding import GuardTable
 from .in_python import InPython, live
 from .operand_layout import Layout, key_of
 from .prepared import interpretable, kernel_for
-from .round_step import NEVER, RoundsStep
+from .round_step import NEVER, RoundsStep, TilesStep
 from .rounds import Rounds, alone, pieces, rounds_of
 from .shifted import Shifts
 from .threads import ALONE, Shares, shares
+from .tiles import TileLoop, Tiles, tiles_of
 
 PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""
@@ -60,8 +61,11 @@ class Replay:
     ):  # fmt: skip
         self.recorded = listing
         rounds = rounds_of(listing) if by_rounds else []
+        tiles: Tiles | None = None
         if by_rounds and not rounds and tier != INTERPRET:
             listing = by_columns(listing)
+            if listing is self.recorded:
+                listing, tiles = tiles_of(listing) or (listing, None)
         self.listing, self.tier, self.threads, self.most = listing, tier, threads, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
@@ -74,19 +78,22 @@ class Replay:
         self._lock = new_lock()
         self._sweeper: Any = None
         self._of_arrays: InPython | None = None
-        self._make_steps(rounds)
+        self._make_steps(pieces(listing, rounds) if tiles is None else (tiles.before, *tiles.loops, tiles.after))
 
-    def _make_steps(self, rounds: list[Rounds]) -> None:
-        """Make the steps: loops by rounds, and what is between them."""
+    def _make_steps(self, parts: Iterable[np.ndarray | Rounds | TileLoop]) -> None:
+        """Make the steps: loops by rounds or tiles, and what is between them."""
         listing = self.listing
         self.shifts = shifts = Shifts(listing)
         alike: dict[Any, KernelStep] = {}
         first = 0 if self.tier is None else None
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
-        for piece in pieces(listing, rounds):
-            if isinstance(piece, Rounds):
+        for piece in parts:
+            if not isinstance(piece, np.ndarray):
                 body = Replay(piece.body, self.tier, threads=ALONE, by_rounds=False)
-                self.steps.append(RoundsStep(listing, piece, body, self.guards))
+                if isinstance(piece, Rounds):
+                    self.steps.append(RoundsStep(listing, piece, body, self.guards))
+                else:
+                    self.steps.append(TilesStep(listing, piece, body, self.threads))
                 continue
             steps = _steps_among(listing, piece)
             single = numpy_steps(listing, [s.row for s in steps if not isinstance(s, Group)])
@@ -110,8 +117,8 @@ class Replay:
         return parts(group) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
 
     def straighten(self) -> None:
-        """Make the steps again, without loops by rounds: one of them is not for these."""
-        self._make_steps([])
+        """Make the steps again, without loops by rounds or tiles: one of them is not for these."""
+        self._make_steps([np.arange(len(self.listing))])
 
     def _look(self) -> None:
         """Find out when to look for a better tier."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...jit.machine.frames import WORD
-from ...jit.machine.regions import BLOCK, BROUGHT, DATA
+from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, DATA, WORK
 from .plan import Plan, whole
 from .plan_steps.plan_places import Chunk, Place, PlanValue
 from .round_step import RoundsStep
@@ -74,23 +74,34 @@ class Stamp:
     """
 
     def __init__(self, plan: Plan, step: RoundsStep):
-        self.plan, self.step, self.count = plan, step, step.rounds.times
-        self.body = body = BodyPlan(step.body, plan.memory.checked)
-        self.base = plan.memory.own(body.memory.nbytes).offset
-        plan.memory.canaries += [self.base + at for at in body.memory.canaries]
-        plan.initial += [(self.base + at, values) for at, values in body.initial]
-        plan.workspace = max(plan.workspace, body.workspace)
+        self.plan, self.step, self.count = plan, step, len(step.given)
+        self.body = body = self._planned()
+        self.places = self._memory(1)
         plan.pin_all(body)
         self._keep()
         self._bring()
         self._stamp()
         self._tell()
 
+    def _planned(self) -> BodyPlan:
+        return BodyPlan(self.step.body, self.plan.memory.checked)
+
+    def _memory(self, copies: int) -> dict[int, np.ndarray]:
+        """By region, where each round has what the body has there: in one copy for all, or in one for each."""
+        plan, body = self.plan, self.body
+        bases = [plan.memory.own(body.memory.nbytes).offset for _ in range(copies)]
+        for base in bases:
+            plan.memory.canaries += [base + at for at in body.memory.canaries]
+            plan.initial += [(base + at, values) for at, values in body.initial]
+        workspace = -(-body.workspace // ALIGN) * ALIGN
+        plan.workspace = max(plan.workspace, copies * workspace)
+        return {DATA: np.resize(bases, self.count), WORK: np.resize(workspace * np.arange(copies), self.count)}
+
     def _keep(self) -> None:
         """Memory for what others read of the rounds."""
         slots: dict[int, int] = {}
         chunks: dict[int, Chunk] = {}
-        for value, kept in zip(self.body.ends, self.step.rounds.kept.tolist()):
+        for value, kept in zip(self.body.ends, self.step.kept):
             assert value.chunk is not None
             at = value.chunk.offset
             chunks[at] = value.chunk
@@ -106,7 +117,8 @@ class Stamp:
             if piece.chunk.offset <= offset < piece.chunk.offset + piece.chunk.nbytes:
                 slot = np.arange(self.count) % piece.slots
                 return piece.offset + slot * piece.chunk.nbytes + offset - piece.chunk.offset
-        return np.full(self.count, self.base + offset)
+        found: np.ndarray = self.places[DATA] + offset
+        return found
 
     def _bring(self) -> None:
         """By input of the body and by round, where it is."""
@@ -145,11 +157,18 @@ class Stamp:
                 offsets = WORD * begin + offset
             elif region == DATA:
                 offsets = self._moved(offset)
+            elif region == WORK:
+                offsets = self.places[WORK] + offset
             found.append(np.stack([begin + at, np.full(n, region), offsets], axis=1))
-        self.first, self.length = len(plan._kernels), len(body._kernels)
-        self.end = self.first + n * self.length
         plan.stamp(words, found)
-        plan._kernels += n * body._kernels
+        self._steps(begin)
+
+    def _steps(self, begin: np.ndarray) -> None:
+        """The steps of all rounds, whose words begin there."""
+        plan, body = self.plan, self.body
+        self.first, self.length = len(plan._kernels), len(body._kernels)
+        self.end = self.first + self.count * self.length
+        plan._kernels += self.count * body._kernels
         plan._offsets += (begin[:, None] + np.array(body._offsets, dtype=np.int64)).ravel().tolist()
 
     def _tell(self) -> None:

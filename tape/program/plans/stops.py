@@ -80,3 +80,15 @@ class SharedKernel(NamedTuple):
     step: KernelStep
     table: int
     single: Place | int
+
+
+class SharedRounds(NamedTuple):
+    """Pieces of a loop that several threads take: a stop before its steps.
+
+    Attributes:
+        threads: how many.
+        pieces: the first step of each and the one after its last.
+    """
+
+    threads: int
+    pieces: list[tuple[int, int]]

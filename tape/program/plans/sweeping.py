@@ -24,7 +24,7 @@ from .plan import Plan, plan_of
 from .plan_steps.plan_places import CANARY, UNIT, Place, PlanValue, array_at
 from .prepared import aligned
 from .replay import Replay
-from .stops import PythonStep, Raw, Result, SharedKernel
+from .stops import PythonStep, Raw, Result, SharedKernel, SharedRounds
 from .threads import share
 
 SWEEP = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -186,6 +186,9 @@ class PlanRun:
         if isinstance(stop.run, SharedKernel):
             self.shared(stop.run)
             return
+        if isinstance(stop.run, SharedRounds):
+            self.rounds(stop.run)
+            return
         if isinstance(stop.run, GuardStep):
             for index, value in stop.run.values:
                 self.plan.replay.guards.verify(index, self.view(value), self.expecting)
@@ -264,3 +267,17 @@ class PlanRun:
             assert isinstance(shared.single, Place)
             start = self.plan.data + shared.single.offset
             np.add.reduce(sums, axis=0, out=self.block.memory[start : start + sums[0].nbytes].view(layout.dtype))
+
+    def rounds(self, shared: SharedRounds) -> None:
+        """Let several threads take one piece of a loop after the other."""
+        block, sweeper, left = self.block, self.sweeper, deque(shared.pieces)
+
+        def work(_: int) -> None:
+            while True:
+                try:
+                    first, end = left.popleft()
+                except IndexError:
+                    return
+                sweeper.sweep(block.address, sweeper.steps, first, end)
+
+        share(work, range(min(shared.threads, len(left))))

@@ -63,6 +63,12 @@ def shares(kernel: Compiled | Interpreted, work: int, threads: int | None, adds:
     return Shares(min(wanted, len(pieces)), pieces)
 
 
+def takers(work: int, pieces: int, threads: int | None) -> int:
+    """How many threads take pieces of a loop, 0 where it is not worth a second one."""
+    wanted = cores() if threads is None and work >= ENOUGH else threads or 1
+    return wanted if min(wanted, pieces) > 1 else 0
+
+
 def guided(over: int, threads: int, smallest: int) -> Iterator[int]:
     """Where pieces begin that get smaller and smaller, and where the last ends.
 

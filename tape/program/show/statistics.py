@@ -172,7 +172,7 @@ def _each(replay: Replay, times: int = 1) -> Iterator[tuple[KernelStep | NumPySt
     """The steps, those in loops too, and how often each runs in a replay."""
     for step in replay.steps:
         if isinstance(step, RoundsStep):
-            yield from _each(step.body, times * step.rounds.times)
+            yield from _each(step.body, times * step.times)
         else:
             yield step, times
 
