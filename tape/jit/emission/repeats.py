@@ -38,25 +38,43 @@ def loops(
     taken = np.zeros(len(code), dtype=np.bool_)
     found, runs = np.empty(FIELDS * most, dtype=np.int64), np.empty(3 * most, dtype=np.int64)
     cuts = np.empty(2 * LONGEST + 1, dtype=np.int64)
-    count = 0
+    count, ops = 0, OpWindows(code)
     for window in windows:
-        before = latest_alike(code, window)
+        if len(code) - np.count_nonzero(taken) < max(LEAST * BODY, window + 1):
+            continue
+        before = ops.latest_alike(window)
         count = find_loops(code, before, operands, kinds, given, window, taken, runs, cuts, found, count)
     return sorted(found[: FIELDS * count].reshape(-1, FIELDS).tolist())
 
 
-def latest_alike(code: np.ndarray, window: int) -> np.ndarray:
-    """For each row that begins a window of ops the latest before it that begins an equal one, −1 for none."""
-    if len(code) < window:
-        return np.empty(0, dtype=np.int64)
-    powers, inverses = (np.cumprod(np.full(len(code), f, dtype=np.uint64)) for f in (FACTOR, INVERSE))
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum((code.astype(np.uint64) + np.uint64(1)) * powers)])
-    hashes = (sums[window:] - sums[:-window]) * inverses[: len(code) - window + 1]
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order[1:]] == hashes[order[:-1]]
-    before = np.full(len(hashes), -1, dtype=np.int64)
-    before[order[1:][same]] = order[:-1][same]
-    return before
+class OpWindows:
+    """Windows of a column of ops, told apart by numbers.
+
+    Attributes:
+        sums: by row, that of what stands above it, each op times a power of `FACTOR`; so a window's number is a
+            difference of two, but for a power of `INVERSE`.
+    """
+
+    def __init__(self, code: np.ndarray):
+        powers, self.inverses = (np.cumprod(np.full(len(code), f, dtype=np.uint64)) for f in (FACTOR, INVERSE))
+        self.sums = np.zeros(len(code) + 1, dtype=np.uint64)
+        np.cumsum((code.astype(np.uint64) + np.uint64(1)) * powers, out=self.sums[1:])
+
+    def latest_alike(self, window: int) -> np.ndarray:
+        """For each row that begins a window of ops the latest before it that begins an equal one, −1 for none.
+
+        Unequal windows may, hardly ever, be taken for equal: whoever goes on from here compares the ops.
+        """
+        count = len(self.sums) - window
+        hashes = (self.sums[window:] - self.sums[:-window]) * self.inverses[:count]
+        # The row in the lowest bits, which say least about a window: so equal numbers are sorted by row, and at once.
+        below = np.uint64((1 << count.bit_length()) - 1)
+        keys = np.sort(hashes & ~below | np.arange(count, dtype=np.uint64), kind="stable")
+        rows = (keys & below).astype(np.int64)
+        same = np.flatnonzero(keys[1:] ^ keys[:-1] <= below)
+        before = np.full(count, -1, dtype=np.int64)
+        before[rows[same + 1]] = rows[same]
+        return before
 
 
 @writing("taken", "found")

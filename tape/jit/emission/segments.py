@@ -85,7 +85,7 @@ class Slotted:
         home = np.repeat(np.arange(len(lengths)), lengths)
         made = self.operands - given
         crossing = np.zeros(n, dtype=np.bool_)
-        crossing[made[(made >= 0) & (home[np.maximum(made, 0)] != home[:, None])]] = True
+        crossing[made[(made >= 0) & (home.take(made, mode="clip") != home[:, None])]] = True
         inside = np.zeros(n, dtype=np.bool_)
         for loop in loops:
             inside[loop.start : loop.end] = True
@@ -115,7 +115,8 @@ class Slotted:
         given = columns < self.given
         slot = np.where(given, 0, self.slot[np.maximum(columns - self.given, 0)])
         steps = np.diff(slot, axis=0)
-        usual = np.median(steps, axis=0)
+        middle = len(steps) // 2
+        usual = np.partition(steps, middle, axis=0)[middle]
         even = ((steps == usual) & ~given[1:] & ~given[:-1]) | (given[1:] & given[:-1])
         ends = np.flatnonzero(np.concatenate([[True], ~even.all(axis=1), [True]]))
         k = int(np.argmax(np.diff(ends)))

@@ -18,6 +18,7 @@ from ops.core.registry import OPS
 
 from ..recorded.guards import Guard, same
 from ..recorded.later import Later
+from ..recorded.listing import distinct
 from ..recorded.parameters_key import key_of
 from ..recorded.stretches import LEAST, RECORDS, stretches
 from ..recorded.trace import CONSTANT, WIDTH, Trace
@@ -300,7 +301,7 @@ def loops_of(sweep: Any) -> list[AdjointLoop]:
         return []
     counts = np.diff(listing.first)[first:]
     facts = ((listing.code[first:] + 2) * (len(listing.specs) + 1) + listing.spec[first:] + 1) * (counts.max() + 1)
-    _, like = np.unique(facts + counts, return_inverse=True)
+    _, like = distinct(facts + counts)
     found = []
     for start, period, count in stretches(like):
         rounds = like[start : start + count * period].reshape(count, period)

@@ -40,9 +40,9 @@ def by_columns(listing: Listing) -> Listing:
 def long_axes(listing: Listing) -> list[int]:
     """How long the axes are that may be the long one of some arrays, that of the largest first."""
     sizes: dict[int, int] = {}
-    for s in {listing.spec_of(k) for k in range(len(listing))}:
-        if s is None or s.ndim < 2 or s.dtype.kind != "f":
-            continue
+    several = [i for i, s in enumerate(listing.specs) if s.ndim > 1 and s.dtype.kind == "f"]
+    used = set(listing.spec.tolist()) if several else ()
+    for s in [listing.specs[i] for i in several if i in used]:
         n = max(s.shape)
         if n >= LEAST and s.size // n > 1 and s.shape.count(n) == 1:
             sizes[n] = max(sizes.get(n, 0), s.size)

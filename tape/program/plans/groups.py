@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops.core.lane import Scalar
 from ops.core.registry import OPS
 
 from ...base.rooms import opened
-from ..recorded.listing import Listing, number_of
+from ..recorded.listing import Listing, by_code, distinct, number_of
 from ..recorded.trace import CONSTANT, NUMBERS
 
 LEAST = 16
@@ -108,12 +109,18 @@ def _ops(count: int) -> tuple[np.ndarray, ...]:
 def _fitting(code: np.ndarray) -> tuple[np.ndarray, ...]:
     """`_ops`, without a lane for those in the column `code` whose scalar code cannot run in a kernel."""
     lane, *rest = _ops(len(OPS))
-    used = [OPS[c] for c in np.unique(code).tolist() if c >= 0 and lane[c]]
-    unfit = [op.code for op in used if not opened("tape.jit.emission.lines").fits(op)]
+    scalar = code[_scalar(len(OPS))[code]]
+    unfit = [c for c in set(scalar.tolist()) if lane[c] and not opened("tape.jit.emission.lines").fits(OPS[c])]
     if unfit:
         lane = lane.copy()
         lane[unfit] = 0
     return lane, *rest
+
+
+@cache
+def _scalar(count: int) -> np.ndarray:
+    """By opcode, whether an op's lane is scalar code."""
+    return by_code(isinstance(op.lane, Scalar) for op in OPS[:count])
 
 
 def lanes(count: int) -> np.ndarray:
@@ -126,15 +133,15 @@ def steps_of(listing: Listing) -> list[Step]:
     g, (role, family, stage, keys) = _grouping(), _together(listing)
     together = keys >= 0
     group = np.arange(len(listing), dtype=np.int64)
-    found, inverse = np.unique(keys[together], return_inverse=True)
-    group[together] = len(listing) + inverse
+    kernels, which = distinct(keys[together])
+    group[together] = len(listing) + which
     escapes = np.zeros(len(listing), dtype=np.bool_)
     g.escaping(listing.first, listing.args, listing.outputs, group, role, escapes)
     members = np.flatnonzero(together)
-    members = members[np.argsort(inverse, kind="stable")]
-    ends = np.cumsum(np.bincount(inverse, minlength=len(found)))
+    members = members[np.argsort(which, kind="stable")]
+    ends = np.cumsum(np.bincount(which, minlength=len(kernels)))
     timed: list[tuple[int, int, Step]] = []
-    for rows, made in _groups(listing, members, ends, role, group, family, escapes) if len(found) else ():
+    for rows, made in _groups(listing, members, ends, role, group, family, escapes) if len(kernels) else ():
         timed.append((int(stage[rows[0]]), int(rows[0]), made))
     alone = np.flatnonzero((role == g.ALONE) | ((role == g.ELEMENT) & escapes))
     timed += [(int(stage[k]), k, Alone(k)) for k in alone.tolist()]

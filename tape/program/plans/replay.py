@@ -23,12 +23,13 @@ from ...recording.recorder import forward_of
 from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
+from .alike_groups import AlikeGroups
 from .array_columns import by_columns
 from .group_parts import KERNELS, is_long, parts
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .in_python import InPython, live
-from .operand_layout import Layout, key_of
+from .operand_layout import Layout
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep, TilesStep
 from .rounds import Rounds, alone, pieces, rounds_of
@@ -84,7 +85,7 @@ class Replay:
         """Make the steps: loops by rounds or tiles, and what is between them."""
         listing = self.listing
         self.shifts = shifts = Shifts(listing)
-        alike: dict[Any, KernelStep] = {}
+        alike = AlikeGroups()
         first = 0 if self.tier is None else None
         self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
         for piece in parts:
@@ -107,13 +108,13 @@ class Replay:
         live(self.steps, self.outputs)
         self._look()
 
-    def _parts(self, group: Group, alike: dict[Any, KernelStep]) -> Iterable[Group]:
+    def _parts(self, group: Group, alike: AlikeGroups) -> Iterable[Group]:
         """A group, or the parts that it is cut into: its kernel would be one of too many."""
         if self.tier is not None or not is_long(group):
             return (group,)
-        if (None, key_of(self.listing, group, self.shifts)) in alike:
+        if alike.has(None, self.listing, group, self.shifts):
             return (group,)
-        compiled = (step for step in alike.values() if step.kernel is not None and step.group.size > 1)
+        compiled = (step for step in alike.steps if step.kernel is not None and step.group.size > 1)
         return parts(group) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
 
     def straighten(self) -> None:
@@ -129,7 +130,7 @@ class Replay:
         if not self._lock.acquire(blocking=False):
             return  # another thread is at it
         try:
-            alike: dict[Any, KernelStep] = {}
+            alike = AlikeGroups()
             for k, step in enumerate(self.steps):
                 if step.upgrade_at <= replays:
                     self.steps[k] = step.upgraded(replays, alike)
@@ -328,7 +329,7 @@ class KernelStep:
         self.needs = list(dict.fromkeys([*self.layout.numbers, *(x.row for x in self.layout.arrays)]))
         self.makes = [t.row for t in self.group.targets]
 
-    def upgraded(self, replays: int, alike: dict[Any, KernelStep]) -> KernelStep:
+    def upgraded(self, replays: int, alike: AlikeGroups) -> KernelStep:
         """The step in the next tier."""
         following = next_tier(self.group, self.tier)
         assert following is not None
@@ -339,15 +340,15 @@ class KernelStep:
 
 def kernel_step(
     listing: Listing, group: Group, tier: str | None, threads: int | None, replays: int | None, shifts: Shifts,
-    alike: dict[Any, KernelStep],
+    alike: AlikeGroups,
 ) -> KernelStep:  # fmt: skip
     """The step of a group; what was found for an equal one, among those `alike`, holds for it too."""
-    key = tier, key_of(listing, group, shifts)
-    known = alike.get(key)
-    if known is not None:
-        return known.moved(group)
-    made = alike[key] = KernelStep(listing, group, tier or first_tier(group), threads, replays, shifts)
-    return made
+
+    def made() -> KernelStep:
+        return KernelStep(listing, group, tier or first_tier(group), threads, replays, shifts)
+
+    found: KernelStep = alike.step(tier, listing, group, shifts, made)
+    return found
 
 
 def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None:

@@ -12,20 +12,20 @@ from ops import Op
 from ops.core.registry import OPS
 
 from ...base.spec import Spec
-from .listing import Listing, listing_of
+from .listing import Listing, by_code, listing_of
 from .trace import CONSTANT, INPUT, Trace, Untraceable
 from .traced import Traced, traced
 
 
 @cache
 def _made_of_others(count: int) -> np.ndarray:
-    """The opcodes of the ops that say what they are made of."""
-    return np.array([op.code for op in OPS[:count] if op.hints.made_of is not None], dtype=np.int64)
+    """By opcode, whether an op says what it is made of."""
+    return by_code(op.hints.made_of is not None for op in OPS[:count])
 
 
 def expand(listing: Listing) -> Listing:
     """With the records in the place of others that these are made of."""
-    rows = np.flatnonzero(np.isin(listing.code, _made_of_others(len(OPS)))).tolist()
+    rows = np.flatnonzero(_made_of_others(len(OPS))[listing.code]).tolist()
     known: dict[Any, Listing | None] = {}
     found = [(k, _part(listing, k, known)) for k in rows]
     return spliced(listing, [Splice(k, part, listing.operands(k)) for k, part in found if part is not None])

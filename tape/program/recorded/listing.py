@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from itertools import chain
 from struct import pack
 from types import CodeType
 from typing import Any
@@ -20,8 +20,6 @@ from ...base.spec import Spec
 from .guards import Guard
 from .parameters_key import key_of
 from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Trace, X, Y
-
-_INDEX = attrgetter("index")
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,11 @@ class Listing:
         )
 
 
+def by_code(flags: Iterable[bool]) -> np.ndarray:
+    """What holds of each op, to be read by a column of opcodes: False for inputs and constants."""
+    return np.array([*flags, False, False], dtype=np.bool_)
+
+
 def is_fixed(constant: Any) -> bool:
     """Whether a constant is a value of its own rather than somebody's memory; a read-only view may be of such."""
     if hasattr(constant, "_spec"):
@@ -141,23 +144,39 @@ class Rows:
     def __init__(self, rows: list[Any], begin: int):
         self.begin, self.end = begin, begin + len(rows)
         self.code, self.x, self.y = integers(rows[CODE::WIDTH]), integers(rows[X::WIDTH]), integers(rows[Y::WIDTH])
-        specs = rows[SPEC::WIDTH]
-        indices = map(_INDEX, specs) if None not in specs else [-1 if s is None else s.index for s in specs]
-        where, self.which = distinct(integers(list(indices)) + 1)
-        self.specs: list[Spec | None] = [specs[k] for k in where.tolist()]
+        self.specs, self.which = kinds(rows[SPEC::WIDTH])
         extras = rows[EXTRA::WIDTH]
         plain = extras.count(None) == len(extras)
         self.wide = {} if plain else {k: extra for k, extra in enumerate(extras) if extra is not None}
-        codes, instructions = rows[LINE::WIDTH], rows[LASTI::WIDTH]
-        where, self.line = distinct(together(codes, instructions))
-        self.lines: list[tuple[CodeType, int]] = [(codes[k], instructions[k]) for k in where.tolist()]
+        self.lines, self.line = lines_of(rows[LINE::WIDTH], rows[LASTI::WIDTH])
+
+
+def kinds(specs: list[Spec | None]) -> tuple[list[Spec | None], np.ndarray]:
+    """The specs that occur, and for each place which of these is there."""
+    found = list(dict.fromkeys(specs))
+    if len(found) == 1:
+        return found, np.zeros(len(specs), dtype=np.int64)
+    number = {s: i for i, s in enumerate(found)}
+    return found, integers(list(map(number.__getitem__, specs)))
+
+
+FEW = 64
+"""Of fewer lines Python finds the distinct ones sooner than NumPy."""
+
+
+def lines_of(codes: list[CodeType], instructions: list[int]) -> tuple[list[tuple[CodeType, int]], np.ndarray]:
+    """The lines that occur, code objects and offsets, and for each place which of these is there."""
+    if len(codes) < FEW:
+        number: dict[tuple[int, int], int] = {}
+        which = integers([number.setdefault(line, len(number)) for line in zip(map(id, codes), instructions)])
+        named = dict(zip(map(id, codes), codes))
+        return [(named[code], instruction) for code, instruction in number], which
+    where, which = distinct(together(codes, instructions))
+    return [(codes[k], instructions[k]) for k in where.tolist()], which
 
 
 def together(codes: list[CodeType], instructions: list[int]) -> np.ndarray:
     """The lines of records as numbers: a tuple for each of many would keep the collector busy."""
-    if len(codes) < FEW:
-        known_lines: dict[tuple[int, int], int] = {}
-        return integers([known_lines.setdefault(line, len(known_lines)) for line in zip(map(id, codes), instructions)])
     ids = np.fromiter(map(id, codes), np.int64, len(codes))
     numbers = integers(instructions)
     starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1  # mostly few: a function makes many records in a row
@@ -174,17 +193,8 @@ def integers(numbers: list[int]) -> np.ndarray:
     return np.frombuffer(pack(f"{len(numbers)}q", *numbers), dtype=np.int64)
 
 
-FEW = 64
-"""Of fewer numbers Python finds the distinct ones sooner than NumPy."""
-
-
 def distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A place of each number that occurs, in order, and for each place which of these is there."""
-    if len(numbers) < FEW:
-        values = numbers.tolist()
-        last = sorted({number: k for k, number in enumerate(values)}.values())
-        place = {values[k]: i for i, k in enumerate(last)}
-        return np.array(last, dtype=np.int64), np.array([place[number] for number in values], dtype=np.int64)
     if numbers.max(initial=0) > 8 * len(numbers):
         _, numbers = np.unique(numbers, return_inverse=True)
     table = np.full(numbers.max(initial=0) + 1, -1)
@@ -261,21 +271,26 @@ def apart(trace: Trace, first: int, rows: list[Any], start: int) -> Iterator[tup
 
 def operands_of(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """`first` and `args` of a listing of these records; operands by number."""
-    n = len(columns.code)
+    n, wide = len(columns.code), columns.wide
     inline = np.empty((n, 3), dtype=np.int64)
     inline[:, 0], inline[:, 1], inline[:, 2] = columns.x, columns.y, columns.w
     inline[columns.code < 0, 0] = -1
     has = inline >= 0
-    counts = has.sum(axis=1)
-    for k, (operands, _) in columns.wide.items():
-        counts[k] = len(operands)
+    counts = has[:, 0].view(np.int8) + has[:, 1] + has[:, 2]
     first = np.zeros(n + 1, dtype=np.int64)
+    if not wide:
+        np.cumsum(counts, out=first[1:])
+        return first, inline[has]
+    rows, operands = list(wide), [x for x, _ in wide.values()]  # in ascending order, as they were added
+    has[rows] = False
+    counts = counts.astype(np.int64)
+    counts[rows] = list(map(len, operands))
     np.cumsum(counts, out=first[1:])
+    own = np.zeros(n, dtype=np.bool_)
+    own[rows] = True
+    own = np.repeat(own, counts)
     args = np.empty(first[-1], dtype=np.int64)
-    at, which = np.nonzero(has)
-    args[first[at] + which] = inline[at, which]
-    for k, (operands, _) in columns.wide.items():
-        args[first[k] : first[k + 1]] = operands
+    args[own], args[~own] = list(chain.from_iterable(operands)), inline[has]
     return first, args
 
 

@@ -21,7 +21,7 @@ from ...base.spec import spec
 from ...recording.recorder import forward_of
 from .expanding import expand
 from .later import LARGE
-from .listing import Listing, is_fixed, number_of
+from .listing import Listing, by_code, is_fixed, number_of
 from .outer_products import join_products
 from .trace import CONSTANT, INPUT
 
@@ -42,8 +42,7 @@ def prune(listing: Listing) -> Listing:
 
 def _raising(listing: Listing) -> list[int]:
     """The records that raise an exception for some values of what is no constant; of users' code nothing is known."""
-    may = _may_raise(len(OPS))
-    found = np.flatnonzero((listing.code >= 0) & may[np.maximum(listing.code, 0)]).tolist()
+    found = np.flatnonzero(_may_raise(len(OPS))[listing.code]).tolist()
     return [k for k in found if any(listing.code[j] != CONSTANT for j in _deciding(listing, k))]
 
 
@@ -54,9 +53,8 @@ def _deciding(listing: Listing, k: int) -> list[int]:
 
 @cache
 def _may_raise(count: int) -> np.ndarray:
-    return np.array(
-        [op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via)) for op in OPS[:count]]
-    )
+    """By opcode, whether an op raises for some values."""
+    return by_code(op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via)) for op in OPS[:count])
 
 
 def fold(listing: Listing) -> Listing:
@@ -68,10 +66,11 @@ def fold(listing: Listing) -> Listing:
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         fixed[k] = is_fixed(listing.constant(k))
     given = fixed.copy()
-    repeats = np.isin(listing.code, _repeating(len(OPS)))
-    kept = np.where(repeats, INPUT, listing.code)  # a kernel repeats a number by itself
+    repeats = _repeating(len(OPS))[listing.code]
+    repeat = bool(repeats.any())
+    kept = np.where(repeats, INPUT, listing.code) if repeat else listing.code  # a kernel repeats a number by itself
     _jitted().mark_constant(kept, listing.first, listing.args, fixed)
-    if repeats.any():
+    if repeat:
         _hold_repeated(listing, given, fixed)
     found = np.flatnonzero(fixed & ~given).tolist()
     if not found:
@@ -104,13 +103,12 @@ def _hold_repeated(listing: Listing, given: np.ndarray, fixed: np.ndarray) -> No
     loose = given.copy()
     kept = np.where(little[listing.spec] | fixed, listing.code, INPUT)
     _jitted().mark_constant(kept, listing.first, listing.args, loose)
-    codes, repeating = listing.code, _repeating(len(OPS))
-    made = (codes >= 0) & _lanes(len(OPS))[np.maximum(codes, 0)]
+    repeats, made = _repeating(len(OPS))[listing.code], _lanes(len(OPS))[listing.code]
     readers = _readers(listing)
     among = loose[listing.args] & ~fixed[listing.args] & ~loose[readers] & ~made[readers]
     wanted = set(listing.args[among].tolist())
     for k in np.flatnonzero(loose & ~fixed).tolist():
-        plain = not made[k] or (codes[k] not in repeating and all(fixed[j] for j in listing.operands(k)))
+        plain = not made[k] or (not repeats[k] and all(fixed[j] for j in listing.operands(k)))
         fixed[k] = plain or k in wanted
 
 
@@ -118,7 +116,7 @@ def _hold_repeated(listing: Listing, given: np.ndarray, fixed: np.ndarray) -> No
 def _lanes(count: int) -> np.ndarray:
     """By opcode, whether a kernel can compute an op."""
     has_lane = opened("tape.jit.emission.lines").has_lane
-    return np.array([has_lane(op) for op in OPS[:count]], dtype=np.bool_)
+    return by_code(has_lane(op) for op in OPS[:count])
 
 
 def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
@@ -141,9 +139,9 @@ def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
 
 
 @cache
-def _repeating(count: int) -> list[int]:
-    """The opcodes of the ops that repeat the numbers of their operand."""
-    return [op.code for op in OPS[:count] if isinstance(op.lane, Same)]
+def _repeating(count: int) -> np.ndarray:
+    """By opcode, whether an op repeats the numbers of its operand."""
+    return by_code(isinstance(op.lane, Same) for op in OPS[:count])
 
 
 def widen(listing: Listing) -> Listing:
