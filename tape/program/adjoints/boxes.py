@@ -96,17 +96,28 @@ def hull(regions: Iterable[Region]) -> Region:
 def overlap(region: Region, other: Region) -> bool:
     """Whether a region has an element in a box."""
     for r, o in zip(region, other):
-        start, stop = bounds(o)
-        first, last = (r, r + (start <= r < stop)) if type(r) is int else within(r, start, stop)
-        if first == last:
-            return False
+        start, stop = (o, o + 1) if type(o) is int else bounds(o)
+        if type(r) is int:
+            if not start <= r < stop:
+                return False
+        elif r.step == 1:
+            if r.start >= stop or r.stop <= start or start == stop or not r:
+                return False
+        else:
+            first, last = within(r, start, stop)
+            if first == last:
+                return False
     return True
 
 
 def within(r: Any, start: int, stop: int) -> tuple[int, int]:
     """Which numbers of a range, from where to where, lie in [start, stop)."""
-    first, last = [min(max(-(-(edge - r.start) // r.step), 0), len(r)) for edge in (start, stop)]
-    return first, last
+    count = len(r)
+    if r.step == 1:
+        first, last = start - r.start, stop - r.start
+    else:
+        first, last = -(-(start - r.start) // r.step), -(-(stop - r.start) // r.step)
+    return min(max(first, 0), count), min(max(last, 0), count)
 
 
 def split(region: Region, other: Region) -> tuple[list[Region], Region]:
@@ -185,7 +196,7 @@ class BoxGrid:
     def near(self, region: Region) -> list[Region]:
         """Those that overlap a region."""
         found: dict[Region, None] = {}
-        extents = list(map(bounds, region))
+        extents = [(r, r + 1) if type(r) is int else bounds(r) for r in region]
         for (axis, level), known in self._cells.items():
             start, stop = extents[axis]
             cells = range(start >> level, ((stop - 1) >> level) + 1)

@@ -167,14 +167,18 @@ class Plan(PlanWords):
 
     def _copied(self, value: PlanValue, wanted: Spec) -> PlanValue:
         """A copy in row-major order, broadcast to a spec."""
-        chunk = self.chunk(wanted.nbytes)
-        made = whole(place_in(chunk), wanted)._replace(chunk=chunk)
+        made = self._room(wanted)
         strides = np.lib.stride_tricks.as_strided
         if value.spec.shape != wanted.shape:
             axes = np.broadcast_to(strides(np.empty(1, np.int8), value.spec.shape, value.strides), wanted.shape)
             value = value._replace(strides=axes.strides)
         self.place(made, value)
         return made
+
+    def _room(self, spec: Spec) -> PlanValue:
+        """Memory of its own for a value in row-major order."""
+        chunk = self.chunk(spec.nbytes)
+        return PlanValue(place_in(chunk), row_major(spec.shape, spec.dtype.itemsize), spec, chunk)
 
     def make(self, k: int, view: PlanValue | None = None) -> PlanValue:
         """Memory for a value that a step makes, or where the view is that it is."""
@@ -185,9 +189,7 @@ class Plan(PlanWords):
         elif k in self._targets:
             made = self._targets[k]
         else:
-            spec = self.spec(k)
-            chunk = self.chunk(spec.nbytes)
-            made = whole(place_in(chunk), spec)._replace(chunk=chunk)
+            made = self._room(self.spec(k))
         self._lies(k, made)
         return made
 
@@ -235,9 +237,11 @@ class Plan(PlanWords):
         """Such a record as steps, or a stop."""
         if step.row in self.values:
             return  # one of several results of a record that is steps
-        rooms = ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ()
-        if step.unknown or not any(room.step(self, step) for room in rooms):
-            self.stop(step.evaluate, step.needs, step.makes)
+        if not step.unknown:
+            for room in ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ():
+                if room.step(self, step):
+                    return
+        self.stop(step.evaluate, step.needs, step.makes)
 
     def rows_of(self, record: NumPyStep) -> dict[int, list[int]]:
         """The records whose values a record gives, by the number of the result: itself, or those that pick one."""
@@ -344,7 +348,7 @@ class Plan(PlanWords):
         if isinstance(kernel, Interpreted):
             values = self.memory.own(kernel.values.nbytes)
             self.initial.append((values.offset, kernel.values))
-            return [kernel.code.ctypes.data, place_in(values)]
+            return [kernel.code_at, place_in(values)]
         self.workspace = max(self.workspace, kernel.workspace_bytes)
         head: list[int | Place] = list(kernel.head()[0])
         head[3] = Place(WORK, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from itertools import islice
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from ops.core.registry import OPS
 
 from ...base.jit_door import PLANS, plans_wait
-from ...base.locks import new_lock
+from ...base.locks import kept, new_lock
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
@@ -24,11 +23,11 @@ from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
 from .array_columns import by_columns
-from .group_parts import KERNELS, is_long, parts
+from .group_parts import KERNELS, is_long, parts, steps_before
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .in_python import InPython, live
-from .operand_layout import Layout, key_of
+from .operand_layout import Layout, likeness_of, twin
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep
 from .rounds import Rounds, alone, pieces, rounds_of
@@ -104,10 +103,14 @@ class Replay:
         """A group, or the parts that it is cut into: its kernel would be one of too many."""
         if self.tier is not None or not is_long(group):
             return (group,)
-        if (None, key_of(self.listing, group, self.shifts)) in alike:
+        if (None, likeness_of(self.listing, group, self.shifts).key) in alike:
             return (group,)
         compiled = (step for step in alike.values() if step.kernel is not None and step.group.size > 1)
-        return parts(group) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
+        return parts(group, self._steps_before) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
+
+    @kept
+    def _steps_before(self) -> np.ndarray:
+        return steps_before(self.listing)
 
     def straighten(self) -> None:
         """Make the steps again, without loops by rounds: one of them is not for these."""
@@ -308,10 +311,10 @@ class KernelStep:
             self._one_by_one = OneByOne(self.layout)
         return self._one_by_one(values)
 
-    def moved(self, group: Group) -> KernelStep:
-        """The step of a group that differs in its records alone: it has the same kernel."""
-        made = copy(self)
-        made.group, made.layout, made._one_by_one = group, self.layout.moved(group), None
+    def moved(self, group: Group, places: list[tuple[int, int]]) -> KernelStep:
+        """The step of a group that differs in its records alone, and reads at other places: it has the same kernel."""
+        made = twin(self)
+        made.group, made.layout = group, self.layout.moved(group, places)
         made._name()
         return made
 
@@ -335,10 +338,11 @@ def kernel_step(
     alike: dict[Any, KernelStep],
 ) -> KernelStep:  # fmt: skip
     """The step of a group; what was found for an equal one, among those `alike`, holds for it too."""
-    key = tier, key_of(listing, group, shifts)
+    like = likeness_of(listing, group, shifts)
+    key = tier, like.key
     known = alike.get(key)
     if known is not None:
-        return known.moved(group)
+        return known.moved(group, like.places)
     made = alike[key] = KernelStep(listing, group, tier or first_tier(group), threads, replays, shifts)
     return made
 

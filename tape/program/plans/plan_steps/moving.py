@@ -122,7 +122,7 @@ def step(plan: Any, record: Any) -> bool:
     specs = [plan.spec(k) for k in record.needs]
     if result.dtype.hasobject or not result.dtype.isnative or any(s.dtype.hasobject for s in specs):
         return False
-    if len(specs) == 1 and op.is_view(params) and _looked(plan, record, specs[0]):
+    if len(specs) == 1 and (op.hints.part is not None or op.is_view(params)) and _looked(plan, record, specs[0]):
         return True
     if is_linear(op) and not result.size:  # nothing moves
         plan.make(record.row)
