@@ -67,7 +67,11 @@ def shape_of(region: Region) -> tuple[int, ...]:
 
 def size_of(region: Region) -> int:
     """How many elements a part has."""
-    return math.prod(shape_of(region))
+    size = 1
+    for r in region:
+        if type(r) is range:
+            size *= len(r)
+    return size
 
 
 def bounds(r: Any) -> tuple[int, int]:
@@ -127,8 +131,13 @@ def split(region: Region, other: Region) -> tuple[list[Region], Region]:
     for a, (r, o) in enumerate(zip(region, other)):
         if type(r) is range:
             first, last = within(r, *bounds(o))
-            outside += [(*inside[:a], piece, *region[a + 1 :]) for piece in (r[:first], r[last:]) if piece]
-            inside[a] = r[first:last]
+            if first:
+                outside.append((*inside[:a], r[:first], *region[a + 1 :]))
+            if last < len(r):
+                outside.append((*inside[:a], r[last:], *region[a + 1 :]))
+                inside[a] = r[first:last]
+            elif first:
+                inside[a] = r[first:]
     return outside, tuple(inside)
 
 
@@ -148,11 +157,12 @@ class GridCell:
 
     def add(self, region: Region, extents: list[tuple[int, int]]) -> None:
         self.regions[region] = None
+        first, last = self.start, self.stop
         for axis, (start, stop) in enumerate(extents):
-            if start < self.start[axis]:
-                self.start[axis] = start
-            if stop > self.stop[axis]:
-                self.stop[axis] = stop
+            if start < first[axis]:
+                first[axis] = start
+            if stop > last[axis]:
+                last[axis] = stop
 
     def reaches(self, extents: list[tuple[int, int]]) -> bool:
         """Whether some region may overlap a box."""

@@ -258,8 +258,8 @@ def _inner(piece: Piece, part: Region, rest: Region) -> tuple[range, ...]:
     found = []
     for r, kept in zip(part, rest):
         if type(r) is range:
-            first = r.index(kept[0])
-            found.append(next(lying)[first : first + len(kept)])
+            whole, first = next(lying), r.index(kept[0])
+            found.append(whole if len(kept) == len(r) else whole[first : first + len(kept)])
     return tuple(found)
 
 

@@ -189,7 +189,7 @@ Made = TypeVar("Made")
 
 
 def twin(x: Made) -> Made:
-    """Another object with the same attributes; `copy.copy` looks for ways of the object's own first, ten times as long."""
+    """Another object with the same attributes; `copy.copy` first looks for ways of the class, ten times as long."""
     made = object.__new__(type(x))
     made.__dict__.update(x.__dict__)
     return made

@@ -158,7 +158,7 @@ class Plan(PlanWords):
     def flat(self, k: int) -> PlanValue:
         """Where a record's value is in row-major order: copied if it lies otherwise."""
         found = self.value(k)
-        if found.contiguous:
+        if not found.strides or found.contiguous:
             return found
         made = self._flat.get(k)
         if made is None:
@@ -219,7 +219,7 @@ class Plan(PlanWords):
         if k in self.unmade.records:
             self._let_go(self.unmade.take(k))
             return
-        for values in (self.values, self._flat):
+        for values in (self.values, self._flat) if k in self._flat else (self.values,):
             found = values.get(k)
             if found is not None and found.chunk is not None:
                 found.chunk.leave(k)
@@ -303,7 +303,7 @@ class Plan(PlanWords):
             numbers = place_in(scratch[0])
             words: list[int | Place] = [len(layout.numbers)]
             for i, k in enumerate(layout.numbers):
-                words += [moved(numbers, i * item), self.value(k).place, item]
+                words += (moved(numbers, i * item), self.value(k).place, item)
             self.call(self.jit("sweeps.linked", "copy"), words)
         arrays: list[Place | int] = []
         for x in layout.arrays:
@@ -327,7 +327,9 @@ class Plan(PlanWords):
             for start, t in enumerate(layout.single):
                 chunk.users += 1
                 k = step.makes[t]
-                self._lies(k, whole(moved(single, start * item), self.spec(k))._replace(chunk=chunk))
+                spec = self.spec(k)
+                at = moved(single, start * item)
+                self._lies(k, PlanValue(at, row_major(spec.shape, item), spec, chunk))
         large = [self.make(step.makes[t]).place for t, _ in layout.large]
         table = self.say([*self._head(kernel), numbers, *arrays, single, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])

@@ -36,6 +36,8 @@ from .threads import ALONE, Shares, shares
 
 PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""
+RECORDED = 5e-5
+"""Seconds that it took to record it, with all that was made of that."""
 
 
 class Replay:
@@ -158,7 +160,7 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        if self._sweeper is None and self.most is None and plans_wait(self.saved):
+        if self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded)):
             results = self.in_python(inputs, expecting)
         else:
             results = list(self.sweeper(inputs, expecting))
