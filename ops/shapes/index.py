@@ -16,13 +16,15 @@ from ..core.op import composite, is_complex, linear, ready
 from .shape import broadcast_arrays, ravel
 from .sums import broadcast_to, sum_to
 
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+
 
 def is_basic(index: Any) -> bool:
     """Whether an index is made of slices and integers alone, so that no element is read twice."""
-    return all(
-        p is None or p is Ellipsis or (isinstance(p, (slice, int, np.integer)) and not isinstance(p, bool))
-        for p in parts_of(index)
-    )
+    for p in parts_of(index):
+        if type(p) not in _BASIC and not (isinstance(p, (slice, int, np.integer)) and not isinstance(p, bool)):
+            return False
+    return True
 
 
 def is_plain(index: Any) -> bool:

@@ -126,11 +126,14 @@ PLANS = Account("plans", load=0.0, compile=1.5)
 """Steps of plans, which need Numba only where they do not lie on disk."""
 
 
-def plans_wait(work: float) -> bool:
-    """Whether so much of a program is to run in Python, because its steps would have to be compiled first."""
+def plans_wait(work: float, before: float = 0.0) -> bool:
+    """Whether so much of a program is to run in Python, because its steps would have to be compiled first.
+
+    They are compiled at once where the program took as long to record as they take: twice that is the most it can be.
+    """
     if PLANS.is_open or forced() is not None:
         return False
-    if _kept.is_kept(PLANS.name):
+    if before >= PLANS.compile or _kept.is_kept(PLANS.name):
         PLANS.is_open = True
         return False
     return PLANS.defers(work)

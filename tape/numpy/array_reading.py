@@ -21,6 +21,8 @@ from .arrays.memory_order import settled
 from .arrays.unwrapping import bare, holds_face, stacked
 
 new = object.__new__
+PLAIN = frozenset({int, type(None), type(Ellipsis)})
+"""The kinds of parts of an index that are as they are."""
 ANYWHERE = (tuple, type(Ellipsis), type(None), bool, np.bool_, np.ndarray, Tensor)
 """The kinds of indices that an array without axes takes."""
 
@@ -47,7 +49,9 @@ def read(x: Face, index: Any) -> Any:
 def plain_index(index: Any) -> Any:
     """An index with tensors in the place of faces, lists of which are arrays."""
     if type(index) is tuple:
-        return tuple([plain_index(part) for part in index])
+        return tuple([part if type(part) in PLAIN else plain_index(part) for part in index])
+    if type(index) is slice and type(index.start) in PLAIN and type(index.stop) in PLAIN and type(index.step) in PLAIN:
+        return index
     if type(index) is list:
         return stacked(index) if holds_face(index) else np.asarray(index, dtype=None if index else np.intp)
     index = bare(index)

@@ -255,6 +255,8 @@ def outline(x: Tensor) -> np.ndarray:
 def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     """Apply an op to the arguments of the NumPy function it answers for."""
     if op.kind == "composite":
+        if not kwargs and _by_position(op, function, len(args)) and not any(x is np._NoValue for x in args):
+            return op.forward(*args)
         given = _for_composite(op, function, args, kwargs, name)
         return op.forward(*given.args, **given.kwargs)
     arguments = _arguments(op, function, args, kwargs)
@@ -296,6 +298,19 @@ def _for_composite(
         raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
     named = {known[k]: v for k, v in found.items() if v is not np._NoValue}
     return inspect.BoundArguments(own, OrderedDict((k, named[k]) for k in taken if k in named))
+
+
+@cache
+def _by_position(op: Op, function: Any, count: int) -> bool:
+    """Whether so many arguments without names are the same ones of a NumPy function and of its composite."""
+    own = _own(op).parameters
+    theirs = own if (signature := _signature(function)) is None else signature.parameters
+    pairs = list(zip(own.values(), theirs.values()))[:count]
+    places = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return len(pairs) == count and all(
+        x.kind in places and y.kind in places and (x.name == y.name or (x.name not in theirs and y.name not in own))
+        for x, y in pairs
+    )
 
 
 def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

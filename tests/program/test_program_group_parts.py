@@ -78,6 +78,27 @@ def test_few_kernels_are_whole(monkeypatch):
             x = np.sin(x) * 0.5 + np.cumsum(x)[::-1] * 0.01
         return x.sum()
 
-    monkeypatch.setattr("tape.program.plans.replay.parts", lambda group: pytest.fail("a group was cut"))
+    monkeypatch.setattr("tape.program.plans.replay.parts", lambda *group: pytest.fail("a group was cut"))
     program = tape.record(tape.func.grad(few), MATRIX.ravel())
     assert_allclose(program(MATRIX.ravel()), tape.func.grad(few)(MATRIX.ravel()), rtol=1e-12)
+
+
+def test_a_group_is_not_cut_where_views_stand(monkeypatch):
+    """A view is no step, so what stands on both sides of one is one kernel."""
+
+    def function(x: Any) -> Any:
+        total = 0.0
+        for k in range(6):
+            total = total + (np.sin(x[k : k + 6]) * x[6 - k : 12 - k] * 0.5 + 1.0).sum()
+        return total
+
+    monkeypatch.setattr(group_parts, "LEAST", 3)
+    monkeypatch.setattr("tape.program.plans.replay.KERNELS", 0)
+    x = MATRIX.ravel()[:20]
+    program = tape.record(tape.func.grad(function), x)
+    before = group_parts.steps_before(program.listing)
+    for step in program.replay.steps:
+        if isinstance(step, KernelStep) and step.group.size > 1:
+            rows = step.group.rows
+            assert (before[rows[1:]] == before[rows[:-1] + 1]).all()
+    assert_allclose(program(x), tape.func.grad(function)(x), rtol=1e-12)

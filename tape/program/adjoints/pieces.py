@@ -7,6 +7,8 @@ from one place of the adjoint of y.  With whole arrays each round would cost as 
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,8 +248,8 @@ def _inner(piece: Piece, part: Region, rest: Region) -> tuple[range, ...]:
     found = []
     for r, kept in zip(part, rest):
         if type(r) is range:
-            first = r.index(kept[0])
-            found.append(next(lying)[first : first + len(kept)])
+            whole, first = next(lying), r.index(kept[0])
+            found.append(whole if len(kept) == len(r) else whole[first : first + len(kept)])
     return tuple(found)
 
 
@@ -274,6 +276,8 @@ def _got(source: Any, region: Region) -> Any:
 def _collected(shape: tuple[int, ...], whole: Any, places: list[Any], values: list[Any]) -> Any:
     if whole is not None:
         places, values = [..., *places], [whole, *values]
+    if all(place is ... for place in places):  # a sum, which kernels make on the way
+        return reduce(add, values)
     if len(values) == 1:
         return ops.scatter(values[0], index=places[0], shape=shape)
     return ops.collect(*values, places=tuple(places), shape=shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..recorded.listing import Listing
 from .groups import Group
-from .operand_layout import key_of
+from .operand_layout import Likeness, likeness_of
 from .shifted import Shifts
 
 
@@ -27,34 +27,35 @@ class AlikeGroups:
 
     def has(self, tier: str | None, listing: Listing, group: Group, shifts: Shifts) -> bool:
         """Whether there is a step of such a group."""
-        key = self._key(tier, listing, group, shifts)
-        return key is not None and key in self._known
+        like = self._likeness(tier, listing, group, shifts)
+        return like is not None and (tier, like.key) in self._known
 
     def step(
         self, tier: str | None, listing: Listing, group: Group, shifts: Shifts, make: Callable[[], Any]
     ) -> Any:  # fmt: skip
-        """The step of a group: that of an equal one, or a new one."""
-        key = self._key(tier, listing, group, shifts)
-        if key is not None and key in self._known:
-            return self._known[key].moved(group)
+        """The step of a group: that of an equal one, which reads at other places, or a new one."""
+        like = self._likeness(tier, listing, group, shifts)
+        known = None if like is None else self._known.get((tier, like.key))
+        if like is not None and known is not None:
+            return known.moved(group, like.places)
         made = make()
         self.steps.append(made)
-        if key is None:
+        if like is None:
             self._first[_look(tier, group)] = listing, group, shifts, made
         else:
-            self._known[key] = made
+            self._known[tier, like.key] = made
         return made
 
-    def _key(self, tier: str | None, listing: Listing, group: Group, shifts: Shifts) -> Any:
+    def _likeness(self, tier: str | None, listing: Listing, group: Group, shifts: Shifts) -> Likeness | None:
         """All that the step of a group depends on; None if no group looks like it."""
         look = _look(tier, group)
         if look not in self._first:
             return None
         if self._first[look] is not None:
             *first, made = self._first[look]
-            self._known[tier, key_of(*first)] = made
+            self._known[tier, likeness_of(*first).key] = made
             self._first[look] = None
-        return tier, key_of(listing, group, shifts)
+        return likeness_of(listing, group, shifts)
 
 
 def _look(tier: str | None, group: Group) -> Any:

@@ -2,7 +2,7 @@
 
 A loop over the columns of a matrix that does less in each round, as Gram and Schmidt's does, is one group for each
 round of the loop around it, no two of them equal; what is done for one column is the same everywhere.  Its records
-stand side by side in the list, so a group is cut where something else stands between two of its records.
+stand side by side in the list, so a group is cut where another step stands between two of its records.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ops.core.registry import OPS
+
+from ..recorded.listing import Listing
 from .groups import Group, GroupInput, GroupOutput
 
 KERNELS = 16
@@ -28,10 +31,20 @@ def is_long(group: Group) -> bool:
     return small and len(group.rows) >= LEAST and all(target.how in WHOLE for target in group.targets)
 
 
-def parts(group: Group) -> Iterator[Group]:
-    """The parts of a group, in the order in which they run; what one makes for another lies in memory."""
+def steps_before(listing: Listing) -> np.ndarray:
+    """By record, how many of those before it are steps of their own: views are none, and what is given is none."""
+    looks = np.array([bool(op.view) for op in OPS], dtype=np.bool_)
+    done = (listing.code >= 0) & ~looks[listing.code]
+    return np.concatenate([[0], np.cumsum(done)])
+
+
+def parts(group: Group, before: np.ndarray) -> Iterator[Group]:
+    """The parts of a group, in the order in which they run; what one makes for another lies in memory.
+
+    They end where there are steps between two records, of which so many stand `before` each record (`steps_before`).
+    """
     given, operands = len(group.outside), group.operands.reshape(-1, 3)
-    edges = [0, *(np.flatnonzero(np.diff(group.rows) > 1) + 1).tolist(), len(group.rows)]
+    edges = [0, *(np.flatnonzero(before[group.rows[1:]] > before[group.rows[:-1] + 1]) + 1).tolist(), len(group.rows)]
     home = np.concatenate([np.full(given, -1), np.repeat(np.arange(len(edges) - 1), np.diff(edges))])
     crossing = (operands >= given) & (home[operands] != home[given:, None])
     wanted: list[list[GroupOutput]] = [[] for _ in edges[1:]]

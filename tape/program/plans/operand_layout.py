@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -79,6 +78,7 @@ class Layout:
         self.numbers: list[int] = []
         self.arrays: list[ArrayInput] = []
         self.addresses_of: list[int] = []
+        self._read: list[tuple[int, int]] = []
         self.block = 1
         parts = parts_of(sources)
         known: dict[tuple[int, int], tuple[int, int]] = {}
@@ -87,6 +87,7 @@ class Layout:
         for source in sources:
             key = source.row, first_of(source, parts)
             if key not in known:
+                self._read.append(key)
                 found = self.spec(source.row)
                 if found.shape == () and found.dtype == self.dtype:
                     known[key] = -1, len(self.numbers)
@@ -162,14 +163,16 @@ class Layout:
         lies = ["one" if offset >= 0 else patterns.get(a, "every") for a, (_, offset) in zip(self._array, self.inputs)]
         return math.prod(whole[:blocks]) if by_rows or "tile" in lies or "repeat" in lies else 1, lies
 
-    def moved(self, group: Group) -> Layout:
-        """The layout of a group that differs in its records alone, and in where it reads numbers (see `key_of`)."""
-        made = copy(self)
+    def moved(self, group: Group, places: list[tuple[int, int]]) -> Layout:
+        """The layout of a group that differs in its records alone, and in where it reads numbers (see `Likeness`)."""
+        made = twin(self)
         made.group = group
-        now = dict(zip(places_of(self.group.sources), places_of(group.sources)))
+        now = dict(zip(self._read, places))
+        made._read = places
         made.numbers = [now[k, 0][0] for k in self.numbers]
-        moved = [(x, *now[x.row, x.first]) for x in self.arrays]
-        made.arrays = [x._replace(row=row, first=first) for x, row, first in moved]
+        made.arrays = [
+            ArrayInput(row, x.spec, x.way, first, x.alone) for x in self.arrays for row, first in (now[x.row, x.first],)
+        ]
         return made
 
     @property
@@ -180,6 +183,16 @@ class Layout:
         """Operands of the rows as numbers of this layout."""
         operands = self.group.operands
         return np.where(operands >= 0, self.place[operands], -1)
+
+
+Made = TypeVar("Made")
+
+
+def twin(x: Made) -> Made:
+    """Another object with the same attributes; `copy.copy` first looks for ways of the class, ten times as long."""
+    made = object.__new__(type(x))
+    made.__dict__.update(x.__dict__)
+    return made
 
 
 def parts_of(sources: Iterable[Any]) -> dict[int, tuple[int, int]]:
@@ -199,15 +212,20 @@ def first_of(source: GroupInput, parts: dict[int, tuple[int, int]]) -> int:
     return source.offset if count <= FEW else first
 
 
-def places_of(sources: Iterable[Any]) -> list[tuple[int, int]]:
-    """What a group reads: records, and the elements that the addresses are of, in the order of the first use."""
-    sources = [source for source in sources if type(source) is GroupInput]
-    parts = parts_of(sources)
-    return list(dict.fromkeys([(source.row, first_of(source, parts)) for source in sources]))
+class Likeness(NamedTuple):
+    """What the layouts and kernels of groups have in common that are alike.
+
+    Attributes:
+        key: all that they depend on besides the records that they are about, in something hashable.
+        places: what the group reads: records, and the elements that the addresses are of, by first use.
+    """
+
+    key: Any
+    places: list[tuple[int, int]]
 
 
-def key_of(listing: Listing, group: Group, shifts: Shifts) -> Any:
-    """All that a layout and a kernel depend on besides the records that they are about, in something hashable."""
+def likeness_of(listing: Listing, group: Group, shifts: Shifts) -> Likeness:
+    """What a group has in common with others that are like it, and where it reads."""
     parts = parts_of(group.sources)
     numbers: dict[tuple[int, int], int] = {}
     rows: dict[int, int] = {}
@@ -222,10 +240,11 @@ def key_of(listing: Listing, group: Group, shifts: Shifts) -> Any:
         else:
             read.append((type(source), repr(source)))
     made = [t.row for t in group.targets]
-    return (
+    key = (
         group.bits, group.shape, listing.code[group.rows].tobytes(), group.operands.tobytes(), tuple(read),
         listing.spec[[*rows, *made]].tobytes(), tuple([t[1:] for t in group.targets]), tuple(group.loops),
     )  # fmt: skip
+    return Likeness(key, list(numbers))
 
 
 def axes_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[bool, ...]:

@@ -158,7 +158,7 @@ class Plan(PlanWords):
     def flat(self, k: int) -> PlanValue:
         """Where a record's value is in row-major order: copied if it lies otherwise."""
         found = self.value(k)
-        if found.contiguous:
+        if not found.strides or found.contiguous:
             return found
         made = self._flat.get(k)
         if made is None:
@@ -167,14 +167,18 @@ class Plan(PlanWords):
 
     def _copied(self, value: PlanValue, wanted: Spec) -> PlanValue:
         """A copy in row-major order, broadcast to a spec."""
-        chunk = self.chunk(wanted.nbytes)
-        made = whole(place_in(chunk), wanted)._replace(chunk=chunk)
+        made = self._room(wanted)
         strides = np.lib.stride_tricks.as_strided
         if value.spec.shape != wanted.shape:
             axes = np.broadcast_to(strides(np.empty(1, np.int8), value.spec.shape, value.strides), wanted.shape)
             value = value._replace(strides=axes.strides)
         self.place(made, value)
         return made
+
+    def _room(self, spec: Spec) -> PlanValue:
+        """Memory of its own for a value in row-major order."""
+        chunk = self.chunk(spec.nbytes)
+        return PlanValue(place_in(chunk), row_major(spec.shape, spec.dtype.itemsize), spec, chunk)
 
     def make(self, k: int, view: PlanValue | None = None) -> PlanValue:
         """Memory for a value that a step makes, or where the view is that it is."""
@@ -185,9 +189,7 @@ class Plan(PlanWords):
         elif k in self._targets:
             made = self._targets[k]
         else:
-            spec = self.spec(k)
-            chunk = self.chunk(spec.nbytes)
-            made = whole(place_in(chunk), spec)._replace(chunk=chunk)
+            made = self._room(self.spec(k))
         self._lies(k, made)
         return made
 
@@ -217,7 +219,7 @@ class Plan(PlanWords):
         if k in self.unmade.records:
             self._let_go(self.unmade.take(k))
             return
-        for values in (self.values, self._flat):
+        for values in (self.values, self._flat) if k in self._flat else (self.values,):
             found = values.get(k)
             if found is not None and found.chunk is not None:
                 found.chunk.leave(k)
@@ -235,9 +237,11 @@ class Plan(PlanWords):
         """Such a record as steps, or a stop."""
         if step.row in self.values:
             return  # one of several results of a record that is steps
-        rooms = ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ()
-        if step.unknown or not any(room.step(self, step) for room in rooms):
-            self.stop(step.evaluate, step.needs, step.makes)
+        if not step.unknown:
+            for room in ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ():
+                if room.step(self, step):
+                    return
+        self.stop(step.evaluate, step.needs, step.makes)
 
     def rows_of(self, record: NumPyStep) -> dict[int, list[int]]:
         """The records whose values a record gives, by the number of the result: itself, or those that pick one."""
@@ -299,7 +303,7 @@ class Plan(PlanWords):
             numbers = place_in(scratch[0])
             words: list[int | Place] = [len(layout.numbers)]
             for i, k in enumerate(layout.numbers):
-                words += [moved(numbers, i * item), self.value(k).place, item]
+                words += (moved(numbers, i * item), self.value(k).place, item)
             self.call(self.jit("sweeps.linked", "copy"), words)
         arrays: list[Place | int] = []
         for x in layout.arrays:
@@ -323,7 +327,9 @@ class Plan(PlanWords):
             for start, t in enumerate(layout.single):
                 chunk.users += 1
                 k = step.makes[t]
-                self._lies(k, whole(moved(single, start * item), self.spec(k))._replace(chunk=chunk))
+                spec = self.spec(k)
+                at = moved(single, start * item)
+                self._lies(k, PlanValue(at, row_major(spec.shape, item), spec, chunk))
         large = [self.make(step.makes[t]).place for t, _ in layout.large]
         table = self.say([*self._head(kernel), numbers, *arrays, single, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])
@@ -344,7 +350,7 @@ class Plan(PlanWords):
         if isinstance(kernel, Interpreted):
             values = self.memory.own(kernel.values.nbytes)
             self.initial.append((values.offset, kernel.values))
-            return [kernel.code.ctypes.data, place_in(values)]
+            return [kernel.code_at, place_in(values)]
         self.workspace = max(self.workspace, kernel.workspace_bytes)
         head: list[int | Place] = list(kernel.head()[0])
         head[3] = Place(WORK, 0)

@@ -125,12 +125,13 @@ class Interpreted:
         ]
         parts = (loads, body, stores, [(interpreter.END, 0, 0, 0, 0)])
         self.code = np.concatenate([np.array(p, dtype=np.int32).reshape(-1, width) for p in parts])
+        self.code_at = self.code.ctypes.data
         self.values = np.zeros(places, dtype=layout.dtype)
         self.values[len(layout.inputs) : given] = [float(c) for c in layout.constants]
 
     def head(self) -> tuple[list[int], Any]:
         values = self.values.copy()
-        return [self.code.ctypes.data, values.ctypes.data], values
+        return [self.code_at, values.ctypes.data], values
 
 
 def aligned(nbytes: int) -> tuple[np.ndarray, int]:

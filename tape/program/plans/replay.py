@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from itertools import islice
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from ops.core.registry import OPS
 
 from ...base.jit_door import PLANS, plans_wait
-from ...base.locks import new_lock
+from ...base.locks import kept, new_lock
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
@@ -25,11 +24,11 @@ from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
 from .alike_groups import AlikeGroups
 from .array_columns import by_columns
-from .group_parts import KERNELS, is_long, parts
+from .group_parts import KERNELS, is_long, parts, steps_before
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .in_python import InPython, live
-from .operand_layout import Layout
+from .operand_layout import Layout, twin
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep, TilesStep
 from .rounds import Rounds, alone, pieces, rounds_of
@@ -39,6 +38,8 @@ from .tiles import TileLoop, Tiles, tiles_of
 
 PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""
+RECORDED = 5e-5
+"""Seconds that it took to record it, with all that was made of that."""
 
 
 class Replay:
@@ -115,7 +116,11 @@ class Replay:
         if alike.has(None, self.listing, group, self.shifts):
             return (group,)
         compiled = (step for step in alike.steps if step.kernel is not None and step.group.size > 1)
-        return parts(group) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
+        return parts(group, self._steps_before) if len(list(islice(compiled, KERNELS))) == KERNELS else (group,)
+
+    @kept
+    def _steps_before(self) -> np.ndarray:
+        return steps_before(self.listing)
 
     def straighten(self) -> None:
         """Make the steps again, without loops by rounds or tiles: one of them is not for these."""
@@ -163,7 +168,7 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        if self._sweeper is None and self.most is None and plans_wait(self.saved):
+        if self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded)):
             results = self.in_python(inputs, expecting)
         else:
             results = list(self.sweeper(inputs, expecting))
@@ -316,10 +321,10 @@ class KernelStep:
             self._one_by_one = OneByOne(self.layout)
         return self._one_by_one(values)
 
-    def moved(self, group: Group) -> KernelStep:
-        """The step of a group that differs in its records alone: it has the same kernel."""
-        made = copy(self)
-        made.group, made.layout, made._one_by_one = group, self.layout.moved(group), None
+    def moved(self, group: Group, places: list[tuple[int, int]]) -> KernelStep:
+        """The step of a group that differs in its records alone, and reads at other places: it has the same kernel."""
+        made = twin(self)
+        made.group, made.layout = group, self.layout.moved(group, places)
         made._name()
         return made
 

@@ -26,7 +26,7 @@ class Unmade:
     def __init__(self, wanted: Iterable[int]):
         self.records: dict[int, Any] = {}
         self.wanted = set(wanted)
-        self._held: Counter[int] = Counter()
+        self._held: Counter[int] = Counter()  # asked by `get`: for each value of a plan, and most are not in it
         self._late: set[int] = set()
 
     def add(self, record: Any) -> bool:
@@ -39,13 +39,14 @@ class Unmade:
 
     def holds(self, k: int) -> bool:
         """Whether a value is needed by one that is not made."""
-        return self._held[k] > 0
+        return self._held.get(k, 0) > 0
 
     def ended(self, k: int) -> bool:
         """Note that no later step needs a value; whether it can go now."""
-        if self._held[k]:
+        held = self._held.get(k, 0)
+        if held:
             self._late.add(k)
-        return not self._held[k]
+        return not held
 
     def take(self, k: int) -> Any:
         """The step of a value that is to be made, or that nobody needs; its operands stay until `let_go`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -92,14 +93,13 @@ class PlanWords:
 
     def say(self, words: Iterable[int | Place]) -> int:
         """Some more words of the block; the first of them, counted from the first of all."""
-        template, references = self._template, self._references
-        begin = len(template)
-        for word in words:
-            if type(word) is Place:
-                references.append((len(template), *word))
-                template.append(0)
-            else:
-                template.append(word)  # type: ignore[arg-type]
+        words = words if type(words) is list else list(words)
+        begin = len(self._template)
+        places = [(begin + n, *word) for n, word in enumerate(words) if type(word) is Place]
+        if places:
+            self._references += places
+            words = [0 if type(word) is Place else word for word in words]
+        self._template.fromlist(words)  # type: ignore[arg-type]
         return begin
 
     def stamp(self, words: np.ndarray, references: Sequence[np.ndarray]) -> None:
@@ -180,7 +180,8 @@ class PlanWords:
 
     def _taken_references(self) -> np.ndarray:
         """The references so far, as three columns; none are left."""
-        found = np.concatenate([np.array(self._references, dtype=np.int64).reshape(-1, 3), *self._stamped])
+        said = np.fromiter(chain.from_iterable(self._references), np.int64, 3 * len(self._references))
+        found = np.concatenate([said.reshape(-1, 3), *self._stamped])
         self._references, self._stamped = [], []
         return found
 

@@ -77,7 +77,11 @@ def shape_of(region: Region) -> tuple[int, ...]:
 
 def size_of(region: Region) -> int:
     """How many elements a part has."""
-    return math.prod(shape_of(region))
+    size = 1
+    for r in region:
+        if type(r) is range:
+            size *= len(r)
+    return size
 
 
 def bounds(r: Any) -> tuple[int, int]:
@@ -106,17 +110,28 @@ def hull(regions: Iterable[Region]) -> Region:
 def overlap(region: Region, other: Region) -> bool:
     """Whether a region has an element in a box."""
     for r, o in zip(region, other):
-        start, stop = bounds(o)
-        first, last = (r, r + (start <= r < stop)) if type(r) is int else within(r, start, stop)
-        if first == last:
-            return False
+        start, stop = (o, o + 1) if type(o) is int else bounds(o)
+        if type(r) is int:
+            if not start <= r < stop:
+                return False
+        elif r.step == 1:
+            if r.start >= stop or r.stop <= start or start == stop or not r:
+                return False
+        else:
+            first, last = within(r, start, stop)
+            if first == last:
+                return False
     return True
 
 
 def within(r: Any, start: int, stop: int) -> tuple[int, int]:
     """Which numbers of a range, from where to where, lie in [start, stop)."""
-    first, last = [min(max(-(-(edge - r.start) // r.step), 0), len(r)) for edge in (start, stop)]
-    return first, last
+    count = len(r)
+    if r.step == 1:
+        first, last = start - r.start, stop - r.start
+    else:
+        first, last = -(-(start - r.start) // r.step), -(-(stop - r.start) // r.step)
+    return min(max(first, 0), count), min(max(last, 0), count)
 
 
 def split(region: Region, other: Region) -> tuple[list[Region], Region]:
@@ -126,8 +141,13 @@ def split(region: Region, other: Region) -> tuple[list[Region], Region]:
     for a, (r, o) in enumerate(zip(region, other)):
         if type(r) is range:
             first, last = within(r, *bounds(o))
-            outside += [(*inside[:a], piece, *region[a + 1 :]) for piece in (r[:first], r[last:]) if piece]
-            inside[a] = r[first:last]
+            if first:
+                outside.append((*inside[:a], r[:first], *region[a + 1 :]))
+            if last < len(r):
+                outside.append((*inside[:a], r[last:], *region[a + 1 :]))
+                inside[a] = r[first:last]
+            elif first:
+                inside[a] = r[first:]
     return outside, tuple(inside)
 
 
@@ -147,11 +167,12 @@ class GridCell:
 
     def add(self, region: Region, extents: list[tuple[int, int]]) -> None:
         self.regions[region] = None
+        first, last = self.start, self.stop
         for axis, (start, stop) in enumerate(extents):
-            if start < self.start[axis]:
-                self.start[axis] = start
-            if stop > self.stop[axis]:
-                self.stop[axis] = stop
+            if start < first[axis]:
+                first[axis] = start
+            if stop > last[axis]:
+                last[axis] = stop
 
     def reaches(self, extents: list[tuple[int, int]]) -> bool:
         """Whether some region may overlap a box."""
@@ -195,7 +216,7 @@ class BoxGrid:
     def near(self, region: Region) -> list[Region]:
         """Those that overlap a region."""
         found: dict[Region, None] = {}
-        extents = list(map(bounds, region))
+        extents = [(r, r + 1) if type(r) is int else bounds(r) for r in region]
         for (axis, level), known in self._cells.items():
             start, stop = extents[axis]
             cells = range(start >> level, ((stop - 1) >> level) + 1)

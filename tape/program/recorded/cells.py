@@ -34,8 +34,24 @@ class CellPlace(NamedTuple):
         return tuple(n for k, n in enumerate(shape) if k not in self.axes)
 
 
+_NUMBERS = {int}
+
+
+def _cell_of(index: tuple[int, ...], shape: tuple[int, ...]) -> CellPlace | None:
+    """The cell that has a number on each axis."""
+    cell = []
+    for k, n in zip(index, shape):
+        if not -n <= k < n:
+            return None
+        cell.append(k % n)
+    return CellPlace(tuple(range(len(cell))), tuple(cell))
+
+
 def place_of(index: Any, shape: tuple[int, ...]) -> CellPlace | None:
     """The cell that an index with plain integers stands for; None if it is another index, or out of range."""
+    parts: list[Any]
+    if type(index) is tuple and len(index) == len(shape) and set(map(type, index)) == _NUMBERS:
+        return _cell_of(index, shape)
     parts = [int(p) if isinstance(p, np.integer) else p for p in (index if type(index) is tuple else (index,))]
     kinds = [type(p) for p in parts]
     if kinds.count(type(...)) == 1:

@@ -13,10 +13,21 @@ def key_of(code: int, params: dict[str, Any]) -> Any:
     return (code, *[(name, _key(value)) for name, value in params.items()])
 
 
+_PLAIN = frozenset({int, bool, str, type(None), type(Ellipsis)})
+"""The commonest kinds of what is hashable and equal for equal values only."""
+
+
 def _key(value: Any) -> Any:
     """Something hashable that is equal for equal parameters only."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind, value
+    if kind is slice:
+        start, stop, step = value.start, value.stop, value.step
+        if type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN:
+            return slice, type(start), start, type(stop), stop, type(step), step
     if isinstance(value, (tuple, list)):
-        return type(value), tuple(map(_key, value))
+        return kind, tuple([_key(part) for part in value])
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, _content(value)
     if isinstance(value, float):

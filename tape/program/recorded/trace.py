@@ -274,7 +274,7 @@ class Trace:
     def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
         """What an op gives of the values of some records: large arrays later, if that can be foreseen."""
         try:
-            if any(type(v) is Later for v in values):
+            if Later in map(type, values):
                 z = foreseen(op, values, params)
                 if z is not None:
                     return z
@@ -342,7 +342,8 @@ class Trace:
         yield self.start, self.rows
 
     def code(self, number: int) -> int:
-        return self.fields(number)[CODE]
+        at = number - self.start
+        return self.rows[at * WIDTH + CODE] if at >= 0 else self.fields(number)[CODE]
 
     def arguments(self, number: int) -> tuple[tuple[int, ...], dict[str, Any]]:
         """Operands of a record by number, and its parameters."""
@@ -366,7 +367,8 @@ class Trace:
         return code == CONSTANT and type(self.constants[x]) in NUMBERS
 
     def spec(self, number: int) -> Spec | None:
-        return self.fields(number)[SPEC]
+        at = number - self.start
+        return self.rows[at * WIDTH + SPEC] if at >= 0 else self.fields(number)[SPEC]
 
 
 _DATA: Any = Tensor.__dict__["_data"]

@@ -151,7 +151,7 @@ def plain(x: Any) -> Any:
 def known(index: Any) -> Any:
     """An index with the values of the tensors in it."""
     if isinstance(index, (tuple, list)):
-        parts = [known(i) for i in index]
+        parts = [i if type(i) is int or type(i) is slice else known(i) for i in index]
         return tuple(parts) if isinstance(index, tuple) else parts
     if isinstance(index, Tensor):
         index = index.numpy(force=True)[()]  # a single number is a plain one, with which reading gives a view

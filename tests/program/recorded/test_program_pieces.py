@@ -13,6 +13,7 @@ from tape.base.spec import spec
 from tape.func import grad, hessian, jvp, vmap
 from tape.program import record
 from tape.program.adjoints.pieces import Pieces
+from tape.program.plans.plan import Plan
 from tape.program.plans.plan_steps import indexmaps
 from tape.program.plans.shifted import runs_of
 from tape.program.recorded import later
@@ -356,3 +357,72 @@ def test_many_large_parts_are_added_where_they_belong(monkeypatch):
     centred = x - x.mean(axis=0)
     np.testing.assert_allclose(value, ((centred.T @ centred) ** 2).sum(), rtol=1e-12)
     np.testing.assert_allclose(gradient, 4 * centred @ centred.T @ centred, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_indices_of_numbers_and_slices_look_where_numpy_looks(seed):
+    """The short way of index maps, and the long one that takes an ellipsis too."""
+    pick = random.Random(seed)
+    shape = pick.choice(SHAPES)
+    x = np.arange(int(np.prod(shape)), dtype=np.float64).reshape(shape)
+    if pick.random() < 0.5:
+        x = x.T
+    index = some_index(pick, x.shape, steps=(None, 1, 2, -1))
+    wanted = x[index]
+    found = indexmaps.part_of(x.shape, x.strides, [index])
+    if not np.size(wanted):
+        assert found is None
+        return
+    assert found is not None
+    view, shape_found = found
+    assert shape_found == np.shape(wanted)
+    assert x.ravel(order="K")[view.offset // 8] == np.ravel(wanted)[0]
+    assert isinstance(wanted, np.float64) or view.strides == wanted.strides
+
+
+def test_an_index_beyond_an_axis_is_no_part():
+    with pytest.raises(IndexError):
+        indexmaps.part_of((3, 4), (32, 8), [(3, 0)])
+    assert indexmaps.part_of((3, 4), (32, 8), [(slice(0, 0), 1)]) is None
+
+
+def decomposed(a):
+    """Lower and upper factor in place, with what is read of rows and columns that grow."""
+    a = a * 1
+    for i in range(len(a)):
+        for j in range(i):
+            a[i, j] -= a[i, :j] @ a[:j, j]
+            a[i, j] /= a[j, j]
+        for j in range(i, len(a)):
+            a[i, j] -= a[i, :i] @ a[:i, j]
+    return (a * np.arange(1.0, 1 + a.size).reshape(a.shape)).sum()
+
+
+def rooted(a):
+    """The factor of Cholesky in place: cells are read by the rounds after them, and by the result."""
+    a = a * 1
+    a[0, 0] = np.sqrt(a[0, 0])
+    for i in range(1, len(a)):
+        for j in range(i):
+            a[i, j] = (a[i, j] - np.dot(a[i, :j], a[j, :j])) / a[j, j]
+        a[i, i] = np.sqrt(a[i, i] - np.dot(a[i, :i], a[i, :i]))
+    return (np.tril(a) ** 2).sum() + a[-1, 0] * a[0, 0]
+
+
+@pytest.mark.parametrize("function", [decomposed, rooted])
+def test_what_cells_get_from_several_readers_is_added_in_kernels(function, monkeypatch):
+    a = np.random.default_rng(0).normal(size=(9, 9))
+    a = a @ a.T + 9 * np.eye(9)
+    program = record(tape.func.grad_and_value(function), a)
+    codes = program.recorded.code
+    shapes = [program.recorded.spec_of(k).shape for k in np.flatnonzero(codes == ops.collect.code).tolist()]
+    assert () not in shapes
+    monkeypatch.setattr(Plan.__init__, "__defaults__", (True,))  # with bytes behind each piece of memory
+    for at in (a, a[::-1, ::-1] * 1.1):
+        wanted = tape.func.grad(function)(at)
+        gradient, value = program(at)
+        np.testing.assert_allclose(value, function(at), rtol=1e-12)
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-9, atol=1e-9)
+    way = np.random.default_rng(1).normal(size=a.shape)
+    slope = (function(a + 1e-5 * way) - function(a - 1e-5 * way)) / 2e-5
+    assert (program(a)[0] * way).sum() == pytest.approx(slope, rel=1e-6)

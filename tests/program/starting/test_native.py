@@ -243,6 +243,17 @@ def test_never_twice_what_would_have_been_best(pieces, load, more, on_disk):
             assert not was_open or rented.is_open
 
 
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_plans_come_at_once_where_recording_took_as_long(undecided, monkeypatch, on_disk):
+    rented = Account("of a test", 0.0, 1.5)
+    monkeypatch.setattr(jit_door, "PLANS", rented)
+    monkeypatch.setattr(kept, "is_kept", lambda name: on_disk)
+    assert jit_door.plans_wait(0.1, 1.4) is not on_disk
+    assert rented.is_open is on_disk
+    assert not jit_door.plans_wait(0.1, 1.5)
+    assert rented.is_open
+
+
 def test_the_disk_is_asked_when_it_begins_to_matter(undecided, monkeypatch):
     asked = []
     monkeypatch.setattr(kept, "is_kept", lambda name: asked.append(name) or False)

@@ -64,6 +64,9 @@ def part_of(
 
     None if it is empty, or unless all indices are integers, slices, None and one ellipsis.
     """
+    found = _of_numbers_and_slices(shape, strides, indices[0]) if len(indices) == 1 else None
+    if found is not None:
+        return found
     axes, offset = list(zip(shape, strides)), 0
     for index in indices:
         parts = parts_of(index)
@@ -98,6 +101,30 @@ def part_of(
     return View(offset, tuple([stride for _, stride in axes])), tuple([n for n, _ in axes])
 
 
+def _of_numbers_and_slices(
+    shape: Sequence[int], strides: Sequence[int], index: Any
+) -> tuple[View, tuple[int, ...]] | None:
+    """The same for one index of plain integers and slices, the commonest; None for any other, and for what is empty."""
+    parts = index if type(index) is tuple else (index,)
+    count = len(parts)
+    if count > len(shape) or 0 in shape:
+        return None
+    offset, lengths, steps = 0, [], []
+    for part, n, stride in zip(parts, shape, strides):
+        if type(part) is int:
+            offset += stride * range(n)[part]
+        elif type(part) is slice:
+            chosen = range(n)[part]
+            if not chosen:
+                return None
+            offset += stride * chosen.start
+            lengths.append(len(chosen))
+            steps.append(stride * chosen.step)
+        else:
+            return None
+    return View(offset, (*steps, *strides[count:])), (*lengths, *shape[count:])
+
+
 def seen(found: Any, array: np.ndarray, memory: np.ndarray) -> View | None:
     """How something looks at an array's memory, None if it does not."""
     if type(found) is not np.ndarray or found.dtype != array.dtype:
@@ -118,6 +145,8 @@ def view_of(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, .
     part = None if indices is None else part_of(operand.shape, strides, indices)
     if part is not None:
         return part[0] if part[1] == result.shape else None
+    if not op.is_view(params):
+        return None
     array, memory = outline(operand.shape, strides, operand.dtype)
     if not operand.ndim:
         array = array.reshape(())

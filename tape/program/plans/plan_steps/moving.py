@@ -143,7 +143,7 @@ def step(plan: Any, record: Any) -> bool:
     specs = [plan.spec(k) for k in record.needs]
     if result.dtype.hasobject or not result.dtype.isnative or any(s.dtype.hasobject for s in specs):
         return False
-    if len(specs) == 1 and op.is_view(params) and _looked(plan, record, specs[0]):
+    if len(specs) == 1 and op.view and _looked(plan, record, specs[0]):
         return True
     if is_linear(op) and not result.size:  # nothing moves
         plan.make(record.row)
@@ -164,10 +164,10 @@ def _looked(plan: Any, record: Any, spec: Spec) -> bool:
         x = value(record.needs[0])
         view = _view(plan, record, spec, x)
         if view is not None:
-            moved_x = x._replace(place=moved(x.place, view.offset), strides=view.strides, spec=record.result)
-            plan.make(record.row, moved_x)
+            at = moved(x.place, view.offset)
+            plan.make(record.row, PlanValue(at, view.strides, record.result, x.chunk))
             return True
-        if x.contiguous:
+        if x.contiguous or not record.op.is_view(record.params):
             return False
     return False
 

@@ -94,12 +94,15 @@ class Looks:
 
     def _cells(self, value: PlanValue) -> np.ndarray | None:
         """The counts of the cells that a value looks at, each once; None if they are not told by its strides."""
-        if not value.spec.size:
+        size = value.spec.size
+        if not size:
             return self._counts[:0]
-        axes = sorted((abs(s), s, n) for s, n in zip(value.strides, value.spec.shape) if n > 1 and s)
         start, span = value.place.offset - self._offset, self._item  # type: ignore[union-attr]
-        if value.spec.dtype.itemsize != self._item or start % self._item:
+        if value.spec.dtype.itemsize != span or start % span:
             return None
+        if size == 1:
+            return self._counts[start // span :][:1]
+        axes = sorted([(abs(s), s, n) for s, n in zip(value.strides, value.spec.shape) if n > 1 and s])
         for size, _, n in axes:
             if size < span or size % self._item:
                 return None
@@ -136,6 +139,8 @@ class PlanValue(NamedTuple):
 
 def moved(place: Place | int, nbytes: int) -> Place | int:
     """The place so many bytes on."""
+    if not nbytes:
+        return place
     return place + nbytes if isinstance(place, int) else Place(place.region, place.offset + nbytes)
 
 
@@ -174,8 +179,9 @@ class DataRegion:
 
     def take(self, nbytes: int) -> Chunk:
         """A piece of memory with anything in it."""
-        free = self._free.get(rounded(nbytes))
-        return Chunk(free.pop(), rounded(nbytes)) if free else self.own(nbytes)
+        size = rounded(nbytes)
+        free = self._free.get(size)
+        return Chunk(free.pop(), size) if free else self.own(size)
 
     def own(self, nbytes: int) -> Chunk:
         """A piece of memory that nobody else uses, before or after."""
@@ -196,6 +202,8 @@ class DataRegion:
 
 def rounded(nbytes: int) -> int:
     """A size of memory: an eighth more at most, so that few sizes are in use."""
+    if nbytes <= UNIT:
+        return UNIT
     unit = max(UNIT, 1 << max(int(nbytes).bit_length() - 4, 0))
     return max(-(-nbytes // unit) * unit, UNIT)
 
