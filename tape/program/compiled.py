@@ -13,6 +13,7 @@ from typing import Any
 from ..base.location import in_library
 from ..base.locks import kept
 from ..base.tensor import Face
+from ..base.untraced import paused
 from ..recording.level import Layer
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
@@ -218,8 +219,9 @@ class CompiledFunction:
         path = Path(program)
         paths.add(path, last, missed)
         try:
-            path.program.expect(call.given)
-            return path.program.run(call.given)
+            with paused():  # listing, steps and plan are many objects, which one search for circles would visit twice
+                path.program.expect(call.given)
+                return path.program.run(call.given)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
             return self._eager(args, kwargs)

@@ -107,8 +107,6 @@ class Guarding:
 
     def after(self, rows: Iterable[int]) -> None:
         """A step that verifies the guards on records that were just made."""
-        if not self.table.of_row:
-            return
         plan, values, blocks = self.plan, [], list[list[Any]]()
         for k in rows:
             found = self.table.of_row.get(k)

@@ -75,6 +75,7 @@ class Plan(PlanWords):
         self.unmade = Unmade(x.row for layout in layouts for x in layout.arrays if (x.way or 0) > 0)
         self.guarding = Guarding(self, replay.guards)
         self._begin()
+        guarded = bool(replay.guards.of_row)
         for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
@@ -82,7 +83,8 @@ class Plan(PlanWords):
                 self.stops.stamps.append(_stamp_of(step)(self, step))
             else:
                 self._group(step)
-            self.guarding.after(step.makes)
+            if guarded:
+                self.guarding.after(step.makes)
             for k in step.drops:
                 self._drop(k)
         self.guarding.finish()
