@@ -88,6 +88,19 @@ def _outer_sum_vjp(g: Any, xs: tuple[Any, ...], i: int, places: tuple[tuple[slic
     return matmul(part, xs[n + i]) if i < n else matmul(xs[i - n], part)
 
 
+def _outer_sum_jvp(
+    xs: tuple[Any, ...], x_dots: tuple[Any, ...], places: tuple[tuple[slice, slice], ...], shape: tuple[int, int]
+) -> Any:
+    n, found = len(places), 0.0
+    for left in (True, False):
+        moved = [k for k in range(n) if x_dots[k if left else n + k] is not None]
+        if moved:
+            us = [(x_dots if left else xs)[k] for k in moved]
+            vs = [(xs if left else x_dots)[n + k] for k in moved]
+            found = found + outer_sum(*us, *vs, places=tuple([places[k] for k in moved]), shape=shape)
+    return found
+
+
 def _outer_sum_cases(rng: np.random.Generator) -> Iterator[Case]:
     for places, shape in (
         (((slice(0, 2), slice(1, 4)), (slice(1, 3), slice(0, 4, 2))), (3, 4)),
@@ -98,7 +111,7 @@ def _outer_sum_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 
 outer_sum = general(
-    "outer_sum", _outer_sum, _outer_sum_vjp, complex=HOLOMORPHIC, cases=_outer_sum_cases,
+    "outer_sum", _outer_sum, _outer_sum_vjp, jvp=_outer_sum_jvp, complex=HOLOMORPHIC, cases=_outer_sum_cases,
     hints=Hints(
         steps=lambda s, *xs, places, shape: s.outer_sum(xs[: len(places)], xs[len(places) :], places, shape), large=True
     ),

@@ -14,6 +14,7 @@ from ..core.op import ADJOINT, composite, general, is_complex, ready
 from ..shapes.diagonals import tril, triu
 from ..shapes.joining import cat
 from ..shapes.parts import imag, mH
+from ..shapes.sums import sum_to
 from .inverses import solve
 from .matrices import columns, hermitian, matrix_cases, on_diagonal, positive_cases, real_part
 from .products import matmul
@@ -51,8 +52,10 @@ LARGE = 128
 
 
 def _cholesky_adjoint(x: Any, y: Any) -> Any:
-    if np.ndim(x) > 2:
-        return np.stack([_cholesky_adjoint(*pair) for pair in zip(x, y)])
+    if max(np.ndim(x), np.ndim(y)) > 2:
+        xs, ys = np.broadcast_arrays(x, y)
+        bars = [_cholesky_adjoint(xs[k], ys[k]) for k in np.ndindex(xs.shape[:-2])]
+        return np.array(bars, np.result_type(x, y)).reshape(xs.shape)
     x, g = np.tril(x), np.array(np.tril(y), np.result_type(x, y))
     for stop in range(len(x), 0, -BLOCK):
         start = max(stop - BLOCK, 0)
@@ -67,16 +70,21 @@ def _cholesky_adjoint(x: Any, y: Any) -> Any:
     return low + low.T + np.diag(0.5 * np.diag(g))
 
 
-def _cholesky_adjoint_x(g: Any, x: Any, y: Any, z: Any) -> Any:
+def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
+    return bar if bar.shape == shape else sum_to(bar, shape=shape)
+
+
+def _cholesky_adjoint_x(g: Any, x: Any, x_shape: tuple[int, ...], y: Any, z: Any) -> Any:
     x, h = tril(x), hermitian(g)
     right = _divided(h, mH(x), upper=True)
     inner = _lower_half(_solved(x, right, upper=False))
-    return tril(matmul(y, mH(inner)) - 2.0 * matmul(z, right))
+    return _fit(tril(matmul(y, mH(inner)) - 2.0 * matmul(z, right)), x_shape)
 
 
-def _cholesky_adjoint_y(g: Any, x: Any) -> Any:
+def _cholesky_adjoint_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     x = tril(x)
-    return matmul(x, _lower_half(_solved(x, _divided(hermitian(g), mH(x), upper=True), upper=False)))
+    inner = _lower_half(_solved(x, _divided(hermitian(g), mH(x), upper=True), upper=False))
+    return _fit(matmul(x, inner), y_shape)
 
 
 def _cholesky_adjoint_jvp(x: Any, y: Any, z: Any, x_dot: Any, y_dot: Any) -> Any:

@@ -43,6 +43,9 @@ def test_only_lower_triangles_are_read():
 def test_stacks_and_single_precision():
     x, g = np.stack([factor(5, k) for k in range(3)]), np.random.default_rng(1).standard_normal((3, 5, 5))
     assert_allclose(cholesky_adjoint(x, g)[1], by_formula(x[1], g[1]))
+    assert_array_equal(cholesky_adjoint(x, g[:1])[2], cholesky_adjoint(x[2], g[0]))
+    assert_array_equal(cholesky_adjoint(x[0], g)[2], cholesky_adjoint(x[0], g[2]))
+    assert cholesky_adjoint(x[:0], g[:0]).shape == (0, 5, 5)
     single = cholesky_adjoint(x[0].astype(np.float32), g[0].astype(np.float32))
     assert single.dtype == np.float32
     assert_allclose(single, by_formula(x[0], g[0]), rtol=1e-4, atol=1e-5)

@@ -94,16 +94,20 @@ def difference(
 def believed(
     function: Callable[..., Any], inputs: Sequence[np.ndarray], along: Sequence[np.ndarray], scale: float
 ) -> Any:
-    """A difference and how far it may be off: of two steps that agree best, relative to themselves; or (nan, inf)."""
-    found: list[float] = []
+    """A difference and how far it may be off: of two steps that agree best, relative to themselves; or (nan, inf).
+
+    Differences of a value in so many digits do not agree better than the rounding of these.
+    """
+    found: list[tuple[float, float]] = []
     best = (float("inf"), float("inf"), float("nan"))
+    rounding = float(np.finfo(float).eps * abs(function(*inputs)))
     for h in STEPS:
-        new = difference(function, inputs, along, h)
-        for other in found:
-            gap, size = abs(new - other), max(abs(new), abs(other))
+        new, noise = difference(function, inputs, along, h), rounding / h
+        for other, others in found:
+            gap, size = abs(new - other) + max(noise, others), max(abs(new), abs(other))
             if np.isfinite(gap):
-                best = min(best, (gap / size if size else 0.0, gap, other))
-        found.append(new)
+                best = min(best, (gap / size if size else float("inf"), gap, other))
+        found.append((new, noise))
         if best[1] <= 1e-8 * max(scale, abs(best[2])):
             break
     return best[2], best[1]
