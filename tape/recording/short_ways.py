@@ -55,9 +55,11 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
         where = wengert.where
         if where is None:
             frame = getframe(depth)
-            where = frame.f_code, frame.f_lasti
+            line, lasti = frame.f_code, frame.f_lasti
+        else:
+            line, lasti = where
         wengert.extend(
-            (handle, code, ref, None, x if keep_x else None, None, z if keep_z else None, None, spec, *where)
+            (handle, code, ref, None, x if keep_x else None, None, z if keep_z else None, None, spec, line, lasti)
         )
         if spec.nbytes > LARGE:
             wengert.account(spec.nbytes)
@@ -181,7 +183,7 @@ def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, flo
             return op(other, self) if reflected else op(self, other)
         x, ref = self._data, self._node
         z = forward(other, x) if reflected else forward(x, other)
-        wengert = current()
+        wengert = LISTS[get_ident()]
         spec = self._spec
         if ref is None or not wengert.recording:
             return wrap(z)
@@ -196,10 +198,15 @@ def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, flo
         where = wengert.where
         if where is None:
             frame = getframe(depth)
-            where = frame.f_code, frame.f_lasti
-        saved = x if keep else None
-        operands = (None, ref, None, saved) if reflected else (ref, None, saved, None)
-        wengert.extend((handle, code, *operands, z if keep_z else None, float(other), spec, *where))
+            line, lasti = frame.f_code, frame.f_lasti
+        else:
+            line, lasti = where
+        saved, result_saved = x if keep else None, z if keep_z else None
+        if reflected:
+            row = (handle, code, None, ref, None, saved, result_saved, float(other), spec, line, lasti)
+        else:
+            row = (handle, code, ref, None, saved, None, result_saved, float(other), spec, line, lasti)
+        wengert.extend(row)
         if spec.nbytes > LARGE:
             wengert.account(spec.nbytes)
         if handle > wengert.limit:
