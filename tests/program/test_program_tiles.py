@@ -119,6 +119,7 @@ def test_the_same_bits_whatever_the_number_of_threads(case: str, monkeypatch: py
         found += [flat(compiled(parameters, x, y)) for _ in range(3)]
         shared = [step.threads for step in steps_of(compiled)]
         assert max(shared) == (0 if count == 1 else count or 3)
+        assert (compiled.statistics().programs[0].stops > 0) == (count != 1)
     for result in found[1:]:
         for z, expected in zip(result, found[0], strict=True):
             assert_array_equal(z, expected)

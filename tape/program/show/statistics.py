@@ -217,7 +217,9 @@ def per_element(op: Op) -> int:
 
 
 def _nbytes(listing: Listing, rows: Sequence[int]) -> int:
-    return sum(s.nbytes for k in rows if (s := listing.spec_of(k)) is not None)
+    """Bytes of the results of records; what numbers behind the listing stand for, totals of tiles, is small."""
+    known = [k for k in rows if k < len(listing)]
+    return sum(s.nbytes for k in known if (s := listing.spec_of(k)) is not None)
 
 
 def _moved(listing: Listing, step: Any) -> int:

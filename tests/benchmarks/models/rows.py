@@ -79,6 +79,11 @@ MODELS: tuple[Timed, ...] = (
               (batch, 64, 128, 128, 10), (3, 4, 3, 2))
         for batch in (32, 512)
     ),
+    model("large logistic", "logistic regression, 10⁶ × 20, compiled", logistic, (10**6, 20), (7, 3)),
+    model("wide k-means", "k-means, 10⁴ points in 32 dimensions, 10 centres; Numba: a loop by hand", k_means,
+          (10**4, 10, 32), (6, 2, 3), BY_HAND),
+    model("wide mixture", "10 Gaussians mixed, 32 dimensions, 10⁴ points; Numba: a loop by hand", mixture,
+          (10**4, 10, 32), (6, 2, 3), BY_HAND),
     model("small logistic", "logistic regression, 10⁴ × 20, compiled", logistic, (10**4, 20), (7, 3)),
     *(
         Timed(f"call {name}", f"one call from Python: five numbers, {name} among the operations", small_call, (name,),
