@@ -26,6 +26,7 @@ from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
 from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
 from .arrays.lent import is_lent
+from .arrays.outputs import store
 from .arrays.unwrapping import bare, holds_face, tensor_of
 
 
@@ -86,54 +87,6 @@ def move(y: Array, source: Any) -> None:
 
 ALONE = 2
 """References to a tensor that only an array holds, and the call that counts them."""
-
-
-def store(
-    out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False, casting: Any = "same_kind"
-) -> Any:
-    """Put a result into ``out=``, cast within its kind; `broadcast` to it, if it may be.
-
-    Raises:
-        TypeError: if it does not fit its dtype, or `out` is a plain array and the result carries a gradient.
-        ValueError: if it does not fit its shape.
-    """
-    if isinstance(out, tuple):
-        results = result if isinstance(result, tuple) else (result,)
-        kept = [
-            r if o is None else store(o, r, name, where, broadcast, casting) for o, r in zip(out, results, strict=True)
-        ]
-        return tuple(kept) if isinstance(result, tuple) else kept[0]
-    if isinstance(out, Number) or not isinstance(out, np.ndarray):
-        raise TypeError("return arrays must be of ArrayType")
-    source = source_of(result)
-    if broadcast:  # of two things that are wrong, NumPy tells of this one
-        _check_cast(name, source.dtype, out.dtype, casting)
-    if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
-        raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
-    _check_cast(name, source.dtype, out.dtype, casting)
-    if not isinstance(out, Face):
-        np.copyto(out, plain(result, f"{name}(out=…) {NOT_MADE_HERE}"), casting, where=where)
-        return out
-    if where is not True:
-        source = ops.where(bare(where), source, out._tensor)
-    assign(out, ..., array(source) if isinstance(source, Tensor) else source)  # type: ignore[arg-type]
-    return out
-
-
-def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any], casting: Any) -> None:
-    if not np.can_cast(dtype, out, casting):
-        ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
-        error = getattr(np._core._exceptions, "_UFuncOutputCastingError", None)  # type: ignore[attr-defined]
-        if error is None:  # NumPy has another name for its class of TypeError
-            raise TypeError(f"Cannot cast {name}'s output from {dtype!r} to {out!r} with casting rule {casting!r}")
-        raise error(ufunc, casting, dtype, out, 0)
-
-
-def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
-    try:
-        return np.broadcast_shapes(shape, out) == out
-    except ValueError:
-        return False
 
 
 def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:

@@ -183,13 +183,18 @@ def _numbers_of_rows(rows: Any) -> Any:
     return numbers[np.argsort(order, kind="stable")]
 
 
-def _of_lists(function: Any) -> Callable[..., Any]:
-    """A function that joins arrays, of which some are lists with recorded values in them."""
+def _joining(function: Any) -> Callable[..., Any]:
+    """A function that joins arrays, in another dtype, or some of them lists with recorded values in them."""
 
-    def answer(arrays: Any, *args: Any, **named: Any) -> Any:
-        if not any(type(part) in (list, tuple) and holds_face(part) for part in arrays):
+    def answer(arrays: Any, *args: Any, dtype: Any = None, casting: str = "same_kind", **named: Any) -> Any:
+        has_lists = any(type(part) in (list, tuple) and holds_face(part) for part in arrays)
+        if not has_lists and dtype is None and casting == "same_kind":
             return NotImplemented
-        return function([gathered(part) for part in arrays], *args, **named)
+        parts = [gathered(part) for part in arrays] if has_lists else [as_array(part) for part in arrays]
+        if dtype is not None:
+            np.concatenate([np.empty(0, part.dtype) for part in parts], dtype=dtype, casting=casting)  # what it raises
+            parts = [part.astype(dtype) for part in parts]
+        return function(parts, *args, **named)
 
     return answer
 
@@ -197,7 +202,7 @@ def _of_lists(function: Any) -> Callable[..., Any]:
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
-    **{f: _of_lists(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
+    **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
 

@@ -21,13 +21,14 @@ from ..base.tree import leaves_of, transform
 from ..recording.functions import tensors
 from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
-from .array_writing import CHANGES, at, change, store
+from .array_writing import CHANGES, at, change
 from .arrays.attributes import readonly
 from .arrays.explaining import explained, numbers_in
 from .arrays.face import FACES, Array, Number, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
-from .arrays.memory_order import settled
+from .arrays.memory_order import copied, settled
+from .arrays.outputs import fill, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
@@ -67,14 +68,6 @@ VIEWS = KEPT | {
 
 WEAK = frozenset({np.where, np.clip})
 """Functions in which a number of Python's takes the precision of what stands beside it."""
-
-BY_ELEMENTS = frozenset({np.clip, np.round, np.around})
-"""Functions whose results are broadcast to ``out=``, as those of ufuncs are."""
-
-
-DOT = np.dot
-"""The function whose ``out=`` must be just what it would give itself."""
-
 
 def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
     """Whether arrays share memory, which a recorded list has none of."""
@@ -131,19 +124,25 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         options["where"] = where
     casting = options.pop("casting", "same_kind") if how == "__call__" and "dtype" not in options else "same_kind"
     options.pop("subok", None)
+    order = options.pop("order", "K")
     if where is not True and how == "__call__" and out is None:
         raise TypeError(
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
     try:
-        by_parts = how == "reduceat" and is_folded(ufunc)
-        result = reduceat(ufunc, *inputs, **options) if by_parts else _result(ufunc, how, inputs, options)
+        result = _result(ufunc, how, inputs, options)
     except Exception as error:
         return explained(error, getattr(ufunc, how), inputs, options)
     if out is None:
-        return result
-    call = how == "__call__"
-    return store(out, result, ufunc.__name__, where if call else True, call and ufunc.signature is None, casting)
+        return result if order == "K" else _laid(result, order)
+    if how == "__call__" and ufunc.signature is None:
+        return store(out, result, ufunc.__name__, where, True, casting)
+    return fill(out[0], result, getattr(ufunc, how), inputs, options, ufunc.__name__)
+
+
+def _laid(result: Any, order: Any) -> Any:
+    """A result in one of NumPy's orders."""
+    return transform(lambda x: array(copied(x._tensor, order)) if type(x) is Array else x, result)
 
 
 def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -168,6 +167,8 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if how == "reduceat" and is_folded(ufunc):
+        return reduceat(ufunc, *inputs, **options)
     xs = bare(inputs)
     target: Any = next((x for x in xs if isinstance(x, Tensor)), None)
     if target is None:  # out= or where= alone is an array of this function
@@ -197,19 +198,13 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):
         return function(*bare(args), **bare(kwargs))
-    kwargs = dict(kwargs)
+    args, kwargs = with_out_named(function, args, kwargs)
     out = kwargs.pop("out", None)
     try:
         result = _answer(function, types, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
-    if out is None:
-        return result
-    if function is DOT and isinstance(out, np.ndarray) and (out.dtype != result.dtype or not out.flags.c_contiguous):
-        raise ValueError(
-            "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
-        )
-    return store(out, result, function.__name__, broadcast=function in BY_ELEMENTS)
+    return result if out is None else fill(out, result, function, args, kwargs, function.__name__)
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:

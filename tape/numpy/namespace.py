@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays.outputs import with_out_named
 from .constructors import CONSTRUCTORS, DERIVED, gathered
 
 SEQUENCES = frozenset({
@@ -44,9 +45,10 @@ def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(type(x) in (list, tuple) for x in args):
+            args, kwargs = with_out_named(original, args, kwargs)
             args = tuple([gathered(x) if type(x) in (list, tuple) else x for x in args])
         if kwargs:
-            kwargs = {name: gathered(x) for name, x in kwargs.items()}
+            kwargs = {name: gathered(x) if name != "out" else x for name, x in kwargs.items()}
         return original(*args, **kwargs)
 
     return call

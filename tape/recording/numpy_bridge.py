@@ -283,7 +283,7 @@ def _for_composite(
         TypeError: if it does not have an argument that is given.
     """
     own = _own(op)
-    signature = _signature(function) or own
+    signature = signature_of(function) or own
     positions = dict(zip(signature.parameters, own.parameters))
     found: dict[str, Any] = {}
     for given, value in signature.bind(*args, **kwargs).arguments.items():
@@ -315,7 +315,7 @@ def _by_position(op: Op, function: Any, count: int) -> bool:
 
 def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Arguments by NumPy's own names, where NumPy tells them, in NumPy's order."""
-    signature = _signature(function)
+    signature = signature_of(function)
     if signature is None:
         names = (("xs",) if op.variadic else op.operands) + tuple(op.params)
         return {**dict(zip(names, args)), **kwargs}
@@ -328,7 +328,8 @@ def _own(op: Op) -> inspect.Signature:
 
 
 @cache
-def _signature(function: Any) -> inspect.Signature | None:
+def signature_of(function: Any) -> inspect.Signature | None:
+    """The arguments of a function of NumPy\'s, which some C functions do not tell."""
     try:
         return inspect.signature(UNTOLD.get(function, function))
     except ValueError:
@@ -337,7 +338,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 def _is_default(function: Any, name: str, value: Any) -> bool:
     """Whether an argument says no more than leaving it out would."""
-    signature = _signature(function)
+    signature = signature_of(function)
     known = signature is not None and name in signature.parameters
     default = signature.parameters[name].default if known else None  # type: ignore[union-attr]
     return value is np._NoValue or value is default or (value is None and name != "axis")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,12 @@ def strides_of(tensor: Tensor) -> tuple[int, ...]:
 
 def outline(tensor: Tensor) -> np.ndarray:
     """A plain array that lies in memory as a tensor does, whatever its numbers are."""
-    dtype, shape = tensor._spec.dtype, tensor._spec.shape
-    strides = [n * dtype.itemsize for n in strides_of(tensor)]
+    dtype = tensor._spec.dtype
+    return lying_as(tensor._spec.shape, dtype, [n * dtype.itemsize for n in strides_of(tensor)])
+
+
+def lying_as(shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int]) -> np.ndarray:
+    """A plain array on memory of its own, with so many bytes from one entry to the next along each axis."""
     first = -sum(n * (length - 1) for n, length in zip(strides, shape) if n < 0 and length)
     extent = dtype.itemsize + sum(abs(n) * (length - 1) for n, length in zip(strides, shape) if length)
     return np.ndarray(shape, dtype, np.zeros(max(extent, dtype.itemsize), np.uint8).data, first, strides)

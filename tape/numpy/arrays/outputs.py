@@ -1,0 +1,152 @@
+"""Results that are written into ``out=``: what that may be is for NumPy to say, which is asked wherever it is not just what
+the function would give by itself.
+
+A ufunc broadcasts to its ``out=``, `np.argmax` takes numbers that integers fit into, `np.dot` takes nothing but what it would make
+itself: each function has rules of its own.  So NumPy runs on arrays that lie in memory as those of the program do, and what
+it raises of them is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import ops
+
+from ...base.tensor import Face, Tensor
+from ...base.tree import leaves_of, transform
+from ...recording.level import components
+from ...recording.numpy_bridge import signature_of
+from .casting import source_of
+from .explaining import rehearsed
+from .face import Number, array
+from .leaving import NOT_MADE_HERE, plain
+from .memory_order import lying_as, outline
+from .unwrapping import bare
+
+def with_out_named(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a function of NumPy's with ``out``, and all from its dtype on, by name."""
+    place = _first_named(function)
+    if place is None or len(args) <= place:
+        return args, dict(kwargs)
+    names = list(signature_of(function).parameters)  # type: ignore[union-attr]
+    named = {name: x for name, x in zip(names[place:], args[place:]) if not (name == "dtype" and x is None)}
+    return args[:place], named | kwargs
+
+
+@cache
+def _first_named(function: Any) -> int | None:
+    """Which argument by position is the dtype or ``out=``, whichever comes first."""
+    signature = signature_of(function)
+    if signature is None or "out" not in signature.parameters:
+        return None
+    parameters = enumerate(signature.parameters.values())
+    places = [k for k, p in parameters if p.name in ("dtype", "out") and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return min(places, default=None)
+
+
+def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
+    """Put the result of a function of NumPy's into its ``out=``.
+
+    Raises:
+        Exception: what NumPy raises of such an ``out=``.
+        TypeError: if numbers would be cut off, or `out` is a plain array and the result carries a gradient.
+    """
+    if not (isinstance(out, np.ndarray) and _is_what_it_gives(out, result)):
+        rehearsed(function, args, {**kwargs, "out": transform(_like, out)})
+    if name in READING_ON and _memory_of([out]) & _memory_of(args):
+        raise TypeError(
+            f"{name}(out=…): NumPy reads its arguments on after it has written there, and out= lies in the memory of one; "
+            "give it an array of its own"
+        )
+    if out is ...:
+        return array(result._tensor) if isinstance(result, Number) else result
+    if isinstance(out, tuple):
+        (out,) = out
+    if function is np.dot and not np.ndim(result):  # which fills it, but gives a number
+        return store(out, result, name)[()]
+    return store(out, result, name, broadcast=True)
+
+
+READING_ON = frozenset({"ptp", "vecdot"})
+"""Functions that NumPy computes into their ``out=`` before it has read all arguments."""
+
+
+def _memory_of(arrays: Any) -> set[int]:
+    """The memory that recorded arrays lie in, by identity."""
+    tensors = [x._tensor for x in leaves_of(list(arrays)) if isinstance(x, Face)]
+    return {id(part._memory()) for t in tensors for part in components(t)}
+
+
+def _like(out: Any) -> Any:
+    """An array of no numbers that lies in memory as an ``out=`` does."""
+    if not isinstance(out, np.ndarray):
+        return out
+    stand_in = outline(out._tensor) if isinstance(out, Face) else lying_as(out.shape, out.dtype, out.strides)
+    stand_in.flags.writeable = out.flags.writeable
+    return stand_in
+
+
+def _is_what_it_gives(out: np.ndarray, result: Any) -> bool:
+    """Whether an ``out=`` is just what a function would give by itself."""
+    if not isinstance(result, (Face, np.ndarray)) or (out.shape, out.dtype) != (result.shape, result.dtype):
+        return False
+    flags = out.flags
+    return bool(flags.c_contiguous and flags.writeable)
+
+
+def store(
+    out: Any, result: Any, name: str, where: Any = True, broadcast: bool = False, casting: Any = "same_kind"
+) -> Any:
+    """Put a result into ``out=``, cast within its kind; `broadcast` to it, if it may be.
+
+    Raises:
+        TypeError: if it does not fit its dtype, or `out` is a plain array and the result carries a gradient.
+        ValueError: if it does not fit its shape.
+    """
+    if isinstance(out, tuple):
+        results = result if isinstance(result, tuple) else (result,)
+        kept = [
+            r if o is None else store(o, r, name, where, broadcast, casting) for o, r in zip(out, results, strict=True)
+        ]
+        return tuple(kept) if isinstance(result, tuple) else kept[0]
+    if isinstance(out, Number) or not isinstance(out, np.ndarray):
+        raise TypeError("return arrays must be of ArrayType")
+    source = source_of(result)
+    if broadcast:  # of two things that are wrong, NumPy tells of this one
+        _check_cast(name, source.dtype, out.dtype, casting)
+    if source.shape != out.shape and not (broadcast and _fits(source.shape, out.shape)):
+        raise ValueError(f"{name}: output array of shape {out.shape} does not match a result of shape {source.shape}")
+    _check_cast(name, source.dtype, out.dtype, casting)
+    if not isinstance(out, Face):
+        np.copyto(out, plain(result, f"{name}(out=…) {NOT_MADE_HERE}"), casting, where=where)
+        return out
+    if where is not True:
+        source = ops.where(bare(where), source, out._tensor)
+    out[...] = array(source) if isinstance(source, Tensor) else source
+    return out
+
+
+def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any], casting: Any) -> None:
+    if not np.can_cast(dtype, out, casting):
+        ufunc = getattr(np, name, None)
+        if not isinstance(ufunc, np.ufunc):
+            raise TypeError(
+                f"{name}(out=…) cuts off what {out} cannot hold of a result of {dtype}; assign it: out[...] = np.{name}(…)"
+            )
+        error = getattr(np._core._exceptions, "_UFuncOutputCastingError", None)  # type: ignore[attr-defined]
+        if error is None:  # NumPy has another name for its class of TypeError
+            raise TypeError(f"Cannot cast {name}'s output from {dtype!r} to {out!r} with casting rule {casting!r}")
+        raise error(ufunc, casting, dtype, out, 0)
+
+
+def _fits(shape: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, out) == out
+    except ValueError:
+        return False
