@@ -50,7 +50,9 @@ class AssignmentMethods(Theme):
             value = value._tensor
         elif isinstance(value, (list, tuple)):
             value = value_of(value)
-        adopted(self, OPERATION, (value,))
+        parts = index if type(index) is tuple else (index,)
+        places = [part for part in parts if isinstance(part, Tensor) and part._index_reader() is not None]
+        adopted(self, OPERATION, (value, *places))
         if not self._write_at(index, value):
             self._alter(OPERATION, _with_value_at, (index, value), {})
 

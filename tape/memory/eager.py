@@ -9,7 +9,7 @@ import ops
 from ops.shapes.overwriting import Steps
 
 from ..base.kind import Placement, TensorKind
-from ..base.tensor import Tensor, Theme
+from ..base.tensor import Narrow, Tensor, Theme
 from ..recording.functionalising import functionalise, stay_on_the_line
 from ..recording.indexing import plain_index
 from ..recording.packing import before_overwriting
@@ -42,7 +42,7 @@ class EagerKind(Theme, TensorKind):
     def _lookers(self) -> tuple[Tensor, list[tuple[Tensor, Steps]]] | None:
         base = base_of(self)
         found = list(views_below(base))
-        if any(type(x) is not Tensor or len(owners(x)) > 1 for x in (base, *[view for view, _ in found])):
+        if any(type(x) not in (Tensor, Narrow) or len(owners(x)) > 1 for x in (base, *[view for view, _ in found])):
             return None
         return base, [(base, ()), *[(view, path_to(view)[1]) for view, _ in found]]
 
