@@ -105,8 +105,12 @@ def _fractions(dtype: Any) -> Any:
 
 
 def _numpy_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Mean over axes, of what is chosen."""
+    """Mean over axes, of what is chosen; in whole numbers the sum is one, and so is what it is divided to."""
     a = _chosen(a, dtype, None, 0.0)
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        there = choose(_mask(True if where is None else where, a.shape), np.ones(a.shape), 0.0)
+        total = numpy_sum.forward(a, axis, keepdims=keepdims, where=where)
+        return cast(cast(total, dtype=dtype) / sum(there, axis=axis, keepdims=keepdims), dtype=dtype)
     return mean(a, axis=axis, keepdims=keepdims) if where is None or where is True else _mean(a, axis, keepdims, where)
 
 

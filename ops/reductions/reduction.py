@@ -56,6 +56,7 @@ prod = general(
 
 def _logsumexp(x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
     x = np.asarray(x)
+    x = x if x.dtype.kind in "fc" else x.astype(float)
     axes = normal_axes(axis, x.ndim)
     top = np.max(x.real, axis=axes, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))

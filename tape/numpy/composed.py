@@ -186,7 +186,7 @@ def _numbers_of_rows(rows: Any) -> Any:
 def _joining(function: Any) -> Callable[..., Any]:
     """A function that joins arrays, in another dtype, or some of them lists with recorded values in them."""
 
-    def answer(arrays: Any, *args: Any, dtype: Any = None, casting: str = "same_kind", **named: Any) -> Any:
+    def answer(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **named: Any) -> Any:
         has_lists = any(type(part) in (list, tuple) and holds_face(part) for part in arrays)
         if not has_lists and dtype is None and casting == "same_kind":
             return NotImplemented

@@ -129,6 +129,7 @@ def linspace(
     along = start + steps * step if between > 0 else start + steps * (stop - start)
     along = np.moveaxis(along, 0, axis)
     dtype = np.result_type(start, stop, float(num)) if dtype is None else np.dtype(dtype)
+    along = np.floor(along) if dtype.kind in "iu" else along
     along = along if along.dtype == dtype else along.astype(dtype)
     return (along, step) if retstep else along
 

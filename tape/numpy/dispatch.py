@@ -23,12 +23,13 @@ from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from .array_writing import CHANGES, at, change
 from .arrays.attributes import readonly
+from .arrays.casting import in_loop
 from .arrays.explaining import explained, numbers_in
 from .arrays.face import FACES, Array, Number, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
-from .arrays.memory_order import copied, settled
-from .arrays.outputs import fill, store, with_out_named
+from .arrays.memory_order import settled
+from .arrays.outputs import fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
@@ -69,6 +70,7 @@ VIEWS = KEPT | {
 WEAK = frozenset({np.where, np.clip})
 """Functions in which a number of Python's takes the precision of what stands beside it."""
 
+
 def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
     """Whether arrays share memory, which a recorded list has none of."""
 
@@ -86,6 +88,9 @@ METHODS.update({f: _share(f) for f in (np.shares_memory, np.may_share_memory)})
 
 FOLDED: dict[str, Callable[..., Any]] = {"reduce": reduce, "accumulate": accumulate}
 """Methods of functions of two numbers that join one number after the other."""
+
+FOLDS = "reduce", "accumulate", "reduceat"
+"""The methods of ufuncs that join numbers."""
 
 LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 """Functions that give a list."""
@@ -122,7 +127,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         raise TypeError("cannot accumulate on a scalar")
     if how == "reduce" and where is not True:
         options["where"] = where
-    casting = options.pop("casting", "same_kind") if how == "__call__" and "dtype" not in options else "same_kind"
+    by_elements = how in ("__call__", "outer")
+    casting = options.pop("casting", "same_kind") if by_elements else "same_kind"
     options.pop("subok", None)
     order = options.pop("order", "K")
     if where is not True and how == "__call__" and out is None:
@@ -130,19 +136,21 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
     try:
+        if by_elements and (casting != "same_kind" or options.get("dtype") is not None):
+            inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
         result = _result(ufunc, how, inputs, options)
+        if how in FOLDS and options.get("dtype") is not None:
+            getattr(ufunc, how)(
+                np.ones(1, inputs[0].dtype), *[[0] for _ in inputs[1:]], dtype=options["dtype"]
+            )  # if it can
+            result = in_dtype(result, options)
     except Exception as error:
         return explained(error, getattr(ufunc, how), inputs, options)
     if out is None:
-        return result if order == "K" else _laid(result, order)
+        return result if order == "K" else laid(result, order)
     if how == "__call__" and ufunc.signature is None:
         return store(out, result, ufunc.__name__, where, True, casting)
     return fill(out[0], result, getattr(ufunc, how), inputs, options, ufunc.__name__)
-
-
-def _laid(result: Any, order: Any) -> Any:
-    """A result in one of NumPy's orders."""
-    return transform(lambda x: array(copied(x._tensor, order)) if type(x) is Array else x, result)
 
 
 def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -201,7 +209,7 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     args, kwargs = with_out_named(function, args, kwargs)
     out = kwargs.pop("out", None)
     try:
-        result = _answer(function, types, args, kwargs)
+        result = in_dtype(_answer(function, types, args, kwargs), kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
     return result if out is None else fill(out, result, function, args, kwargs, function.__name__)

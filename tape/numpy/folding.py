@@ -68,7 +68,9 @@ def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any)
     if any(not 0 <= k < len(x) for k in places):
         raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {len(x)})")
     parts = [
-        ufunc.reduce(x[start : max(stop, start + 1)], axis=0, **named)
+        ufunc.reduce(x[start:stop], axis=0, **named)
+        if stop - start > 1
+        else x[start].astype(named.get("dtype") or x.dtype)
         for start, stop in zip(places, [*places[1:], len(x)])
     ]
     return np.moveaxis(np.stack(parts), 0, axis)

@@ -6,6 +6,7 @@ Each is NumPy's of that name, with views where NumPy gives views, and copies in 
 from __future__ import annotations
 
 import operator
+import typing
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -34,7 +35,7 @@ class Reductions(Attributes):
 
     def round(self, decimals: SupportsIndex = 0, out: Any = None) -> Any:
         """Rounded to so many decimals."""
-        return numpy.round(self, decimals, out=out)
+        return numpy.round(self, operator.index(decimals), out=out)
 
     def clip(self, min: Any = absent, max: Any = absent, out: Any = None, **kwargs: Any) -> Any:
         """Limited to an interval; ``kwargs`` are those of NumPy's ufuncs."""
@@ -65,18 +66,18 @@ class Reductions(Attributes):
 
     def var(
         self, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *,
-        where: Any = absent, mean: Any = absent, correction: Any = absent,
+        where: Any = absent, mean: Any = absent,
     ) -> Any:  # fmt: skip
         """Variance over axes."""
-        how = told(dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+        how = told(dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         return numpy.var(self, axis=axis, **how)
 
     def std(
         self, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *,
-        where: Any = absent, mean: Any = absent, correction: Any = absent,
+        where: Any = absent, mean: Any = absent,
     ) -> Any:  # fmt: skip
         """Standard deviation over axes."""
-        how = told(dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+        how = told(dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         return numpy.std(self, axis=axis, **how)
 
     def max(
@@ -111,12 +112,14 @@ class Reductions(Attributes):
         self, axis: SupportsIndex | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
     ) -> Any:
         """The places that would sort."""
+        np.empty(1, self.dtype).argsort(0, kind, order, stable=stable)  # what NumPy raises of these
         return numpy.argsort(self, axis, **told(kind=kind, stable=stable))
 
     def argpartition(
         self, kth: Any, axis: SupportsIndex | None = -1, kind: str = "introselect", order: Any = None
     ) -> Any:
         """The places that would partition."""
+        np.empty(1, self.dtype).argpartition(0, 0, typing.cast(Any, kind), order)  # what NumPy raises of these
         return numpy.argpartition(self, kth, axis, kind)
 
     def cumsum(self, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None) -> Any:
@@ -132,7 +135,7 @@ class Reductions(Attributes):
         out: Any = None,
     ) -> Any:  # fmt: skip
         """Sum of a diagonal."""
-        return numpy.trace(self, offset, axis1, axis2, **told(dtype=dtype, out=out))
+        return numpy.trace(self, operator.index(offset), axis1, axis2, **told(dtype=dtype, out=out))
 
     def dot(self, b: Any, out: Any = None) -> Any:
         """Product with a vector or matrix."""
@@ -144,6 +147,7 @@ class Reductions(Attributes):
 
     def take(self, indices: Any, axis: SupportsIndex | None = None, out: Any = None, mode: str = "raise") -> Any:
         """Elements at places along an axis."""
+        indices = np.empty(0, int) if isinstance(indices, list) and not indices else indices
         return numpy.take(self, indices, axis, **told(out=out, mode=None if mode == "raise" else mode))
 
     def compress(self, condition: Any, axis: SupportsIndex | None = None, out: Any = None) -> Any:
@@ -206,11 +210,12 @@ class Shapes(Attributes):
 
     def squeeze(self, axis: Axis = None) -> Any:
         """The array without axes of length 1, a view."""
+        axis = axis if axis is None or isinstance(axis, tuple) else operator.index(axis)
         return self._viewed(numpy.squeeze(self, axis)._tensor)
 
     def diagonal(self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1) -> Any:
         """The elements on a diagonal, not to be written."""
-        return numpy.diagonal(self, offset, axis1, axis2)
+        return numpy.diagonal(self, operator.index(offset), axis1, axis2)
 
     def copy(self, order: str = "C") -> Any:
         """A copy, in row-major order unless another is asked for."""
@@ -233,7 +238,8 @@ class Changes(Attributes):
 
     def fill(self, value: Any) -> None:
         """Set every element to one number."""
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, np.ndarray)) and (shape := np.shape(value)):
+            value = np.ones(shape) if isinstance(value, np.ndarray) else value
             np.empty(1, self.dtype).fill(value)  # which NumPy takes or not by the dtype
         self[...] = value
 
@@ -245,10 +251,12 @@ class Changes(Attributes):
         self, axis: SupportsIndex = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
     ) -> None:
         """Sort in place."""
+        np.empty(1, self.dtype).sort(0, kind, order, stable=stable)  # what NumPy raises of these
         self[...] = numpy.sort(self, operator.index(axis), kind)
 
     def partition(self, kth: Any, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None) -> None:
         """Partition in place."""
+        np.empty(1, self.dtype).partition(0, 0, typing.cast(Any, kind), order)  # what NumPy raises of these
         places = numpy.argpartition(self, kth, operator.index(axis), kind)
         self[...] = numpy.take_along_axis(self, places, operator.index(axis))
 

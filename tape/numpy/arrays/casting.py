@@ -42,3 +42,24 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=user_frame()[1])
         value = ops.real(value)
     return ops.cast(value, dtype=dtype)
+
+
+def in_loop(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any, casting: Any) -> tuple[Any, ...]:
+    """The inputs of a ufunc in the dtypes of the loop that NumPy runs, for results of `dtype` if that is not None.
+
+    Raises:
+        TypeError: if there is no such loop, or inputs may not be cast to what it takes.
+    """
+    known = (bool, int, float, complex)
+    weak = known[1:]
+    given: list[Any] = [
+        type(x) if type(x) in weak else getattr(x, "dtype", None) or np.asarray(x).dtype for x in inputs
+    ]
+    wanted: dict[str, Any] = (
+        {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
+    )
+    loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), casting=casting, **wanted)
+    return tuple([
+        x if type(x) in known else x.astype(taken) if hasattr(x, "astype") else np.asarray(x, taken)
+        for x, taken in zip(inputs, loop)
+    ])  # fmt: skip

@@ -81,6 +81,8 @@ class Conversions(Attributes):
             place = 0
         if not isinstance(place, tuple):
             place = (place,)
+        if any(isinstance(k, bool) for k in place):
+            raise TypeError("an integer is required")
         place = tuple(map(operator.index, place))
         if len(place) not in (1, self.ndim):
             raise ValueError("incorrect number of indices for array")

@@ -1,9 +1,8 @@
-"""Results that are written into ``out=``: what that may be is for NumPy to say, which is asked wherever it is not just what
-the function would give by itself.
+"""Results that are written into ``out=``: what that may be is for NumPy to say.
 
-A ufunc broadcasts to its ``out=``, `np.argmax` takes numbers that integers fit into, `np.dot` takes nothing but what it would make
-itself: each function has rules of its own.  So NumPy runs on arrays that lie in memory as those of the program do, and what
-it raises of them is raised.
+A ufunc broadcasts to its ``out=``, `np.argmax` takes numbers that integers fit into, `np.dot` takes nothing but what
+it would make itself: each function has rules of its own.  So wherever it is not just what the function would give by
+itself, NumPy runs on arrays that lie in memory as those of the program do, and what it raises of them is raised.
 """
 
 from __future__ import annotations
@@ -22,10 +21,11 @@ from ...recording.level import components
 from ...recording.numpy_bridge import signature_of
 from .casting import source_of
 from .explaining import rehearsed
-from .face import Number, array
+from .face import Array, Number, Recorded, array
 from .leaving import NOT_MADE_HERE, plain
-from .memory_order import lying_as, outline
+from .memory_order import copied, lying_as, outline
 from .unwrapping import bare
+
 
 def with_out_named(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -50,6 +50,19 @@ def _first_named(function: Any) -> int | None:
     return min(places, default=None)
 
 
+def in_dtype(result: Any, named: dict[str, Any]) -> Any:
+    """A result in the dtype that was asked for: whole numbers are wrapped to few bits at last."""
+    dtype = named.get("dtype")
+    if dtype is None or not isinstance(result, Recorded) or result.dtype == dtype:
+        return result
+    return result.astype(dtype)
+
+
+def laid(result: Any, order: Any) -> Any:
+    """A result in one of NumPy's orders."""
+    return transform(lambda x: array(copied(x._tensor, order)) if type(x) is Array else x, result)
+
+
 def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
     """Put the result of a function of NumPy's into its ``out=``.
 
@@ -61,13 +74,18 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
         rehearsed(function, args, {**kwargs, "out": transform(_like, out)})
     if name in READING_ON and _memory_of([out]) & _memory_of(args):
         raise TypeError(
-            f"{name}(out=…): NumPy reads its arguments on after it has written there, and out= lies in the memory of one; "
-            "give it an array of its own"
+            f"{name}(out=…): NumPy reads its arguments on after it has written there, and out= lies in the memory of "
+            "one; give it an array of its own"
         )
     if out is ...:
         return array(result._tensor) if isinstance(result, Number) else result
     if isinstance(out, tuple):
         (out,) = out
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise TypeError(
+            f"{name}(out=…) cuts off what {out.dtype} cannot hold of a result of {result.dtype}; "
+            "write it there: out[...] = the result"
+        )
     if function is np.dot and not np.ndim(result):  # which fills it, but gives a number
         return store(out, result, name)[()]
     return store(out, result, name, broadcast=True)
@@ -94,7 +112,8 @@ def _like(out: Any) -> Any:
 
 def _is_what_it_gives(out: np.ndarray, result: Any) -> bool:
     """Whether an ``out=`` is just what a function would give by itself."""
-    if not isinstance(result, (Face, np.ndarray)) or (out.shape, out.dtype) != (result.shape, result.dtype):
+    spec = result._tensor._spec if isinstance(result, Face) else result
+    if not isinstance(result, (Face, np.ndarray)) or (out.shape, out.dtype) != (spec.shape, spec.dtype):
         return False
     flags = out.flags
     return bool(flags.c_contiguous and flags.writeable)
@@ -134,11 +153,7 @@ def store(
 
 def _check_cast(name: str, dtype: np.dtype[Any], out: np.dtype[Any], casting: Any) -> None:
     if not np.can_cast(dtype, out, casting):
-        ufunc = getattr(np, name, None)
-        if not isinstance(ufunc, np.ufunc):
-            raise TypeError(
-                f"{name}(out=…) cuts off what {out} cannot hold of a result of {dtype}; assign it: out[...] = np.{name}(…)"
-            )
+        ufunc = found if isinstance(found := getattr(np, name, None), np.ufunc) else np.positive
         error = getattr(np._core._exceptions, "_UFuncOutputCastingError", None)  # type: ignore[attr-defined]
         if error is None:  # NumPy has another name for its class of TypeError
             raise TypeError(f"Cannot cast {name}'s output from {dtype!r} to {out!r} with casting rule {casting!r}")

@@ -1,0 +1,127 @@
+"""What NumPy's functions write into, and the dtype that they are asked for: the same numbers, the same exceptions."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from arrays import agree, compiled_outcome, outcome, recorded_outcome
+
+import tape
+import tape.numpy
+
+X = np.array([[1.51, -2.02, 0.25], [0.71, 2.23, -1.13], [3.1, 0.4, 0.9]])
+
+OUTPUTS = {
+    "right": "np.zeros({s}, {d})", "of another order": "np.zeros({s}, {d}, order='F')",
+    "written before": "np.zeros({s}, {d}, order='F') + x[0, 0]",
+    "strided": "np.zeros(({s}[0], 2 * {s}[-1]), {d})[..., ::2]",
+    "broadcast": "np.zeros((2,) + {s}, {d})", "too short": "np.zeros((1,) * len({s}), {d})",
+    "half": "np.zeros({s}, 'f4')", "whole": "np.zeros({s}, 'i8')", "complex": "np.zeros({s}, 'c16')",
+    "a tuple": "(np.zeros({s}, {d}),)", "a list": "[0.0]", "a number": "x[0, 0]", "itself": "x",
+}  # fmt: skip
+"""What is given as ``out=``, for a result of shape `s` and dtype `d`."""
+
+CALLS = {
+    "np.dot(x, x, out=w)": ((3, 3), "'f8'"), "np.linalg.multi_dot([x, x, x], out=w)": ((3, 3), "'f8'"),
+    "np.matmul(x, x, out=w)": ((3, 3), "'f8'"), "np.einsum('ij,kj', x, x, out=w)": ((3, 3), "'f8'"),
+    "np.cumsum(x, 0, None, w)": ((3, 3), "'f8'"), "np.clip(x, -1, 1, w)": ((3, 3), "'f8'"),
+    "np.take(x, [0, 2, 1], 0, w)": ((3, 3), "'f8'"), "np.round(x, 1, w)": ((3, 3), "'f8'"),
+    "np.concatenate([x[:1], x[1:]], 0, w)": ((3, 3), "'f8'"), "np.argmax(x, 0, w)": ((3,), "'i8'"),
+    "np.sum(x, 0, None, w)": ((3,), "'f8'"), "np.add.reduce(x, 0, out=w)": ((3,), "'f8'"),
+    "np.median(x, 0, out=w)": ((3,), "'f8'"), "np.all(x, 0, w)": ((3,), "'?'"),
+    "np.choose([0, 1, 0], [x[0], x[1]], out=w)": ((3,), "'f8'"),
+}  # fmt: skip
+
+REFUSED = "cuts off", "lies in the memory", "fits no", "carries a gradient", "no rule"
+"""What refusals say where NumPy gives numbers that depend on its own order of work."""
+
+
+def _settled(found, expected):
+    """An outcome, or the expected one if it is one of the refusals."""
+    return expected if found[0] == "raised" and any(text in found[2] for text in REFUSED) else found
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_written_into_is_what_numpy_takes(call):
+    shape, dtype = CALLS[call]
+    for kind, text in OUTPUTS.items():
+        made = "np.zeros(2 * {s}[0], {d})[::2]" if kind == "strided" and len(shape) == 1 else text
+        program = f"w = {made.format(s=shape, d=dtype)}\nr = {call}\nr = r, w, w[0] is r, x"
+        expected = outcome(program, X.copy())
+        plain = outcome(program, tape.numpy.array(X), names={"np": tape.numpy})
+        recorded = recorded_outcome(program, X)
+        for found in (plain, recorded):
+            assert agree(expected, _settled(found, expected)), (
+                f"{kind}: {program!r}: NumPy {expected}, recorded {found}"
+            )
+
+
+def test_compiled_functions_write_where_numpy_does():
+    for call, kind in itertools.product(list(CALLS)[::3], ("right", "of another order", "broadcast", "half")):
+        shape, dtype = CALLS[call]
+        program = f"w = {OUTPUTS[kind].format(s=shape, d=dtype)}\n{call}\nr = w"
+        for expected, found in compiled_outcome(program, [X, X[::-1].copy()]):
+            assert agree(expected, _settled(found, expected)), (
+                f"{kind}: {program!r}: NumPy {expected}, compiled {found}"
+            )
+
+
+DTYPES = [
+    "np.mean(x, dtype=D)", "np.mean(x, 0, D, where=x > 0)", "np.sum(x, 0, D)", "np.prod(x, dtype=D)", "x.cumsum(0, D)",
+    "np.add(x, 1, dtype=D)", "np.add(x, x, dtype=D, casting='unsafe')", "np.sin(x, dtype=D)",
+    "np.add.reduce(x, dtype=D)", "np.add.outer(x[0], x[1], dtype=D)",
+    "np.concatenate([x, x], dtype=D)", "np.stack([x, x], dtype=D, casting='unsafe')",
+    "np.linspace(x[0, 0], x[0, 1], 3, dtype=D)", "np.logaddexp.reduce(x, dtype=D)", "np.trace(x, dtype=D)",
+    "np.add(x, x, order='F').flags.f_contiguous", "np.multiply(x, 2, casting='no')",
+    "np.logaddexp.reduce(x.astype(int))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", DTYPES)
+def test_results_have_the_dtype_that_is_asked_for(program):
+    for dtype in ("int", "np.int32", "np.uint8", "bool", "np.float32", "complex"):
+        text = program.replace("D", dtype)
+        expected = outcome(text, X.copy())
+        for found in (outcome(text, tape.numpy.array(X), names={"np": tape.numpy}), recorded_outcome(text, X)):
+            assert agree(expected, found), f"{text!r}: NumPy {expected}, recorded {found}"
+
+
+REFUSALS = [
+    "x.fill(np.ones((2, 2)))", "x.item(True)", "x.partition(0, order='f')", "x.sort(0, 1)", "x.sort(order='f')",
+    "x.round(None)", "x.squeeze([])", "x.trace(None)", "x.diagonal(None)", "x.var(correction=1)",
+    "x.argsort(kind='no')", "x.take([])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", REFUSALS)
+def test_methods_take_what_ndarrays_take(program):
+    expected = outcome(program, X.copy())
+    assert agree(expected, outcome(program, tape.numpy.array(X), names={"np": tape.numpy})), expected
+
+
+def test_plain_arrays_are_written_at_recorded_places():
+    def ranks(x):
+        order = np.argsort(x)
+        found = np.empty(4, int)
+        found[order] = np.arange(4)
+        return (found * x).sum()
+
+    x = np.array([0.3, -1.0, 2.0, 0.5])
+    compiled = tape.compile(ranks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [compiled(x), compiled(-x)] == [ranks(x), ranks(-x)]
+
+
+def test_buffers_of_half_precision_take_lanes():
+    def f(x):
+        y = np.zeros(3, np.float16)
+        y[...] = x
+        return y * 2
+
+    found = tape.func.vmap(f)(X)
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, X.astype(np.float16) * np.float16(2))
