@@ -95,6 +95,9 @@ FOLDS = "reduce", "accumulate", "reduceat"
 LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 """Functions that give a list."""
 
+PARTS = frozenset({np.real, np.imag})
+"""Functions that give the attribute of that name, of a number of Python's a number of Python's."""
+
 BOOLS = frozenset({np.allclose, np.array_equal, np.array_equiv})
 """Functions that give one of Python's truth values."""
 
@@ -194,6 +197,8 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
 def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
     if PythonNumber in types:
+        if function in PARTS and args and type(args[0]) is PythonNumber:
+            return getattr(args[0], function.__name__)
         others = args if function in WEAK else ()
         args, kwargs = transform(lambda x: as_numpy(x, *others), args), transform(as_numpy, kwargs)
     if function in CHANGES:

@@ -304,7 +304,7 @@ def _for_composite(
 def _by_position(op: Op, function: Any, count: int) -> bool:
     """Whether so many arguments without names are the same ones of a NumPy function and of its composite."""
     own = _own(op).parameters
-    theirs = own if (signature := _signature(function)) is None else signature.parameters
+    theirs = own if (signature := signature_of(function)) is None else signature.parameters
     pairs = list(zip(own.values(), theirs.values()))[:count]
     places = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     return len(pairs) == count and all(
