@@ -329,7 +329,7 @@ def _own(op: Op) -> inspect.Signature:
 
 @cache
 def signature_of(function: Any) -> inspect.Signature | None:
-    """The arguments of a function of NumPy\'s, which some C functions do not tell."""
+    """The arguments of a function of NumPy's, which some C functions do not tell."""
     try:
         return inspect.signature(UNTOLD.get(function, function))
     except ValueError:
