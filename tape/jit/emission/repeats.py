@@ -23,6 +23,8 @@ LONGEST = 2000
 """Bodies are at most so long."""
 FACTOR = 1_000_003
 INVERSE = pow(FACTOR, -1, 1 << 64)
+MIXED = np.uint64(0x9E3779B97F4A7C15)
+"""Times this, a number shows in its upper bits."""
 
 
 def loops(
@@ -65,9 +67,9 @@ class OpWindows:
 
         Unequal windows may, hardly ever, be taken for equal: whoever goes on from here compares the ops.
         """
-        count = len(self.sums) - window
-        hashes = (self.sums[window:] - self.sums[:-window]) * self.inverses[:count]
-        # The row in the lowest bits, which say least about a window: so equal numbers are sorted by row, and at once.
+        count = max(len(self.sums) - window, 0)
+        hashes = (self.sums[window:] - self.sums[:-window]) * self.inverses[:count] * MIXED
+        # The row in place of the lowest bits, which say least about a window: so equal numbers are sorted by row.
         below = np.uint64((1 << count.bit_length()) - 1)
         keys = np.sort(hashes & ~below | np.arange(count, dtype=np.uint64), kind="stable")
         rows = (keys & below).astype(np.int64)

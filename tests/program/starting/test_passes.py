@@ -103,7 +103,7 @@ def test_loops_are_found(repetitions):
 @given(st.lists(st.integers(0, 2), max_size=60), st.integers(1, 5))
 def test_windows_that_came_before(code, window):
     code, windows = np.array(code, dtype=np.int64), []
-    for before in repeats.latest_alike(code, window).tolist():
+    for before in repeats.OpWindows(code).latest_alike(window).tolist():
         windows.append(code[len(windows) :][:window].tolist())
         assert before == max((k for k, w in enumerate(windows[:-1]) if w == windows[-1]), default=-1)
     assert len(windows) == max(len(code) - window + 1, 0)
