@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 import tape
 from ops import REGISTRY
 from tape.base.tensor import Tensor
+from tape.program.adjoints import derive  # noqa: F401  which records gradients within programs
 from tape.program.capture.record_call import record_call
 from tape.program.recorded.expanding import expand
 from tape.program.recorded.listing import Listing
