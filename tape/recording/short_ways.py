@@ -43,7 +43,10 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
         x = input._data
         ref = input._node
         z = forward(x)
-        wengert = LISTS[get_ident()]
+        try:
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
         if ref is None or not wengert.recording:
             return wrap(z)
         if ref is True:
@@ -99,7 +102,10 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
             z = forward(x, y)
         except ValueError as error:
             raise misfit(op, (x, y), error) from None
-        wengert = LISTS[get_ident()]
+        try:
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
         if (x_ref is None and y_ref is None) or not wengert.recording:
             return wrap(z)
         result = new(Tensor)
@@ -183,7 +189,10 @@ def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, flo
             return op(other, self) if reflected else op(self, other)
         x, ref = self._data, self._node
         z = forward(other, x) if reflected else forward(x, other)
-        wengert = LISTS[get_ident()]
+        try:
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
         spec = self._spec
         if ref is None or not wengert.recording:
             return wrap(z)

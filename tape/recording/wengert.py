@@ -218,13 +218,8 @@ class WengertList:
         return True
 
 
-class _Lists(dict[int, WengertList]):
-    def __missing__(self, ident: int) -> WengertList:
-        return _start(ident)
-
-
-LISTS = _Lists()
-"""The list of each living thread, by thread identifier; a thread's own is made when it first asks for it."""
+LISTS: dict[int, WengertList] = {}
+"""The list of each living thread, by thread identifier; a thread's own is made when it first asks `current` for it."""
 
 INFERRING: dict[int, bool] = {}
 """The threads that are in inference mode, and whether gradients would be on without it."""
@@ -243,7 +238,10 @@ class _Owner:
 
 def current() -> WengertList:
     """The list of this thread."""
-    return LISTS[get_ident()]
+    try:
+        return LISTS[get_ident()]
+    except KeyError:
+        return _start(get_ident())
 
 
 def user_frame(frame: FrameType) -> tuple[CodeType, int]:
