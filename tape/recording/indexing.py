@@ -63,7 +63,10 @@ class IndexMethods(Theme):
         if not spec.shape:
             raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
         value, ref = self._data[index], self._node
-        wengert = LISTS[get_ident()]
+        try:
+            wengert = LISTS[get_ident()]
+        except KeyError:
+            wengert = current()
         spec = NUMBER if type(value) is float64 else spec_of(value)
         result = new(spec.tensor)
         result._data = value

@@ -23,7 +23,7 @@ from ..base.spec import SPECS, Spec, spec_of
 from ..base.tensor import Face, Narrow, Tensor
 from .inference import mark, settle, stays_out
 from .views import attach, owner
-from .wengert import EVER_INFERRED, INFERRING, LISTS, WengertList, user_frame
+from .wengert import EVER_INFERRED, INFERRING, LISTS, WengertList, current, user_frame
 
 MANY = 1 << 12
 """From this many elements on, a lane kernel's few microseconds of overhead do not matter."""
@@ -174,7 +174,10 @@ def bind(
         z = np.complex128(z)
     if not op.view and type(z) is np.ndarray and z.base is not None:
         z = apart(z, values)
-    wengert = LISTS[get_ident()]
+    try:
+        wengert = LISTS[get_ident()]
+    except KeyError:
+        wengert = current()
     spec = SPECS[z.shape, z.dtype] if op.outputs == 1 else None
     if wengert.recording and (spec is None or spec.inexact):
         refs = [operand(x) for x in operands]

@@ -315,3 +315,16 @@ def test_what_one_sweep_releases_lives_while_another_may_read_it():
     assert values() is not None
     held.leave("another")
     assert values() is None
+
+
+FIRST = {
+    "a number": lambda x: x * 2.0, "two": lambda x: x + x, "one": np.sin, "element": lambda x: x[0],
+    "sum": lambda x: x.sum(), "slice": lambda x: x[1:], "array": lambda x: tape.func.grad(lambda y: y @ y)(np.ones(2)),
+    "new": lambda x: tape.ones(2, requires_grad=True), "in place": lambda x: x.clone().mul_(2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", FIRST.values(), ids=list(FIRST))
+def test_whatever_a_thread_does_first_it_has_a_list(first):
+    x = tape.ones(2, requires_grad=True)
+    assert in_thread(lambda: first(x).tolist()) == first(x).tolist()

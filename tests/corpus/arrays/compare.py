@@ -35,8 +35,8 @@ class Verdict:
 class Flat:
     """The function of a program with its results in one row; it is given copies, and changes none of its arguments."""
 
-    def __init__(self, program: Program, poison: float | None = None):
-        self.plain = program.function(poison)
+    def __init__(self, program: Program, poison: float | None = None, apart: bool = False):
+        self.plain = program.function(poison, apart)
 
     def __call__(self, *xs: Any) -> Any:
         return np.concatenate([np.ravel(z) for z in leaves(self.plain(*xs))])
@@ -86,7 +86,7 @@ LOST = "no gradient flows"
 """What a warning says where a number has become Python's."""
 
 
-UNKNOWN = "what it gives is not finite, or depends on what was in memory"
+UNKNOWN = "what it gives is not finite, or depends on what was in memory, or on where NumPy writes first"
 
 
 def expected(program: Program, number: int) -> Expected:
@@ -101,7 +101,8 @@ def expected(program: Program, number: int) -> Expected:
         value = quietly(f, *xs)
     except Exception:  # another time it did not
         return Expected(None, error=UNKNOWN)
-    if not np.isfinite(value).all() or not all(same(value, Flat(program, poison), xs) for poison in poisons):
+    others = [Flat(program, apart=True), *(Flat(program, poison) for poison in poisons)]
+    if not np.isfinite(value).all() or not all(same(value, other, xs) for other in others):
         return Expected(None, error=UNKNOWN)
     return Expected(value, smooth(f, xs, value))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import linecache
 import math
@@ -56,10 +57,12 @@ class Program:
     def with_body(self, body: tuple[Statement, ...]) -> Program:
         return replace(self, body=body)
 
-    def function(self, poison: float | None = None) -> Callable[..., Any]:
+    def function(self, poison: float | None = None, apart: bool = False) -> Callable[..., Any]:
         """The function; what it sees around it are NumPy, `math` and two functions.
 
-        With a poison, this is what `np.empty` and its like give, so that whoever reads it is found.
+        With a poison, this is what `np.empty` and its like give, so that whoever reads it is found.  Set `apart`,
+        what is assigned to a part of an array is copied first: NumPy reads on from where it has written in
+        ``w[:, 2] = w[1]``, which is to do as if it did not.
         """
         file = f"<array program {self.seed}, {next(RUN)}>"
         text = SURROUNDINGS + (self.source if poison is None else EMPTY.sub("poisoned(", self.source))
@@ -68,8 +71,23 @@ class Program:
         names["poisoned"] = lambda like, dtype=None, order="C": np.full(
             getattr(like, "shape", like), poison, order=order
         )
-        exec(compile(text, file, "exec", dont_inherit=True), names)
+        names["apart"] = lambda z: z.copy() if type(z) is np.ndarray else z
+        tree = ast.parse(text)
+        if apart:
+            tree = ast.fix_missing_locations(Apart().visit(tree))
+        exec(compile(tree, file, "exec", dont_inherit=True), names)
         return names["f"]
+
+
+class Apart(ast.NodeTransformer):
+    """Copies what is assigned to parts of arrays."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        copies: list[ast.expr] = [ast.Call(ast.Name("apart", ast.Load()), [value], []) for value in values]
+        if any(isinstance(part, ast.Subscript) for target in node.targets for part in ast.walk(target)):
+            node.value = ast.Tuple(copies, ast.Load()) if isinstance(node.value, ast.Tuple) else copies[0]
+        return node
 
 
 RUN = itertools.count()
