@@ -29,7 +29,7 @@ from .arrays.face import FACES, Array, Number, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
-from .arrays.outputs import fill, in_dtype, laid, store, with_out_named
+from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
@@ -152,6 +152,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
     if out is None:
         return result if order == "K" else laid(result, order)
     if how == "__call__" and ufunc.signature is None:
+        if ufunc.nout > 1:
+            check_together(ufunc, inputs, out, {"casting": casting, "where": where})
         return store(out, result, ufunc.__name__, where, True, casting)
     return fill(out[0], result, getattr(ufunc, how), inputs, options, ufunc.__name__)
 

@@ -125,3 +125,37 @@ def test_buffers_of_half_precision_take_lanes():
     found = tape.func.vmap(f)(X)
     assert found.dtype == np.float16
     np.testing.assert_array_equal(found, X.astype(np.float16) * np.float16(2))
+
+
+SEVERAL = [
+    "w = np.zeros((2, 3)); np.divmod(x[0], x[1], out=(w[0], w[1]))",
+    "w = np.zeros(3); np.modf(x[0], out=(None, w))",
+    "w = np.zeros((2, 3)); np.modf(x, out=(x, w))",
+    "w = np.zeros((3, 3), int); np.divmod(x, 2.0, out=(x, w))",
+    "w = np.zeros((2, 3, 3)); np.modf(x, out=(w, np.zeros((3, 3))))",
+]
+
+
+@pytest.mark.parametrize("program", SEVERAL)
+def test_several_results_are_written_all_or_none(program):
+    text = f"try:\n    {program}\nexcept (TypeError, ValueError) as error:\n    w = 'no'\nr = w, x"
+    expected = outcome(text, X.copy())
+    for found in (outcome(text, tape.numpy.array(X), names={"np": tape.numpy}), recorded_outcome(text, X)):
+        assert agree(expected, found), f"{program!r}: NumPy {expected}, recorded {found}"
+
+
+IN_PARTS = {
+    "w = np.zeros(3); np.divmod(x[0], x[1], out=(w, w))": "same memory",
+    "w = np.zeros(6); np.divmod(x[0], x[1], out=(w[:3], w[2:5]))": "same memory",
+    "w = np.zeros((2, 3)); np.modf(x[0], out=(w, None))": "larger than the result",
+    "np.median(x, axis=0, keepdims=True, out=x)": "a part of it only",
+    "np.mean(x, dtype=int, axis=0, out=np.zeros(3))": "divides",
+}
+"""What NumPy leaves as it is, or in no order of its own, and what is refused therefore."""
+
+
+@pytest.mark.parametrize("program", IN_PARTS)
+def test_what_depends_on_how_numpy_writes_is_refused(program):
+    found = recorded_outcome(f"{program}\nr = x", X)
+    assert found[0] == "raised"
+    assert IN_PARTS[program] in found[2]

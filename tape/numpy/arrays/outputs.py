@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,16 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
         TypeError: if numbers would be cut off, or `out` is a plain array and the result carries a gradient.
     """
     if not (isinstance(out, np.ndarray) and _is_what_it_gives(out, result)):
-        rehearsed(function, args, {**kwargs, "out": transform(_like, out)})
+        like = transform(_like, out)
+        rehearsed(function, args, {**kwargs, "out": like})
+        arrays = [x for x in leaves_of([like]) if isinstance(x, np.ndarray) and x.dtype.kind in "fci"]
+        if any((x == UNWRITTEN).any() for x in arrays):
+            raise TypeError(f"{name}(out=…): NumPy would write to a part of it only; give it one of the result's shape")
+    if name in MEANS and result.dtype.kind not in "fc":
+        raise TypeError(
+            f"{name}(out=…, dtype={result.dtype}): NumPy divides the sum of whole numbers without rounding; "
+            "divide np.sum(…, dtype=…) yourself"
+        )
     if name in READING_ON and _memory_of([out]) & _memory_of(args):
         raise TypeError(
             f"{name}(out=…): NumPy reads its arguments on after it has written there, and out= lies in the memory of "
@@ -91,8 +101,45 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
     return store(out, result, name, broadcast=True)
 
 
+UNWRITTEN = -77
+"""What is in a stand-in for an ``out=`` until NumPy writes there: nothing that comes of zeros and ones."""
+
+MEANS = frozenset({"mean", "nanmean"})
+"""Functions that divide in their ``out=``, whatever dtype they add in."""
+
 READING_ON = frozenset({"ptp", "vecdot"})
 """Functions that NumPy computes into their ``out=`` before it has read all arguments."""
+
+
+def check_together(ufunc: np.ufunc, inputs: Any, out: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Look at all of a ufunc's ``out=`` before any is written.
+
+    Raises:
+        Exception: what NumPy raises of them.
+        TypeError: if two of them have an element in common, which NumPy leaves with either result; or if a result that
+            has none would be as large as one that is broadcast.
+    """
+    rehearsed(ufunc, inputs, {**named, "out": transform(_like, out)})
+    given = [x for x in out if x is not None]
+    if 0 < len(given) < len(out) and given[0].shape != np.broadcast_shapes(*[np.shape(x) for x in inputs]):
+        raise TypeError(f"{ufunc.__name__}(out=…) is larger than the result; give each of the results an array")
+    if any(_overlap(a, b) for a, b in combinations(given, 2)):
+        raise TypeError(
+            f"{ufunc.__name__}(out=…): two of its results would lie in the same memory; give each an array of its own"
+        )
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have an element in common."""
+    faces: list[Any] = [x for x in (a, b) if isinstance(x, Face)]
+    if len(faces) < 2:
+        return not faces and np.shares_memory(a, b)
+    if not _memory_of([a]) & _memory_of([b]):
+        return False
+    for x in faces:
+        x._tensor._refuse_recording("it asks whether two out= share memory")
+    one, other = ([part.numpy(force=True) for part in components(x._tensor)] for x in faces)
+    return any(np.shares_memory(x, y) for x, y in product(one, other))
 
 
 def _memory_of(arrays: Any) -> set[int]:
@@ -102,10 +149,12 @@ def _memory_of(arrays: Any) -> set[int]:
 
 
 def _like(out: Any) -> Any:
-    """An array of no numbers that lies in memory as an ``out=`` does."""
+    """An array that lies in memory as an ``out=`` does, in which nothing is written yet."""
     if not isinstance(out, np.ndarray):
         return out
     stand_in = outline(out._tensor) if isinstance(out, Face) else lying_as(out.shape, out.dtype, out.strides)
+    if stand_in.dtype.kind in "fci":
+        stand_in[...] = UNWRITTEN
     stand_in.flags.writeable = out.flags.writeable
     return stand_in
 

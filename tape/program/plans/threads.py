@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ def guided(over: int, threads: int, smallest: int) -> Iterator[int]:
 
 
 def share(run: Callable[[Any], None], parts: Sequence[Any]) -> None:
-    """Run all parts at once, the first in this thread."""
+    """Run all parts at once, the first in this thread; whatever is raised meanwhile, all have ended then."""
     global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(max(cores() - 1, 1), thread_name_prefix="tape")
@@ -91,8 +91,18 @@ def share(run: Callable[[Any], None], parts: Sequence[Any]) -> None:
     try:
         run(parts[0])
     finally:
-        for future in waiting:
-            future.result()
+        _wait(waiting)
+    for future in waiting:
+        future.result()
+
+
+def _wait(futures: Sequence[Future[None]]) -> None:
+    """Wait until all have ended, also if a signal comes: they write to memory that the next call takes."""
+    try:
+        wait(futures)
+    except BaseException:
+        _wait(futures)
+        raise
 
 
 def _forget() -> None:

@@ -29,9 +29,11 @@ def _key(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return kind, tuple([_key(part) for part in value])
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, _content(value)
+        return value.dtype, value.shape, _content(value)
     if isinstance(value, float):
         return float, repr(value)
+    if isinstance(value, (complex, np.inexact)):  # of which zeros of both signs are equal too
+        return kind, repr(value)
     if isinstance(value, slice):
         return slice, _key(value.start), _key(value.stop), _key(value.step)
     try:

@@ -261,3 +261,17 @@ def test_elements_chosen_by_many_masks():
     compiled = tape.compile(tape.func.grad(loss))
     for _ in range(4):
         assert_allclose(compiled(x, r), wanted, rtol=1e-14)
+
+
+def test_keys_tell_zeros_of_both_signs_apart() -> None:
+    for kind in (float, complex, np.float16, np.float32, np.complex128, np.longdouble):
+        assert key_of(1, {"a": kind(0.0)}) == key_of(1, {"a": kind(0.0)}) != key_of(1, {"a": -kind(0.0)})
+    one, other = (np.zeros(2, [("a", kind), ("b", "i8")]) for kind in ("i8", "f8"))
+    assert key_of(1, {"a": one}) != key_of(1, {"a": other})
+
+
+def test_parameters_that_differ_in_the_sign_of_a_zero_are_two() -> None:
+    zero = np.float32(0.0)
+    compiled = tape.compile(lambda x: (np.nan_to_num(x, nan=zero), np.nan_to_num(x, nan=-zero)))
+    for _ in range(2):
+        assert [np.signbit(z).all() for z in compiled(np.full(3, np.nan, np.float32))] == [False, True]
