@@ -70,6 +70,39 @@ def _cholesky_adjoint(x: Any, y: Any) -> Any:
     return low + low.T + np.diag(0.5 * np.diag(g))
 
 
+def _cholesky_adjoint_steps(s: Any, x: Any, y: Any) -> Any:
+    """The same of two matrices, by steps."""
+    if len(x.spec.shape) != 2 or x.spec != y.spec:
+        return None
+    times, turned = (lambda a, b, how=how: s.contract(how, a, b) for how in ("ij,jk->ik", "ji,jk->ik"))
+    minus = lambda a, b: s.ufunc(np.subtract, [a, b])  # noqa: E731
+    part = lambda a, rows, columns: s.read(a, s.at(a, (rows, columns)))  # noqa: E731
+    x, g = s.triangle(x, 0, lower=True), s.triangle(y, 0, lower=True)
+    n = x.spec.shape[0]
+    for stop in range(n, 0, -BLOCK):
+        start = max(stop - BLOCK, 0)
+        own, left, below = slice(start, stop), slice(0, start), slice(stop, None)
+        diagonal, mine = part(x, own, own), part(g, own, own)
+        inverse = s.solve(diagonal, None)
+        if stop < n:
+            column = times(part(g, below, own), inverse)
+            s.put(g, s.at(g, (below, own)), column)
+            mine = minus(mine, turned(column, part(x, below, own)))
+            if start:
+                rest = minus(part(g, below, left), times(column, part(x, own, left)))
+                s.put(g, s.at(g, (below, left)), rest)
+        half = turned(diagonal, mine)
+        whole = s.ufunc(np.add, [s.triangle(half, 0, lower=True), s.transposed(s.triangle(half, -1, lower=True))])
+        bar = times(turned(inverse, whole), inverse)
+        s.put(g, s.at(g, (own, own)), bar)
+        if start:
+            rest = minus(part(g, own, left), times(bar, part(x, own, left)))
+            rest = minus(rest, turned(column, part(x, below, left))) if stop < n else rest
+            s.put(g, s.at(g, (own, left)), rest)
+    whole = s.ufunc(np.add, [s.triangle(g, 0, lower=True), s.transposed(s.triangle(g, -1, lower=True))])
+    return s.ufunc(np.multiply, [whole, s.number(0.5, whole.spec.dtype)])
+
+
 def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
     return bar if bar.shape == shape else sum_to(bar, shape=shape)
 
@@ -105,7 +138,7 @@ def _factor_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 cholesky_adjoint = general(
     "cholesky_adjoint", _cholesky_adjoint, _cholesky_adjoint_x, _cholesky_adjoint_y, jvp=_cholesky_adjoint_jvp,
-    cases=_factor_cases, batch=trailing(2),
+    cases=_factor_cases, batch=trailing(2), hints=Hints(steps=_cholesky_adjoint_steps, large=True),
     doc="""The adjoint of a matrix whose Cholesky factor is the lower triangle of x, from that of the factor, y.
 
     By blocks of rows from the last to the first (Murray 2016, arXiv:1602.07527, section 5): in place of systems as

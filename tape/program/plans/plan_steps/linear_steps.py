@@ -225,6 +225,11 @@ class SystemSteps(LoopSteps):
         steps = [0] * missing + [0 if n == 1 else s for n, s in outer]
         return view(x, [*zip(stack, steps), *axes(x)[-2:]])
 
+    @staticmethod
+    def transposed(x: PlanValue) -> PlanValue:
+        """A matrix with its rows as columns, where it lies."""
+        return view(x, axes(x)[::-1])
+
     def triangle(self, x: PlanValue, k: int, lower: bool) -> PlanValue:
         """The matrices with zeros above diagonal number k, or below it: row by row what remains is copied."""
         if x.spec.ndim < 2 or math.prod(x.spec.shape[:-1]) > MOST_ROWS:
