@@ -22,13 +22,12 @@ from ...recording.recorder import forward_of
 from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT
-from .alike_groups import AlikeGroups
-from .array_columns import by_columns
+from .array_columns import by_columns, long_axes
 from .group_parts import KERNELS, is_long, parts, steps_before
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
 from .in_python import InPython, live
-from .operand_layout import Layout, twin
+from .operand_layout import AlikeGroups, Layout, twin
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep, TilesStep
 from .rounds import Rounds, alone, pieces, rounds_of
@@ -66,7 +65,7 @@ class Replay:
         tiles: Tiles | None = None
         if by_rounds and not rounds and tier != INTERPRET:
             listing = by_columns(listing)
-            if listing is self.recorded:
+            if listing is self.recorded and long_axes(listing):
                 listing, tiles = tiles_of(listing) or (listing, None)
         self.listing, self.tier, self.threads, self.most = listing, tier, threads, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]

@@ -47,7 +47,7 @@ def _summing(count: int) -> np.ndarray:
     return np.array([op is ADD or (op.hints.puts is not None and op.kind == "linear") for op in OPS[:count]])
 
 
-def join_products(listing: Listing) -> Listing:
+def with_products(listing: Listing) -> Listing:
     """With a matrix product in the place of many outer products that are summed."""
     products = _products(listing)
     if int(products.sum()) < LEAST:

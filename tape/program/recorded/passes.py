@@ -22,7 +22,7 @@ from ...recording.recorder import forward_of
 from .expanding import expand
 from .later import LARGE
 from .listing import Listing, by_code, is_fixed, number_of
-from .outer_products import join_products
+from .outer_products import with_products
 from .trace import CONSTANT, INPUT
 
 
@@ -237,6 +237,12 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
         for (position, truth), given in op.hints.decides.items():
             decides[op.code, position, int(truth)] = given
     return left, right, kept, twice, repeats, spreads, decides.reshape(-1)
+
+
+def join_products(listing: Listing) -> Listing:
+    """With a matrix product in the place of many outer products that are summed: of columns, if there are any."""
+    columns = any(len(s.shape) == 2 and s.shape[1] == 1 < s.shape[0] for s in listing.specs)
+    return with_products(listing) if columns else listing
 
 
 PASSES = (prune, join_products, expand, fold, widen, merge, prune)
