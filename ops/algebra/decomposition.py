@@ -14,7 +14,7 @@ from ..core.op import ADJOINT, composite, general, is_complex, ready
 from ..shapes.diagonals import tril, triu
 from ..shapes.joining import cat
 from ..shapes.parts import imag, mH
-from ..shapes.sums import sum_to
+from ..shapes.sums import fit
 from .inverses import solve
 from .matrices import columns, hermitian, matrix_cases, on_diagonal, positive_cases, real_part
 from .products import matmul
@@ -103,21 +103,17 @@ def _cholesky_adjoint_steps(s: Any, x: Any, y: Any) -> Any:
     return s.ufunc(np.multiply, [whole, s.number(0.5, whole.spec.dtype)])
 
 
-def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
-    return bar if bar.shape == shape else sum_to(bar, shape=shape)
-
-
 def _cholesky_adjoint_x(g: Any, x: Any, x_shape: tuple[int, ...], y: Any, z: Any) -> Any:
     x, h = tril(x), hermitian(g)
     right = _divided(h, mH(x), upper=True)
     inner = _lower_half(_solved(x, right, upper=False))
-    return _fit(tril(matmul(y, mH(inner)) - 2.0 * matmul(z, right)), x_shape)
+    return fit(tril(matmul(y, mH(inner)) - 2.0 * matmul(z, right)), x_shape)
 
 
 def _cholesky_adjoint_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     x = tril(x)
     inner = _lower_half(_solved(x, _divided(hermitian(g), mH(x), upper=True), upper=False))
-    return _fit(matmul(x, inner), y_shape)
+    return fit(matmul(x, inner), y_shape)
 
 
 def _cholesky_adjoint_jvp(x: Any, y: Any, z: Any, x_dot: Any, y_dot: Any) -> Any:

@@ -13,7 +13,7 @@ from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready, shape_of
 from ..pointwise.arithmetic import mul
 from ..shapes.shape import mT, permute, reshape
-from ..shapes.sums import sum, sum_to
+from ..shapes.sums import fit, sum, sum_to
 
 
 def _row(g: Any) -> Any:
@@ -35,32 +35,28 @@ def _matmul_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
     if len(x_shape) == 1 and y.ndim == 1:
         return g * y
     if y.ndim == 1:
-        return _fit(_column(g) * y, x_shape)
+        return fit(_column(g) * y, x_shape)
     if len(x_shape) == 1 and y.ndim == 2:
         return matmul(y, g)
     if len(x_shape) == 1:
         return reshape(sum_to(matmul(_row(g), mT(y)), shape=(1, *x_shape)), shape=x_shape)
     if y.ndim == 2 and len(x_shape) > 2:
         return reshape(matmul(_rows(g), mT(y)), shape=x_shape)
-    return _fit(matmul(g, mT(y)), x_shape)
+    return fit(matmul(g, mT(y)), x_shape)
 
 
 def _matmul_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     if len(y_shape) == 1 and x.ndim == 1:
         return g * x
     if x.ndim == 1:
-        return _fit(_column(x) * _row(g), y_shape)
+        return fit(_column(x) * _row(g), y_shape)
     if len(y_shape) == 1 and x.ndim == 2:
         return matmul(g, x)
     if len(y_shape) == 1:
         return reshape(sum_to(matmul(mT(x), _column(g)), shape=(*y_shape, 1)), shape=y_shape)
     if len(y_shape) == 2 and x.ndim > 2:
         return matmul(mT(_rows(x)), _rows(g))
-    return _fit(matmul(mT(x), g), y_shape)
-
-
-def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
-    return bar if bar.shape == shape else sum_to(bar, shape=shape)
+    return fit(matmul(mT(x), g), y_shape)
 
 
 matmul = general(

@@ -17,7 +17,7 @@ from ..shapes.index import gather, getitem
 from ..shapes.joining import cat
 from ..shapes.parts import mH
 from ..shapes.shape import cast, mT
-from ..shapes.sums import broadcast_to, sum_to
+from ..shapes.sums import broadcast_to, fit
 from .matrices import as_column, columns, matrix_cases
 from .products import matmul
 
@@ -56,16 +56,12 @@ def _across(g: Any, x: Any, upper: bool, left: bool, unitriangular: bool) -> Any
     return solve_triangular(mT(x), g, upper=not upper, left=left, unitriangular=unitriangular)
 
 
-def _fit(bar: Any, shape: tuple[int, ...]) -> Any:
-    return bar if bar.shape == shape else sum_to(bar, shape=shape)
-
-
 def _triangular_x(
     g: Any, x: Any, z: Any, x_shape: tuple[int, ...], upper: bool, left: bool, unitriangular: bool
 ) -> Any:
     y_bar = _across(g, x, upper, left, unitriangular)
     bar = matmul(y_bar, mT(z)) if left else matmul(mT(z), y_bar)
-    return -_fit(_triangle(bar, upper, unitriangular), x_shape)
+    return -fit(_triangle(bar, upper, unitriangular), x_shape)
 
 
 def _triangular_jvp(
@@ -88,7 +84,7 @@ def _triangular_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 solve_triangular = general(
     "solve_triangular", _solve_triangular, _triangular_x,
-    lambda g, x, y_shape, upper, left, unitriangular: _fit(_across(g, x, upper, left, unitriangular), y_shape),
+    lambda g, x, y_shape, upper, left, unitriangular: fit(_across(g, x, upper, left, unitriangular), y_shape),
     hints=Hints(
         steps=lambda s, x, y, upper, left, unitriangular: s.triangular(x, y, upper, left, unitriangular),
         large=True, raises=slice(0, 1),

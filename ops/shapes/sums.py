@@ -76,6 +76,11 @@ sum_to = linear(
     doc="Sum over the axes that broadcasting added: the transpose of `broadcast_to`.",
 )
 
+
+def fit(bar: Any, shape: tuple[int, ...]) -> Any:
+    """An adjoint summed to the shape of the operand that it is of, where that was broadcast."""
+    return bar if bar.shape == shape else sum_to(bar, shape=shape)
+
 def _broadcast_to(x: Any, *, shape: Any) -> Any:
     x, wanted = np.asarray(x), (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     lead = len(wanted) - x.ndim

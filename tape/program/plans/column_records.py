@@ -11,7 +11,7 @@ import numpy as np
 from ops import REGISTRY, Op
 
 from ...base.spec import Spec, spec
-from ..recorded.listing import Listing, is_fixed
+from ..recorded.listing import Listing, columns_of, is_fixed
 from ..recorded.parameters_key import key_of
 from ..recorded.trace import CONSTANT
 
@@ -281,13 +281,9 @@ class ColumnRecords:
         specs: dict[Spec, int] = {}
         which = [-1 if s is None else specs.setdefault(s, len(specs)) for s in self._specs]
         code, operands, param, line = zip(*self._records)
-        counts = np.array([len(x) for x in operands], dtype=np.int64)
         return replace(
             self.old,
-            code=np.array(code, dtype=np.int64),
-            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            args=np.array([j for x in operands for j in x], dtype=np.int64),
-            param=np.array(param, dtype=np.int64),
+            **columns_of(code, operands, param),
             spec=np.array(which, dtype=np.int64),
             line=np.array(line, dtype=np.int64),
             outputs=np.array(outputs, dtype=np.int64),

@@ -20,7 +20,7 @@ import numpy as np
 from ops import REGISTRY, Op
 
 from ...base.spec import Spec, spec
-from ..recorded.listing import Listing, is_fixed
+from ..recorded.listing import Listing, columns_of, is_fixed
 from ..recorded.trace import CONSTANT, INPUT
 from .array_columns import long_axes
 from .row_rules import NotByRows, RowRules, resized
@@ -280,13 +280,9 @@ class BodyRecords:
     def listing(self, outputs: Sequence[int]) -> Listing:
         """All of them."""
         code, operands, param, which = zip(*self._records)
-        counts = [len(x) for x in operands]
         return replace(
             self.old,
-            code=np.array(code, dtype=np.int64),
-            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            args=np.array([j for x in operands for j in x], dtype=np.int64),
-            param=np.array(param, dtype=np.int64),
+            **columns_of(code, operands, param),
             spec=np.array(which, dtype=np.int64),
             line=np.full(len(code), -1),
             outputs=np.array(outputs, dtype=np.int64),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from struct import pack
@@ -292,6 +292,16 @@ def operands_of(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     args = np.empty(first[-1], dtype=np.int64)
     args[own], args[~own] = list(chain.from_iterable(operands)), inline[has]
     return first, args
+
+
+def columns_of(code: Sequence[int], operands: Sequence[Sequence[int]], param: Sequence[int]) -> dict[str, Any]:
+    """Columns of a listing, by name, of records that are given one by one."""
+    return {
+        "code": np.array(code, dtype=np.int64),
+        "first": np.cumsum([0, *map(len, operands)], dtype=np.int64),
+        "args": np.array([j for x in operands for j in x], dtype=np.int64),
+        "param": np.array(param, dtype=np.int64),
+    }
 
 
 def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
