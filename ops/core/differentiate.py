@@ -104,13 +104,16 @@ class Derivatives:
         """Apply the op: whoever traces one of the operands decides, else NumPy does."""
         if self.kind == "composite":
             return self.forward(*operands, **params)
-        found = None
+        found, met = None, None
         for operand in operands:
-            bind = getattr(type(operand), "__bind__", None)
+            kind = type(operand)
+            if kind is met:
+                continue
+            bind = getattr(kind, "__bind__", None)
             if bind is not None:
                 if hasattr(bind, "is_face"):
                     return bind(self, operands, params)
-                found = found or bind
+                found, met = found or bind, kind
         return self.forward(*operands, **params) if found is None else found(self, operands, params)
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from ..recording.recorder import wrap
 from ..recording.wengert import current, user_frame
 from .dual_writing import Moving, parts, still, zeros
 
-__all__ = ["Direction", "Dual", "dual", "make", "on_the_users_line", "parts", "zeros"]
+__all__ = ["Direction", "Dual", "dual", "make", "parts", "zeros"]
 
 
 class Direction(Level):
@@ -54,13 +53,20 @@ class Direction(Level):
         moving = [t if op.rule(i) else None for i, t in enumerate(tangents)]
         if all(t is None for t in moving):
             return z
-        with on_the_users_line(), np.errstate(all="ignore"):
-            if op.view and op.outputs == 1 and moving[0] is not None:
-                moving[0] = _laid_alike(operands[0], moving[0], op, params, z)
-            z_dot = op.jvp(primals, moving, z, params)
-            if op.outputs == 1:
-                return dual(z, _apart(z_dot, moving), self)
-            return tuple(dual(p, _apart(d, moving), self) for p, d in zip(z, z_dot))
+        wengert = current()
+        before = wengert.where
+        if wengert.recording and before is None:
+            wengert.where = user_frame(sys._getframe(1))  # what a rule records belongs to the user's line
+        try:
+            with np.errstate(all="ignore"):
+                if op.view and op.outputs == 1 and moving[0] is not None:
+                    moving[0] = _laid_alike(operands[0], moving[0], op, params, z)
+                z_dot = op.jvp(primals, moving, z, params)
+                if op.outputs == 1:
+                    return dual(z, _apart(z_dot, moving), self)
+                return tuple(dual(p, _apart(d, moving), self) for p, d in zip(z, z_dot))
+        finally:
+            wengert.where = before
 
     def differentiate(
         self, reverse: Callable[..., Any], outputs: Sequence[Any], weights: Sequence[Any], inputs: Sequence[Any],
@@ -290,16 +296,3 @@ def _joined(x: Tensor, g: Tensor | None, g_dot: Tensor | None, level: Direction)
 
 def _ones(x: Tensor) -> Tensor:
     return wrap(np.ones(x._spec.shape, x._spec.dtype)[()])
-
-
-@contextmanager
-def on_the_users_line() -> Iterator[None]:
-    """What a rule records belongs to the user's line, not to the rule's own."""
-    wengert = current()
-    before = wengert.where
-    if wengert.recording and before is None:
-        wengert.where = user_frame(sys._getframe(2))
-    try:
-        yield
-    finally:
-        wengert.where = before

@@ -162,7 +162,8 @@ def inputs_inside(transformation: F) -> F:
 
     @functools.wraps(transformation)
     def transformed(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if args and type(args[0]) is Tensor:
+        first = args[0] if args else None
+        if type(first) is Tensor or (type(first) is tuple and first and type(first[0]) is Tensor):
             return transformation(func, *args, **kwargs)
         leaves = leaves_of((args, kwargs))
         if not are_arrays(leaves):

@@ -15,6 +15,9 @@ from .functions import FUNCTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+TENSORS = frozenset({Tensor})
+"""What is no array that is recorded, however many there are of it in a list."""
+
 derived = dict(FUNCTIONS)
 """The derived functions, also of those names that an irregular call has taken since."""
 
@@ -25,12 +28,19 @@ def facing(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        for x in (*args, *kwargs.values()):
-            if isinstance(x, Face) or (type(x) in (list, tuple) and any(isinstance(part, Face) for part in x)):
-                return _on_faces(function, args, kwargs)
+        if any(map(_holds_face, (*args, *kwargs.values()) if kwargs else args)):
+            return _on_faces(function, args, kwargs)
         return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]
+
+
+def _holds_face(x: Any) -> bool:
+    """Whether an argument is an array that is recorded, or a list or tuple with one in it."""
+    kind = type(x)
+    if kind is list or kind is tuple:
+        return not TENSORS.issuperset(map(type, x)) and any(isinstance(part, Face) for part in x)
+    return kind is not Tensor and isinstance(x, Face)
 
 
 def _on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

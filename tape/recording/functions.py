@@ -148,7 +148,9 @@ class Signature:
                 )
         if len(rest) > len(self.op.params):
             raise TypeError(f"{self.op.name}() takes {', '.join(self.names)}; got {len(args)} positional arguments")
-        params = {**dict(zip(self.op.params, rest)), **named}
+        params = {**dict(zip(self.op.params, rest)), **named} if rest else named
+        if not params:
+            return self.op(*operands)
         return self.op(*operands, **{k: v if k == "index" else plain_value(v) for k, v in params.items()})
 
 
@@ -201,6 +203,8 @@ def public(op: Op) -> Callable[..., Any]:
         def function(*args: Any, **kwargs: Any) -> Any:
             if not signature:
                 signature.append(Signature(op))
+            if not kwargs:
+                return tensors(signature[0].call(args, kwargs))
             out = kwargs.pop("out", None)
             dtype = kwargs.pop("dtype", None) if "dtype" in kwargs and "dtype" not in op.params else None
             if dtype is not None:
