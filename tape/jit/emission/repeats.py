@@ -7,6 +7,7 @@ distance, and their operands lie in the same way, the records are iterations of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -58,9 +59,9 @@ class OpWindows:
     """
 
     def __init__(self, code: np.ndarray):
-        powers, self.inverses = (np.cumprod(np.full(len(code), f, dtype=np.uint64)) for f in (FACTOR, INVERSE))
+        powers, self.inverses = _powers(len(code).bit_length())
         self.sums = np.zeros(len(code) + 1, dtype=np.uint64)
-        np.cumsum((code.astype(np.uint64) + np.uint64(1)) * powers, out=self.sums[1:])
+        np.cumsum((code.astype(np.uint64) + np.uint64(1)) * powers[: len(code)], out=self.sums[1:])
 
     def latest_alike(self, window: int) -> np.ndarray:
         """For each row that begins a window of ops the latest before it that begins an equal one, −1 for none.
@@ -77,6 +78,12 @@ class OpWindows:
         before = np.full(count, -1, dtype=np.int64)
         before[rows[same + 1]] = rows[same]
         return before
+
+
+@lru_cache(maxsize=1)
+def _powers(bits: int) -> tuple[np.ndarray, ...]:
+    """The powers of `FACTOR` and of `INVERSE`, for columns whose length has so many bits."""
+    return tuple(np.cumprod(np.full(1 << bits, f, dtype=np.uint64)) for f in (FACTOR, INVERSE))
 
 
 @writing("taken", "found")
