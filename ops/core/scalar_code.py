@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+COMPILING: list[Callable[[Callable[[], Any]], Any]] = [lambda work: work()]
+"""How what may compile is called; the last one holds."""
+
 
 def scalar_code(function: Any) -> Callable[..., Any] | None:
     """The Python function of one that Numba compiles (``njit``, ``jit`` or ``vectorize``); None for any other."""
@@ -33,6 +36,7 @@ class Elementwise:
     def __init__(self, code: Callable[..., Any], names: Sequence[str] = ()):
         self.code = code
         self._ufunc: Any = None
+        self._met: set[tuple[Any, ...]] = set()
         self.__signature__ = named(names) if names else inspect.signature(code)
 
     @property
@@ -43,6 +47,11 @@ class Elementwise:
         return self._ufunc
 
     def __call__(self, *operands: Any) -> Any:
-        z = self.ufunc(*operands)
+        kinds = tuple([getattr(x, "dtype", type(x)) for x in operands])
+        if kinds in self._met:
+            z = self.ufunc(*operands)
+        else:
+            z = COMPILING[-1](lambda: self.ufunc(*operands))
+            self._met.add(kinds)
         dtype = np.result_type(*operands)
         return z if z.dtype == dtype or dtype.kind not in "fc" else z.astype(dtype)

@@ -14,6 +14,7 @@ from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
+from ..base.undisturbed import REACHED
 from ..recording.wengert import LISTS, WengertList
 
 DEPTH = 12
@@ -38,11 +39,13 @@ def on_fresh_stack(wengert: WengertList, function: Callable[[], Any]) -> Any:
 
     def work() -> None:
         LISTS[get_ident()] = wengert
+        REACHED.add(get_ident())
         try:
             results.append(context.run(function))
         except BaseException as error:
             errors.append(error)
         finally:
+            REACHED.discard(get_ident())
             del LISTS[get_ident()]
             done.release()
 

@@ -21,6 +21,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from .locks import before_fork, in_child
+from .undisturbed import undisturbed
 
 AROUND: list[Callable[[], AbstractContextManager[Any]]] = []
 """What has to stand back while a room is imported: each makes a context for one import, which may be in another."""
@@ -37,9 +38,13 @@ def opened(module: str) -> Any:
         stack.callback(_opened, ident)
         for around in AROUND:
             stack.enter_context(around())
-        for end in (k for k, letter in enumerate(module) if letter == "."):
-            import_module(module[:end])
-        return import_module(module)
+        return undisturbed(lambda: _imported(module))
+
+
+def _imported(module: str) -> Any:
+    for end in (k for k, letter in enumerate(module) if letter == "."):
+        import_module(module[:end])
+    return import_module(module)
 
 
 _opening: dict[int, int] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..base.locks import in_child, new_lock
 from ..base.rooms import AROUND, opened as opened_room
+from ..base.undisturbed import undisturbed
 from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
 from .arrays.leaving import recording
@@ -176,6 +177,10 @@ def listen() -> None:
     event = sys.modules.get("numba.core.event")
     if event is None or event in _heard or not is_ready(sys.modules.get("numba")):
         return
+    undisturbed(lambda: _listen(event))
+
+
+def _listen(event: Any) -> None:
     with _lock:
         if event in _heard:
             return
@@ -183,7 +188,7 @@ def listen() -> None:
     try:
         with closed():
             _hear(event)
-    except BaseException:  # an interrupt; who comes next hears
+    except BaseException:  # who comes next hears
         _heard.remove(event)
         raise
 
@@ -223,8 +228,11 @@ AROUND.append(closed)
 
 def _introduce() -> None:
     """Tell Numba what the doors in users' names stand for, which it may meet in the code that a thread compiles."""
-    if not (_heard and shut):
-        return
+    if _heard and shut:
+        undisturbed(_tell)
+
+
+def _tell() -> None:
     context = opened_room("numba.core.registry").cpu_target.typing_context
     unknown = ValueError, opened_room("numba.core.errors").NumbaError
     for original, door in _taken.shown():

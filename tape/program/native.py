@@ -17,6 +17,7 @@ from ..base.locks import new_lock
 from ..base.rooms import opened
 from ..base.spec import Spec
 from ..base.tree import Structure
+from ..base.undisturbed import undisturbed
 from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
@@ -204,8 +205,7 @@ def _tuple(expressions: list[str]) -> str:
 
 def _type(i: int, spec: Spec) -> Any:
     """Numba's type of an argument."""
-    import numba
-
+    numba = opened("numba")
     try:
         kind = numba.from_dtype(spec.dtype)
     except numba.errors.NumbaNotImplementedError:
@@ -214,8 +214,7 @@ def _type(i: int, spec: Spec) -> Any:
 
 
 def _made(program: Program) -> Any:
-    import numba
-
+    numba = opened("numba")
     try:
         result, constants = _results(program)
         types = tuple([_type(i, spec) for i, spec in enumerate(program.input_specs)])
@@ -231,7 +230,7 @@ def _made(program: Program) -> Any:
     space |= {f"k{-1 - source}": plan.plan.constant(source) for source in raw}
     exec(compile(source, file, "exec"), space)
     _pinned.append(plan)
-    made = numba.njit(types, nogil=True, error_model="numpy")(space["program"])
+    made = undisturbed(lambda: numba.njit(types, nogil=True, error_model="numpy")(space["program"]))
     _pinned.append(made)
     return made
 
@@ -318,20 +317,20 @@ class Native:
         >>> print(f"{scipy.integrate.quad(square, 0, 1)[0]:.6f}")
         0.333333
         """
-        import numba
         import scipy
 
-        specs = self.input_specs
+        numba, specs = opened("numba"), self.input_specs
         numbers = all(s.ndim == 0 and s.dtype == np.float64 for s in specs)
         _check(self, numbers)
         inner, double, array = self.njit(), numba.types.float64, numba.types.CPointer(numba.types.float64)
         if numbers and len(specs) == 1:
-            made = numba.cfunc(double(double))(lambda x: inner(x))
+            signature, function = double(double), lambda x: inner(x)
         else:
             count = len(specs) if numbers else specs[0].size
             given = ", ".join(f"x[{i}]" for i in range(count)) if numbers else f"carray(x, ({count},))"
             space = {"inner": inner, "carray": numba.carray, "nan": np.nan}
             exec(f"def made(n, x):\n    return inner({given}) if n == {count} else nan\n", space)
-            made = numba.cfunc(double(numba.types.intc, array))(space["made"])
+            signature, function = double(numba.types.intc, array), space["made"]
+        made = undisturbed(lambda: numba.cfunc(signature)(function))
         _addressed.append(made)
         return scipy.LowLevelCallable(made.ctypes)

@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 
 from ...base.locks import new_lock
 from ...base.rooms import Room
+from ...base.undisturbed import undisturbed
 
 _numba, _callback = Room("numba"), Room("numba.core.ccallback")
 RETURNS = re.compile(r"^\s*ret i32 (\S+)", re.MULTILINE)
@@ -32,7 +33,7 @@ def scalar_name(code: Callable[..., Any], bits: int, operands: int) -> str | Non
     """
     with _lock:
         if (code, bits) not in _known:
-            _known[code, bits] = _compile(code, bits, operands)
+            _known[code, bits] = undisturbed(lambda: _compile(code, bits, operands))
         return _known[code, bits][0]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...base.jit_door import Account, tell_unusable
 from ...base.rooms import Room
+from ...base.undisturbed import undisturbed
 
 PER_WORD = 1e-7
 """Seconds that a pass in Python takes for each word of its columns."""
@@ -54,7 +55,7 @@ class Pass:
             if self.account.defers(PER_WORD * sum(map(np.size, columns))):
                 return self.in_python(*columns)
             try:
-                self.jitted = jit(self.plain)
+                self.jitted = undisturbed(lambda: jit(self.plain))
             except (ImportError, AttributeError) as error:
                 tell_unusable(error)
                 self.jitted = self.in_python

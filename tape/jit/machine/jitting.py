@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from numba import njit, types
@@ -17,6 +18,7 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 
 from ...base.locks import held_at_fork
+from ...base.undisturbed import undisturbed
 from . import platform  # noqa: F401  whose lock comes first
 from .kept import PLACES, sources
 
@@ -35,6 +37,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 def entry(function: Callable[..., Any]) -> Any:
     """Jit a function that Python calls, with a cache on disk unless Numba finds no folder that it may write to."""
     jitted = njit(error_model="numpy")(function)
+    jitted._compile_for_args = partial(_compiled, jitted._compile_for_args)
     if not hasattr(FunctionCache, "_index_key"):  # what is kept could not be told from what other sources gave
         return jitted
     with contextlib.suppress(RuntimeError):
@@ -43,8 +46,17 @@ def entry(function: Callable[..., Any]) -> Any:
     return jitted
 
 
+def _compiled(compile_for: Callable[..., Any], *args: Any) -> Any:
+    """What Numba's own way to the code for these arguments gives, from disk or compiled."""
+    return undisturbed(partial(compile_for, *args))
+
+
 def code_of(function: Callable[[int], None]) -> str:
     """A kernel as LLVM code."""
+    return undisturbed(partial(_code_of, function))
+
+
+def _code_of(function: Callable[[int], None]) -> str:
     compiled = CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})
     compiled.compile()
     return str(compiled._library.get_llvm_str())

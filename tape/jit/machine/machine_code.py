@@ -8,6 +8,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from ...base.undisturbed import undisturbed
 from . import objectcache
 from .platform import machine, target
 
@@ -38,6 +39,11 @@ def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[Lo
     loaded = _loaded.get(name)
     if loaded is not None:
         return loaded, loaded.address
+    return undisturbed(lambda: _compiled(name, code, level, lines))
+
+
+def _compiled(name: str, code: str, level: int, lines: bool) -> tuple[Loaded, int]:
+    """The same, of code that is not in use; by name, the engine that now is."""
     generator = machine(level)
     parsed = llvm.parse_assembly(code)
     found = objectcache.load(name)
