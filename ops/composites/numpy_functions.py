@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import composite, is_complex, ready, shape_of
+from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import pow
-from ..pointwise.comparison import isnan
+from ..pointwise.comparison import isnan, ne
 from ..pointwise.selection import clamp, clamp_max, clamp_min, where
 from ..reductions.extremes import amax, amin, sort
 from ..reductions.reduction import mean
@@ -28,6 +28,10 @@ from ..shapes.sums import broadcast_to, sum
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Elements limited to an interval; a bound that is None is absent.  At a bound the gradient passes to `a`."""
     low, high = a_min if min is None else min, a_max if max is None else max
+    dtype = ready(a).dtype
+    if dtype.kind in "iu":  # a number of Python's that no element is beyond is no bound, also where it has no such dtype
+        low = None if type(low) is int and low <= np.iinfo(dtype).min else low
+        high = None if type(high) is int and high >= np.iinfo(dtype).max else high
     if low is None and high is None:
         return ready(a)
     if low is None:
@@ -43,8 +47,10 @@ def _full_like(
 ) -> Any:
     """One number, which may have a history, in the shape and dtype of `a`; or numbers that broadcast to it."""
     z = empty_like(ready(a), dtype=dtype, order=order, shape=shape)
-    value = ready(fill_value)
-    return fill(z, broadcast_to(value, shape=z.shape) if value.shape else value)
+    value = ready(np.full((), fill_value, z.dtype) if type(fill_value) is int else fill_value)
+    z = fill(z, broadcast_to(value, shape=z.shape) if value.shape else value)
+    kind = ready(a).dtype if dtype is None else np.dtype(dtype)
+    return z if z.dtype == kind else cast(z, dtype=kind)
 
 
 full_like = composite("full_like", _full_like, numpy=(np.full_like,))
@@ -62,11 +68,11 @@ float_power = composite("float_power", _float_power, numpy=(np.float_power,))
 
 def _numpy_power(x1: Any, x2: Any) -> Any:
     """Power in the dtype that the operands promote to, truth values too, unlike the operator on an array of them."""
-    x1 = ready(x1)
-    if x1.dtype == np.bool_:
-        number = isinstance(x2, (bool, int, float, complex))
-        x1 = cast(x1, dtype=np.result_type(x1.dtype, x2 if number else ready(x2).dtype))
-    return pow(x1, x2)
+    xs = ready_or_number(x1), ready_or_number(x2)
+    if any(getattr(x, "dtype", None) == np.bool_ for x in xs):
+        dtype = np.result_type(*map(joining, xs))
+        xs = tuple([cast(x, dtype=dtype) if getattr(x, "dtype", None) == np.bool_ else x for x in xs])
+    return pow(*xs)
 
 
 numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))
@@ -92,6 +98,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     if weights is None:
         return mean(a, axis=axis, keepdims=keepdims)
     weights = ready(weights)
+    dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "biu" else []))
+    weights = weights if weights.dtype == dtype else cast(weights, dtype=dtype)
     if weights.shape != a.shape:
         if not isinstance(axis, (int, np.integer)) or weights.shape != (a.shape[axis],):
             raise ValueError(
@@ -205,11 +213,12 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     ends = [None if x is None or x is np._NoValue else ready(x) for x in (prepend, append)]
     if any(x is not None for x in ends):
         one = [1 if k == axis % z.ndim else length for k, length in enumerate(z.shape)]
-        before, after = [[] if x is None else [x if shape_of(x) else broadcast_to(x, shape=tuple(one))] for x in ends]
-        z = cat([*before, z, *after], axis=axis)
+        first, last = [[] if x is None else [x if shape_of(x) else broadcast_to(x, shape=tuple(one))] for x in ends]
+        z = cat([*first, z, *last], axis=axis)
     for _ in range(n):
         later = getitem(z, index=along(axis, z.ndim, slice(1, None)))
-        z = later - getitem(z, index=along(axis, z.ndim, slice(None, -1)))
+        before = getitem(z, index=along(axis, z.ndim, slice(None, -1)))
+        z = ne(later, before) if z.dtype == np.bool_ else later - before
     return z
 
 
@@ -226,7 +235,7 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
             dx = reshape(dx, shape=tuple(-1 if k == axis % y.ndim else 1 for k in range(y.ndim)))
     later = getitem(y, index=along(axis, y.ndim, slice(1, None)))
     earlier = getitem(y, index=along(axis, y.ndim, slice(None, -1)))
-    return sum(0.5 * (earlier + later) * dx, axis=axis)
+    return sum(dx * (later + earlier) / 2.0, axis=axis)
 
 
 trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,))

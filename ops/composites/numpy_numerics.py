@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import composite, ready
+from ..core.op import composite, joining, ready
 from ..pointwise.arithmetic import pow, remainder
 from ..pointwise.comparison import eq, gt, logical_and, lt
 from ..pointwise.elementary import exp, log
@@ -147,7 +147,7 @@ unwrap = composite("unwrap", _unwrap, numpy=(np.unwrap,))
 def _polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients p, that of the highest power first, at x; by Horner's rule."""
     p, x = ready(p), ready(x)
-    z = 0 * x
+    z = ready(np.zeros(x.shape, x.dtype))
     for k in range(p.shape[0]):
         z = z * x + getitem(p, index=k)
     return z
@@ -166,12 +166,19 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 vander = composite("vander", _vander, numpy=(np.vander,))
 
 
+def _in_one_dtype(start: Any, stop: Any, other: Any = 0.0) -> tuple[Any, Any, np.dtype[Any]]:
+    """Two ends in the floating point dtype that NumPy goes from one to the other in: whole numbers may wrap around."""
+    dtype = np.result_type(joining(start), joining(stop), other)
+    start, stop = [x if x.dtype == dtype else cast(x, dtype=dtype) for x in (ready(start), ready(stop))]
+    return start, stop, dtype
+
+
 def _evenly(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple[Any, Any]:
     """Numbers from start to stop along an axis, and the distance of neighbours."""
-    start, stop = ready(start), ready(stop)
+    start, stop, dtype = _in_one_dtype(start, stop)
     parts = num - 1 if endpoint else num
     shape = np.broadcast_shapes(start.shape, stop.shape)
-    steps = np.arange(num).reshape(-1, *(1,) * len(shape)) / max(parts, 1)
+    steps = (np.arange(num).reshape(-1, *(1,) * len(shape)) / max(parts, 1)).astype(dtype)
     z = broadcast_to(start + (stop - start) * steps, shape=(num, *shape))
     if endpoint and num > 1:  # exactly, whatever the rounding
         last = broadcast_to(stop + 0.0 * start, shape=(1, *shape))
@@ -201,7 +208,7 @@ def _geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """`num` numbers from start to stop, of which each is the same multiple of the one before."""
-    start, stop = ready(start), ready(stop)
+    start, stop, _ = _in_one_dtype(start, stop, np.dtype(float if dtype is None else dtype))
     z = start * exp(_evenly(log(start / start), log(stop / start), num, endpoint, axis)[0])
     return z if dtype is None else cast(z, dtype=np.dtype(dtype))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import composite, ready, shape_of
+from ..core.op import composite, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import remainder
 from ..pointwise.comparison import eq, floor_divide, gt, isinf, isnan
 from ..pointwise.selection import trunc, where
@@ -35,6 +35,7 @@ numpy_select = composite("numpy_select", _select, numpy=(np.select,))
 def _choose(a: Any, choices: Sequence[Any]) -> Any:
     """At each place the choice whose number stands there."""
     choices = [choices[k] for k in range(len(choices))]
+    dtype = np.result_type(*map(joining, choices))
     a, *choices = broadcast_arrays(ready(a), *map(ready, choices))
     numbers = np.asarray(a)
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(choices)):
@@ -42,7 +43,7 @@ def _choose(a: Any, choices: Sequence[Any]) -> Any:
     z = choices[0]
     for k, choice in enumerate(choices[1:], 1):
         z = where(eq(a, k), choice, z)
-    return z
+    return z if z.dtype == dtype else cast(z, dtype=dtype)
 
 
 choose = composite("choose", _choose, numpy=(np.choose,))
@@ -76,10 +77,12 @@ piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
 
 def _heaviside(x1: Any, x2: Any) -> Any:
     """The step function: 0 below 0, 1 above, and x2 at 0."""
-    x1 = ready(x1)
-    if x1.dtype.kind == "c":
+    xs = ready_or_number(x1), ready_or_number(x2)
+    kinds = [getattr(x, "dtype", type(x)) for x in xs]
+    if any(kind is complex or getattr(kind, "kind", "") == "c" for kind in kinds):
         raise TypeError("heaviside has no meaning for complex numbers; take the .real part")
-    x1 = x1 if x1.dtype.kind == "f" else cast(x1, dtype=np.dtype(np.float64))
+    dtype = np.heaviside.resolve_dtypes((*[int if kind is bool else kind for kind in kinds], None))[0]
+    x1, x2 = [x if x.dtype == dtype else cast(x, dtype=dtype) for x in map(ready, xs)]
     step = where(isnan(x1), x1, cast(gt(x1, 0.0), dtype=x1.dtype))
     return where(eq(x1, 0.0), x2, step)
 

@@ -28,6 +28,19 @@ def ready(x: Any) -> Any:
     return x if hasattr(x, "dtype") else np.asarray(x)
 
 
+def ready_or_number(x: Any) -> Any:
+    """The same, but for a number of Python's, which leaves it to the others what dtype comes out."""
+    return x if type(x) in NUMBERS else ready(x)
+
+
+def joining(x: Any) -> Any:
+    """What `np.result_type` takes for an argument: a number of Python's itself, of anything else the dtype."""
+    return x if type(x) in NUMBERS else ready(x).dtype
+
+
+NUMBERS = frozenset({float, int, bool, complex})
+
+
 def is_complex(x: Any) -> bool:
     """Whether an array, whatever stands for one, or a number is complex."""
     dtype = getattr(x, "dtype", None)

@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
-from .differentiate import Derivatives, Rule, conjugate, in_dtype, is_complex, ready, shape_of
+from .differentiate import Derivatives, Rule, conjugate, in_dtype, is_complex, joining, ready, ready_or_number, shape_of
 from .domain import Truth
 from .hints import NO_HINTS, Hints
 from .registry import ADJOINT, HOLOMORPHIC, OPS, REGISTRY
 
 __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
-    "is_complex", "linear", "plain", "ready", "shape_of",
+    "is_complex", "joining", "linear", "plain", "ready", "ready_or_number", "shape_of",
 ]
 
 def answers() -> dict[Any, Op]:

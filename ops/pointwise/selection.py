@@ -72,13 +72,15 @@ minimum = elementwise(
 )
 
 
-def _first_where(holds: Any, x: Any, y: Any) -> Any:
+def _first_where(ufunc: Any, holds: Any, x: Any, y: Any) -> Any:
     """x where that holds or y is nan, else y: of two zeros the first, where NumPy's loops differ among themselves."""
+    if np.result_type(x, y).kind in "biu":
+        return ufunc(x, y)
     return np.where(np.logical_or(holds(x, y), np.isnan(y)), x, y)[()]
 
 
 fmax = elementwise(
-    "fmax", lambda x, y: _first_where(np.greater_equal, x, y),
+    "fmax", lambda x, y: _first_where(np.fmax, np.greater_equal, x, y),
     lambda g, x, y: where(logical_or(gt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
     lambda g, x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
     lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)),
@@ -87,7 +89,7 @@ fmax = elementwise(
 )
 
 fmin = elementwise(
-    "fmin", lambda x, y: _first_where(np.less_equal, x, y),
+    "fmin", lambda x, y: _first_where(np.fmin, np.less_equal, x, y),
     lambda g, x, y: where(logical_or(lt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
     lambda g, x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
     lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)),

@@ -8,8 +8,10 @@ bits, and a rule computes in 32 too (see `tape.history.propagate`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -40,10 +42,9 @@ def in_32_bits(op: Op) -> Callable[..., Any]:
         if op.is_view(params):
             return forward(*values, **params)
         z = forward(*map(wide, values), **params)
-        dtype = None if params.get("dtype") is not None else result_dtype(values)
-        if dtype is None or not is_narrow(dtype):
+        if params.get("dtype") is not None:
             return z
-        return tuple([rounded(part, dtype) for part in z]) if isinstance(z, tuple) else rounded(z, dtype)
+        return tuple([rounded(part, values, op) for part in z]) if isinstance(z, tuple) else rounded(z, values, op)
 
     return evaluate
 
@@ -54,22 +55,48 @@ def wide(x: Any) -> Any:
     return x.astype(float32) if dtype is not None and is_narrow(dtype) else x
 
 
-def rounded(z: Any, dtype: np.dtype[Any]) -> Any:
-    """A result in its dtype, if it is a floating point number at all."""
-    return z.astype(dtype) if z.dtype.kind == "f" else z
+def rounded(z: Any, values: Sequence[Any], op: Op) -> Any:
+    """A result of operands of which some have 16 bits, in its dtype."""
+    dtype = result_dtype(z.dtype, values, op)
+    return z if dtype == z.dtype else z.astype(dtype)
 
 
-def result_dtype(values: Sequence[Any]) -> np.dtype[Any] | None:
-    """The dtype of a floating point result, as PyTorch has it; None where an operand is complex.
+def result_dtype(computed: np.dtype[Any], values: Sequence[Any], op: Op) -> np.dtype[Any]:
+    """The dtype of a result that was computed in 32 bits or more; complex ones and whole numbers stay what they are.
 
-    Arrays decide; numbers, and tensors without axes, only where no array is of floating point.
+    Of tensors as PyTorch has it: arrays decide, and what has no axes only where no array is of floating point; whole
+    numbers never do.  Of arrays as NumPy has it: all dtypes join, but for numbers of Python's, and for places, which
+    leave a result what it is.  bfloat16, which NumPy does not know, goes by PyTorch.
     """
     dtypes = [(x.dtype, np.ndim(x) > 0) for x in values if hasattr(x, "dtype")]
-    if any(dtype.kind == "c" for dtype, _ in dtypes) or any(type(x) is complex for x in values):
-        return None
+    if computed.kind != "f" or any(dtype.kind == "c" for dtype, _ in dtypes):
+        return computed
     floats = [(dtype, has_axes) for dtype, has_axes in dtypes if kind_of(dtype) == "f"]
-    deciding = [dtype for dtype, has_axes in floats if has_axes] or [dtype for dtype, _ in floats]
-    return reduce(common, deciding)
+    theirs = reduce(common, [dtype for dtype, has_axes in floats if has_axes] or [dtype for dtype, _ in floats])
+    dtype = reduce(common, [dtype for dtype, _ in floats])
+    bits = max((8 * dtype.itemsize for dtype, _ in dtypes if dtype.kind in "iu"), default=0)
+    if not is_narrow(dtype) or bits >= 32 and computed.itemsize > 4 or bits == 16 and op.kind == "elementwise":
+        dtype = computed
+    if dtype != theirs and not (all(kind.kind == "f" for kind, _ in floats) and _is_for_arrays()):
+        dtype = theirs
+    return dtype if is_narrow(dtype) else computed
+
+
+def _is_for_arrays() -> bool:
+    """Whether it is the array face that applies this op: asked where the answer matters, which is next to never."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        package, _, room = str(frame.f_globals.get("__name__")).partition(".")
+        if package not in LIBRARIES:
+            return False
+        if package == "tape" and room.startswith("numpy"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+LIBRARIES = frozenset({"tape", "ops", "numpy", "scipy"})
+"""Packages whose code may stand between what the user calls and an op."""
 
 
 def common(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:

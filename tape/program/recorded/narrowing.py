@@ -21,20 +21,21 @@ AS_THEY_ARE = frozenset({"cast", "output"})
 
 
 def apply_in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> tuple[int, Any]:
-    """Record an op on records of which some hold 16-bit numbers: its record, and the dtype to round to, or None."""
+    """Record an op on records of which some hold 16-bit numbers: its record, and the operands that say what to round
+    to, or None."""
     if op.is_view(params) or op.name in AS_THEY_ARE:
         return trace.apply(op, numbers, params), None
-    dtype = None if params.get("dtype") is not None else result_dtype([_like(trace, k) for k in numbers])
     row = trace.apply(op, tuple([_wide(trace, k) for k in numbers]), params)
-    return row, dtype if dtype is not None and is_narrow(dtype) else None
+    return row, None if params.get("dtype") is not None else [_like(trace, k) for k in numbers]
 
 
-def rounded(trace: Trace, row: int, dtype: Any) -> int:
-    """A result in 16 bits, if it is a floating point number at all."""
+def rounded(trace: Trace, row: int, operands: Any, op: Op) -> int:
+    """A result in its dtype, if that has 16 bits."""
     spec = trace.spec(row)
-    if dtype is None or spec is None or spec.dtype.kind != "f" or spec.dtype == dtype:
+    if operands is None or spec is None:
         return row
-    return trace.apply(CAST, (row,), {"dtype": dtype})
+    dtype = result_dtype(spec.dtype, operands, op)
+    return row if dtype == spec.dtype else trace.apply(CAST, (row,), {"dtype": dtype})
 
 
 def _wide(trace: Trace, number: int) -> int:

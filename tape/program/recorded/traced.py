@@ -247,10 +247,10 @@ def traced(trace: Trace, row: int) -> Traced:
 
 def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> Any:
     """What an op gives of records of which some hold 16-bit numbers."""
-    row, dtype = apply_in_32_bits(trace, op, numbers, params)
+    row, operands = apply_in_32_bits(trace, op, numbers, params)
     if op.outputs == 1:
-        return traced(trace, rounded(trace, row, dtype))
-    return tuple([traced(trace, rounded(trace, z._row, dtype)) for z in outputs_of(trace, row)])
+        return traced(trace, rounded(trace, row, operands, op))
+    return tuple([traced(trace, rounded(trace, z._row, operands, op)) for z in outputs_of(trace, row)])
 
 
 def outputs_of(trace: Trace, row: int) -> tuple[Traced, ...]:
