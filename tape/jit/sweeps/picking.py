@@ -89,6 +89,17 @@ def _at_places(how: int, load: Any, store: Any) -> Callable[[int], None]:
             do(z + k * z_step, x + k * x_step, place, item)
 
     @inner
+    def along(step, count, z, z_step, x, x_step, at, step_on, n, stride, item):  # type: ignore[no-untyped-def]
+        """A row of elements, each at its place."""
+        for k in range(count):
+            i = load_word(at + k * step_on)
+            i = i + n if i < 0 else i
+            if i < 0 or i >= n:
+                put(get(step, FLAG), 0, 1)
+            else:
+                do(z + k * z_step, x + k * x_step, i * stride, item)
+
+    @inner
     def by_rows(step, z, x, item):  # type: ignore[no-untyped-def]
         axis = HEAD + ARRAY + (AXIS + 1) * (get(step, NDIM) - 1)
         count, z_step, x_step, step_on = (
@@ -105,14 +116,10 @@ def _at_places(how: int, load: Any, store: Any) -> Callable[[int], None]:
                     same_place(count, z, z_step, x, x_step, place, 8)
                 else:
                     same_place(count, z, z_step, x, x_step, place, item)
+            elif item == 8:
+                along(step, count, z, z_step, x, x_step, at, step_on, n, stride, 8)
             else:
-                for k in range(count):
-                    i = load_word(at + k * step_on)
-                    i = i + n if i < 0 else i
-                    if i < 0 or i >= n:
-                        put(get(step, FLAG), 0, 1)
-                    else:
-                        do(z + k * z_step, x + k * x_step, i * stride, item)
+                along(step, count, z, z_step, x, x_step, at, step_on, n, stride, item)
             z, x = advance(step, z, x, 1)
 
     def go(step):  # type: ignore[no-untyped-def]

@@ -128,8 +128,9 @@ class Plan(PlanWords):
                 self._bring(k, -1 - k)
         self._targets: dict[int, PlanValue] = {}
         kernels = {k for step in self.replay.steps if isinstance(step, KernelStep) for k in step.makes}
+        self._asked = {k for k in self.replay.outputs if self.spec(k).nbytes > SMALL}
         for k in dict.fromkeys(self.replay.outputs):
-            if k in kernels and self.spec(k).nbytes > SMALL:
+            if k in kernels and k in self._asked:
                 self._give(k)
         self.guarding.begin(kernels)
 
@@ -190,6 +191,8 @@ class Plan(PlanWords):
             made = view
         elif k in self._targets:
             made = self._targets[k]
+        elif k in self._asked:
+            made = self._give(k)
         else:
             made = self._room(self.spec(k))
         self._lies(k, made)

@@ -34,7 +34,7 @@ class BodyPlan(Plan):
         for k, number in self._inputs.items():
             self.values[k] = whole(Place(BROUGHT + number, 0), self.spec(k))
         self._regions = BROUGHT + len(self._inputs)
-        self._targets = {}
+        self._targets, self._asked = {}, set()
 
     def region(self) -> int:
         raise NotByRounds

@@ -99,12 +99,12 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     if op.broadcasts:
         return _broadcast(op, values, params)
     with np.errstate(all="ignore"):
-        if op.is_view(params) or op.hints.motion in REDUCTIONS:
+        if op.is_view(params):
+            return _viewed(op, values, params)
+        if op.hints.motion in REDUCTIONS:
             found = op.forward(*map(_repeated, values), **params)
-            if isinstance(found, (tuple, list)):
-                return tuple([Later(spec_of(z)) for z in found])
             shape = getattr(found, "shape", ())
-            ordered = len(shape) < 2 and not op.is_view(params)
+            ordered = len(shape) < 2
         elif op.kind == "linear" and "shape" in op.params and all(hasattr(v, "dtype") for v in values):
             return Later(spec(tuple(params["shape"]), np.result_type(*(v.dtype for v in values))), None, True)
         else:
@@ -112,6 +112,17 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
     return Later(spec(shape, found.dtype), None, ordered)
+
+
+def _viewed(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What a view of an array looks like: of one in row-major order it is known how it lies in memory, too."""
+    known = all(map(is_ordered, values))
+    found = op.forward(*[lying(v) if known else _repeated(v) for v in values], **params)
+    if isinstance(found, (tuple, list)):
+        return tuple([Later(spec_of(z), None, known and z.flags.c_contiguous) for z in found])
+    if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
+        return None
+    return Later(spec_of(found), None, known and found.flags.c_contiguous)
 
 
 def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:

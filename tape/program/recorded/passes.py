@@ -19,6 +19,7 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.recorder import forward_of
+from .covered import without_covered
 from .expanding import expand
 from .later import LARGE
 from .listing import Listing, by_code, is_fixed, number_of
@@ -197,13 +198,33 @@ def merge(listing: Listing) -> Listing:
     signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         number[k] = as_number(listing.constant(k))
-    args, place = listing.args.copy(), np.empty(n, dtype=np.int64)
+    args, place = _alike(listing)[listing.args], np.empty(n, dtype=np.int64)
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
         listing.code, listing.first, args, listing.param, listing.spec, real, signed, number, left, right, kept, twice,
         repeats, spreads, decides, place, table,
     )  # fmt: skip
     return replace(listing, args=args).with_rows(place == np.arange(n), place)
+
+
+FEW_ARRAYS = 64
+"""Of more constant arrays none are compared: they are the data of a loop's rounds, each of which has its own."""
+
+
+def _alike(listing: Listing) -> np.ndarray:
+    """By record itself, or the first constant array that holds the same bytes."""
+    found = np.arange(len(listing), dtype=np.int64)
+    rows = np.flatnonzero(listing.code == CONSTANT).tolist()
+    arrays = [k for k in rows if _is_plain(listing.constant(k))]
+    first: dict[Any, int] = {}
+    for k in arrays if len(arrays) <= FEW_ARRAYS else ():
+        x = listing.constant(k)
+        found[k] = first.setdefault((x.dtype, x.shape, x.tobytes()), k)
+    return found
+
+
+def _is_plain(constant: Any) -> bool:
+    return type(constant) is np.ndarray and constant.dtype.kind in "fciub" and is_fixed(constant)
 
 
 def frozen(value: Any) -> Any:
@@ -245,7 +266,7 @@ def join_products(listing: Listing) -> Listing:
     return with_products(listing) if columns else listing
 
 
-PASSES = (prune, join_products, expand, fold, widen, merge, prune)
+PASSES = (prune, without_covered, join_products, expand, fold, widen, merge, prune)
 """In the order in which a program goes through them."""
 
 

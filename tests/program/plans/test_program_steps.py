@@ -275,3 +275,46 @@ def test_parameters_that_differ_in_the_sign_of_a_zero_are_two() -> None:
     compiled = tape.compile(lambda x: (np.nan_to_num(x, nan=zero), np.nan_to_num(x, nan=-zero)))
     for _ in range(2):
         assert [np.signbit(z).all() for z in compiled(np.full(3, np.nan, np.float32))] == [False, True]
+
+
+STACKS = {
+    "rows": ((100, 1, 7), (7, 5)),
+    "matrices": ((3, 4, 7), (7, 5)),
+    "two axes": ((5, 40, 3, 7), (1, 1, 7, 5)),
+    "columns": ((6, 7), (100, 7, 1)),
+    "a vector": ((100, 5, 7), (7,)),
+    "a vector on the left": ((7,), (100, 7, 1)),
+}
+LIES = {
+    "in order": lambda x: x,
+    "axes exchanged": lambda x: np.moveaxis(np.moveaxis(x, 0, -2).copy(), -2, 0) if x.ndim > 2 else x,
+    "turned": lambda x: np.swapaxes(np.swapaxes(x, -1, -2).copy(), -1, -2) if x.ndim > 1 else x,
+    "every other": lambda x: np.repeat(x, 2, axis=0)[::2],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("lies", LIES)
+@pytest.mark.parametrize("name", STACKS)
+def test_many_matrices_times_one_are_one_product(name, lies, dtype):
+    xs = [LIES[lies](RNG.standard_normal(shape).astype(dtype)) for shape in STACKS[name]]
+    close = {"rtol": 1e-12, "atol": 1e-13} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-5}
+    check(REGISTRY["matmul"], xs, {}, **close)
+
+
+def test_a_broadcast_stack_times_one_matrix():
+    x, y = RNG.standard_normal((5, 7)), RNG.standard_normal((7, 3))
+    for n in (3, 100):
+        found = replayed(lambda x, y, n=n: tape.broadcast_to(x, (n, 5, 7)) @ y, x, y)
+        assert_allclose(found[0], np.broadcast_to(x @ y, (n, 5, 3)), rtol=1e-12, atol=1e-13)
+
+
+def test_what_a_step_makes_lies_where_the_caller_gets_it():
+    x, y = RNG.standard_normal((2, 30, 30))
+    program = record(lambda x, y: x @ y, *map(tape.tensor, (x, y)))
+    plan = program.replay.sweeper.plan
+    assert sum(kernel != 0 for kernel, _ in plan.steps) == plan.count
+    first, second = program(tape.tensor(x), tape.tensor(y)), program(tape.tensor(y), tape.tensor(x))
+    assert_allclose(first.numpy(), x @ y, rtol=1e-12, atol=1e-13)
+    assert_allclose(second.numpy(), y @ x, rtol=1e-12, atol=1e-13)
+    assert plan.memory.nbytes < x.nbytes

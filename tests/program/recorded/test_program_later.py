@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -125,3 +126,33 @@ def test_long_runs_of_numbers_after_a_sum_of_a_large_array():
     eager.backward()
     np.testing.assert_allclose(value, eager.item(), rtol=1e-12)
     np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-9)
+
+
+def test_views_of_arrays_in_order_are_known_to_lie_in_order_or_not():
+    def f(x):
+        flat = (x.reshape(-1) * 2.0).reshape(512, 256)
+        one, two = np.split(flat, 2, axis=1)
+        return flat.ravel().sum() + flat[1:].ravel()[3] + flat.T.ravel()[1] + one.ravel()[300] + two.ravel()[2]
+
+    x = np.random.default_rng(0).random(N)
+    fast = tape.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of running without being compiled
+        for _ in range(2):
+            np.testing.assert_allclose(fast(x), f(x), rtol=1e-13)
+
+
+def test_histograms_of_many_numbers_compile():
+    def f(x, w):
+        counts, weights = (np.histogram(x, 50, weights=v)[0] for v in (None, w))
+        return (weights / counts).sum()
+
+    x, w = np.random.default_rng(1).random((2, 1 << 17))
+    fast = tape.compile(tape.func.grad_and_value(f, argnums=1))
+    wanted, value = tape.func.grad_and_value(f, argnums=1)(x, w)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            found, now = fast(x, w)
+            np.testing.assert_allclose(now, value, rtol=1e-12)
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -272,6 +272,21 @@ def test_merge_computes_equal_records_once():
     assert names(found)["mul"] == 1
 
 
+def test_merge_knows_equal_constant_arrays():
+    """Tables that a library makes anew for each call; zeros of both signs, dtypes and shapes are told apart."""
+
+    def f(x):
+        tables = [np.arange(3.0), np.arange(3.0), -np.arange(3.0), np.arange(3.0, dtype=np.float32)]
+        return sum((np.sin(x * table) for table in tables), np.sin(x[:, None] * np.arange(3.0)[None]).sum())
+
+    x = np.array([0.5, 1.0, 2.0])
+    before = recorded(f, x)
+    after = shorten(before)
+    assert names(before)["sin"] == 5
+    assert names(after)["sin"] == 4
+    check_same(before, after, [x])
+
+
 def test_merge_keeps_parameters_apart():
     def f(x):
         return x.sum(0), x.sum(1), x.sum(0, keepdims=True), x.sum(0), x[1], x[2], x[1]

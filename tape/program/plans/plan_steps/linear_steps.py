@@ -17,6 +17,7 @@ from ....jit.machine.state import STORE
 from .indexmaps import View, view_of
 from .loop_steps import LoopSteps
 from .plan_places import Place, PlanValue, moved, row_major
+from .stacked_products import joined
 from .step_memory import NoStep, axes, view
 
 FEW = 1 << 8
@@ -36,21 +37,27 @@ def _product(plan: Any, record: Any) -> bool:
     result = record.result
     if not x.spec.dtype == y.spec.dtype == result.dtype or result.dtype not in (np.float64, np.float32):
         return False
-    x_shape, x_strides = (x.spec.shape, x.strides) if x.spec.ndim > 1 else ((1, *x.spec.shape), (0, *x.strides))
-    y_shape, y_strides = (y.spec.shape, y.strides) if y.spec.ndim > 1 else ((*y.spec.shape, 1), (*y.strides, 0))
-    (rows, inner), columns = x_shape[-2:], y_shape[-1]
-    stack = np.broadcast_shapes(x_shape[:-2], y_shape[:-2])
-    if math.prod(stack) > MOST or not result.size:
+    x = x if x.spec.ndim > 1 else view(x, [(1, 0), *axes(x)])
+    y = y if y.spec.ndim > 1 else view(y, [*axes(y), (1, 0)])
+    (rows, inner), columns = x.spec.shape[-2:], y.spec.shape[-1]
+    stack = np.broadcast_shapes(x.spec.shape[:-2], y.spec.shape[:-2])
+    one = joined(plan, record.needs, x, y) if result.size and inner and math.prod(stack) > 1 else None
+    if not result.size or (one is None and math.prod(stack) > MOST):
         return False
     z, item = plan.make(record.row), result.dtype.itemsize
     if not inner:
         plan.fill(z)
         return True
-    x_firsts, y_firsts = (firsts(s[:-2], t[:-2], stack) for s, t in ((x_shape, x_strides), (y_shape, y_strides)))
+    if one is not None:
+        left, right = one
+        sizes = left.spec.shape[0], inner, right.spec.shape[1]
+        multiply(plan, item, sizes, z.place, (left.place, left.strides), (right.place, right.strides))
+        return True
+    x_firsts, y_firsts = (firsts(v.spec.shape[:-2], v.strides[:-2], stack) for v in (x, y))
     sizes = rows, inner, columns
     for n, (i, j) in enumerate(zip(x_firsts, y_firsts)):
         to = moved(z.place, n * rows * columns * item)
-        multiply(plan, item, sizes, to, (moved(x.place, i), x_strides[-2:]), (moved(y.place, j), y_strides[-2:]))
+        multiply(plan, item, sizes, to, (moved(x.place, i), x.strides[-2:]), (moved(y.place, j), y.strides[-2:]))
     return True
 
 
