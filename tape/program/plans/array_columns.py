@@ -13,6 +13,7 @@ from ..recorded.listing import Listing
 from ..recorded.passes import prune
 from .column_records import ColumnRecords, NoColumns, TooMany
 from .column_rules import ColumnRules
+from .depth_first import in_depth
 
 LEAST = 64
 """A shorter axis is not taken for the long one."""
@@ -65,4 +66,4 @@ def _along(listing: Listing, n: int) -> Listing | None:
     if not any(columns.ids.size > 1 for columns in made.columns.values()):
         return None
     computed, moved = made.worth(outputs)
-    return prune(made.listing(outputs)) if computed > WORTH * moved else None
+    return in_depth(prune(made.listing(outputs))) if computed > WORTH * moved else None
