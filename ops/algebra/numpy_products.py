@@ -9,12 +9,14 @@ import numpy as np
 from ..core.op import composite, conjugate, is_complex, ready
 from ..pointwise.arithmetic import mul
 from ..pointwise.elementary import sqrt
+from ..pointwise.selection import maximum
 from ..reductions.reduction import mean
 from ..shapes.diagonals import diag
 from ..shapes.index import getitem, take
 from ..shapes.joining import cat
 from ..shapes.parts import mH, real
-from ..shapes.shape import flip, reshape, transpose
+from ..shapes.shape import cast, flip, reshape, transpose
+from ..shapes.sums import sum
 from .products import matmul, tensordot
 
 
@@ -39,15 +41,42 @@ def _numpy_dot(a: Any, b: Any) -> Any:
 numpy_dot = composite("numpy_dot", _numpy_dot, numpy=(np.dot,))
 
 
-def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
-    """Covariance matrix of variables in rows (or columns), observed in the other axis."""
+def _cov(
+    m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None
+) -> Any:
+    """Covariance matrix of variables in rows (or columns), observed in the other axis.
+
+    `fweights` say how often each observation came, `aweights` how much it counts.
+    """
     m = ready(m)
     m = reshape(m, shape=(1, -1)) if m.ndim < 2 else m
     m = m if rowvar or m.shape[0] == 1 else transpose(m)
-    freedom = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    deviation = m - mean(m, axis=1, keepdims=True)
-    z = matmul(deviation, mH(deviation)) / float(freedom)
+    less = (0 if bias else 1) if ddof is None else ddof
+    if fweights is None and aweights is None:
+        deviation = m - mean(m, axis=1, keepdims=True)
+        z = matmul(deviation, mH(deviation)) / float(max(m.shape[1] - less, 0))
+    else:
+        weights, freedom = _weights(fweights, aweights, less, m.shape[1])
+        deviation = m - sum(m * weights, axis=1, keepdims=True) / sum(weights)
+        z = matmul(deviation * weights, mH(deviation)) / freedom
     return reshape(z, shape=()) if z.shape == (1, 1) else z
+
+
+def _weights(fweights: Any, aweights: Any, less: float, n: int) -> tuple[Any, Any]:
+    """The weights of observations, and the degrees of freedom that are left of them, none if they were less."""
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None and ready(weights).shape != (n,):
+            raise ValueError(f"cov needs {name} of shape ({n},), one for each observation; got {ready(weights).shape}")
+        if type(ready(weights)) is np.ndarray and weights is not None and (ready(weights) < 0).any():
+            raise ValueError(f"{name} cannot be negative")
+    if fweights is not None and ready(fweights).dtype.kind not in "iu":
+        raise TypeError("fweights must be integer")
+    both = [ready(x) for x in (fweights, aweights) if x is not None]
+    weights = both[0] if len(both) == 1 else both[0] * both[1]
+    weights = cast(weights, dtype=np.dtype(float)) if weights.dtype.kind in "biu" else weights
+    total = sum(weights)
+    freedom = total - less * (1.0 if aweights is None else sum(weights * both[-1]) / total)
+    return weights, maximum(freedom, 0.0)
 
 
 cov = composite("cov", _cov, numpy=(np.cov,))

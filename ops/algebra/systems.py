@@ -158,6 +158,33 @@ pivot_order = plain(
 )
 
 
+def _exchanges(x: Any) -> Any:
+    """At each step of elimination the row that is exchanged for the one whose turn it is, as LAPACK counts them."""
+    rows = np.empty(x.shape, dtype=np.int32)
+    for k in np.ndindex(x.shape[:-1]):
+        left = list(range(x.shape[-1]))
+        for step, row in enumerate(x[k].tolist()):
+            at = left.index(row)
+            left[step], left[at] = left[at], left[step]
+            rows[(*k, step)] = at
+    return rows
+
+
+def _order_of(x: Any) -> Any:
+    """The converse: the rows in the order in which exchanges leave them."""
+    rows = np.empty(x.shape, dtype=int)
+    for k in np.ndindex(x.shape[:-1]):
+        left = list(range(x.shape[-1]))
+        for step, at in enumerate(x[k].tolist()):
+            left[step], left[at] = left[at], left[step]
+        rows[k] = left
+    return rows
+
+
+exchanges = plain("exchanges", _exchanges, batch=trailing(1), doc=_exchanges.__doc__)
+exchanged = plain("exchanged", _order_of, batch=trailing(1), doc="The order that `exchanges` make of rows.")
+
+
 def _eliminate(x: Any) -> tuple[Any, Any]:
     """L and U of square matrices without exchanges of rows, column by column."""
     u = np.array(x)

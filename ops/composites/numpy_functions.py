@@ -5,6 +5,7 @@ Each is a composite that is called exactly as the NumPy function it answers for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -137,7 +138,8 @@ def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """The axes that are reduced, flattened into one at the end; and the shape with them of length 1."""
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
     rest = tuple(k for k in range(a.ndim) if k not in axes)
-    last = reshape(permute(a, axes=rest + axes), shape=(*(a.shape[k] for k in rest), -1))
+    count = math.prod([a.shape[k] for k in axes])
+    last = reshape(permute(a, axes=rest + axes), shape=(*(a.shape[k] for k in rest), count))
     return last, tuple(1 if k in axes else n for k, n in enumerate(a.shape))
 
 
@@ -168,6 +170,7 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
         below, above, z = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high, near))
         gap = cast(above - below, dtype=dtype)
         z = cast(z, dtype=dtype) + gap * (share - (share >= 0.5)).astype(dtype)
+        z = cast(getitem(ordered, index=(Ellipsis, low)), dtype=dtype) if n == 1 else z  # with the sign of its zero
     z = _unless_missing(z, ordered, shares.ndim)
     n = len(z.shape) - shares.ndim
     z = permute(z, axes=(*range(n, n + shares.ndim), *range(n)))
@@ -194,11 +197,8 @@ def _numpy_median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     a = ready(a)
     last, kept = _in_last_axis(cast(a, dtype=np.dtype(np.float64)) if a.dtype.kind in "biu" else a, axis)
     ordered, n = sort(last)[0], last.shape[-1]
-    if n % 2:
-        z = getitem(ordered, index=(Ellipsis, n // 2))
-    else:
-        z = mean(getitem(ordered, index=(Ellipsis, slice(n // 2 - 1, n // 2 + 1))), axis=-1)
-    z = _unless_missing(z, ordered)
+    z = mean(getitem(ordered, index=(Ellipsis, slice(max((n - 1) // 2, 0), n // 2 + 1))), axis=-1)
+    z = _unless_missing(z, ordered) if n else z
     return reshape(z, shape=kept) if keepdims else z
 
 

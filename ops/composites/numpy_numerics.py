@@ -73,7 +73,10 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     else:
         h = h1 = h2 = reshape(spacing, shape=(1,))
     a, b, c = -h2 / (h1 * (h1 + h2)), (h2 - h1) / (h1 * h2), h1 / (h2 * (h1 + h2))
-    inside = shaped(a) * part(None, -2) + shaped(b) * part(1, -1) + shaped(c) * part(2, None)
+    if spacing.ndim:
+        inside = shaped(a) * part(None, -2) + shaped(b) * part(1, -1) + shaped(c) * part(2, None)
+    else:  # nothing that is infinite in the middle counts
+        inside = (part(2, None) - part(None, -2)) / shaped(2.0 * h)
     if edge_order == 1:
         start = (part(1, 2) - part(0, 1)) / shaped(getitem(h, index=slice(0, 1)))
         end = (part(-1, None) - part(-2, -1)) / shaped(getitem(h, index=slice(-1, None)))
@@ -181,7 +184,7 @@ def _evenly(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple
     steps = (np.arange(num).reshape(-1, *(1,) * len(shape)) / max(parts, 1)).astype(dtype)
     z = broadcast_to(start + (stop - start) * steps, shape=(num, *shape))
     if endpoint and num > 1:  # exactly, whatever the rounding
-        last = broadcast_to(stop + 0.0 * start, shape=(1, *shape))
+        last = broadcast_to(stop, shape=(1, *shape))
         z = cat([getitem(z, index=slice(0, -1)), last], axis=0)
     step = (stop - start) / parts if parts else (stop - start) * np.nan
     return movedim(z, 0, axis) if shape else z, step

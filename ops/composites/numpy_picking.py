@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.op import composite, joining, ready, ready_or_number, shape_of
-from ..pointwise.arithmetic import remainder
+from ..pointwise.arithmetic import fmod, remainder
 from ..pointwise.comparison import eq, floor_divide, gt, isinf, isnan
 from ..pointwise.selection import trunc, where
 from ..shapes.index import getitem, index_add, index_put, take, take_along_axis
@@ -103,8 +103,8 @@ def _modf(x: Any) -> tuple[Any, Any]:
     x = ready(x)
     if x.dtype.kind != "f":
         x = cast(x, dtype=np.result_type(x.dtype, np.float16))
-    finite = where(isinf(x), 0.0, x)
-    return finite - trunc(finite), trunc(x)
+    finite = where(isinf(x), cast(where(gt(x, 0.0), 0.0, -0.0), dtype=x.dtype), x)
+    return fmod(finite, 1.0), trunc(x)
 
 
 modf = composite("modf", _modf, numpy=(np.modf,))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.op import Op, composite, is_complex, ready
 from ..pointwise.arithmetic import square
-from ..pointwise.comparison import isnan, logical_not
+from ..pointwise.comparison import eq, isnan, logical_not
 from ..pointwise.elementary import sqrt
 from ..pointwise.selection import maximum, minimum, where as choose
 from ..reductions.cumulative import cumprod, cumsum
@@ -17,6 +17,7 @@ from ..reductions.extremes import amax, amin
 from ..reductions.reduction import mean, prod
 from ..shapes.joining import cat
 from ..shapes.parts import conj, real
+from ..shapes.queries import anywhere, argmax, argmin
 from ..shapes.shape import cast, size_of
 from ..shapes.sums import normal_axes, sum
 
@@ -78,8 +79,8 @@ def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: s
             return reduce(a, axis=axis, keepdims=keepdims)
         a = _chosen(a, None, where, _single(initial))
         if not size_of(a.shape, normal_axes(axis, a.ndim)):
-            return sum(a, axis=axis, keepdims=keepdims) + initial
-        return join(reduce(a, axis=axis, keepdims=keepdims), initial)
+            return initial - sum(a, axis=axis, keepdims=keepdims)  # −0.0 stays −0.0
+        return join(initial, reduce(a, axis=axis, keepdims=keepdims))
 
     return composite(f"numpy_{name}", extreme, numpy=functions, doc=doc)
 
@@ -175,6 +176,41 @@ nanmax = composite(
 nanmin = composite(
     "nanmin", _without_nan(amin, np.inf), numpy=(np.nanmin,), doc="Smallest of the elements that are not nan."
 )
+
+
+def _place_without_nan(name: str, place: Op, worst: float, function: Any, doc: str) -> Op:
+    def extreme(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+        a = ready(a)
+        if a.dtype.kind not in "fc":
+            return place(a, axis=axis, keepdims=keepdims)
+        missing = isnan(a)
+        if anywhere(sum(choose(missing, 0.0, np.ones(a.shape)), axis=axis) < 0.5):
+            raise ValueError("All-NaN slice encountered")
+        return place(choose(missing, worst, a), axis=axis, keepdims=keepdims)
+
+    return composite(name, extreme, numpy=(function,), doc=doc)
+
+
+nanargmax = _place_without_nan(
+    "nanargmax", argmax, -np.inf, np.nanargmax, "Index of the largest of the elements that are not nan."
+)
+nanargmin = _place_without_nan(
+    "nanargmin", argmin, np.inf, np.nanargmin, "Index of the smallest of the elements that are not nan."
+)
+
+
+def _infinite(name: str, bound: float, function: Any, sign: str) -> Op:
+    def is_infinite(x: Any) -> Any:
+        x = ready(x)
+        if x.dtype.kind == "c":
+            raise TypeError(f"{function.__name__} has no meaning for complex numbers; take the .real part")
+        return eq(x, bound)
+
+    return composite(name, is_infinite, numpy=(function,), doc=f"Whether elements are {sign}∞.")
+
+
+numpy_isposinf = _infinite("numpy_isposinf", np.inf, np.isposinf, "+")
+numpy_isneginf = _infinite("numpy_isneginf", -np.inf, np.isneginf, "−")
 
 
 def _running(name: str, scan: Op, skipped: float, function: Any, doc: str) -> Op:

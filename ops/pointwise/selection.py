@@ -97,14 +97,24 @@ fmin = elementwise(
     doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
 )
 
+CLIP: Any = getattr(np._core.umath, "clip", np.clip)
+"""The ufunc behind `np.clip`: at a bound it gives x, with the sign of its zero, where a maximum gives either."""
+
+
+def _between(x: Any, low: Any, high: Any) -> Any:
+    """x between two bounds; the second one holds if they contradict each other, and nan is passed on."""
+    x = where(logical_or(ge(x, low), isnan(x)), x, low)
+    return where(logical_or(le(x, high), isnan(x)), x, high)
+
+
 clamp = elementwise(
-    "clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    "clamp", lambda x, low, high: CLIP(x, low, high),
     lambda g, x, low, high: where(logical_and(ge(x, low), le(x, high)), g, 0.0),
     lambda g, x, low, high: where(logical_and(lt(x, low), lt(low, high)), g, 0.0),
     lambda g, x, low, high: where(logical_or(gt(x, high), ge(low, high)), g, 0.0),
-    node="ClampBackward1", lane=Via(lambda x, low, high: minimum(maximum(x, low), high)),
+    node="ClampBackward1", lane=Via(_between),
     domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
-    hints=Hints(steps=lambda s, x, low, high: s.ufunc(np.minimum, [s.ufunc(np.maximum, [x, low]), high])),
+    hints=Hints(steps=lambda s, x, low, high: s.ufunc(CLIP, [x, low, high])),
     doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -36,10 +37,13 @@ def reduce(
     if ufunc in TOTALS and initial is not None:
         return TOTALS[ufunc](x, axis=axis, **named)
     ufunc.reduce(np.ones(x.shape, x.dtype), axis=axis, **plain(named))  # what NumPy raises of such arguments
-    axes = sorted(k % x.ndim for k in (range(x.ndim) if axis is None else np.atleast_1d(axis).tolist()))
+    if not x.ndim and initial is np._NoValue and where is True:
+        return x[()]
+    axes = sorted(k % x.ndim for k in (range(x.ndim) if axis is None or not x.ndim else np.atleast_1d(axis).tolist()))
     kept = tuple([1 if k in axes else n for k, n in enumerate(x.shape)])
     rest = tuple([n for k, n in enumerate(x.shape) if k not in axes])
-    rows = np.reshape(np.moveaxis(x, axes, range(len(axes))), (-1, *rest))
+    count = math.prod([x.shape[k] for k in axes])
+    rows = np.reshape(np.moveaxis(x, axes, range(len(axes))), (count, *rest))
     chosen = np.moveaxis(np.broadcast_to(plain(where), x.shape), axes, range(len(axes))).reshape(rows.shape)
     start: Any = ufunc.identity if initial is np._NoValue and where is not True else initial
     found: Any = (

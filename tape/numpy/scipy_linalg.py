@@ -18,7 +18,7 @@ import ops
 from ..base.tree import leaves_of
 from .arrays.face import faces
 from .arrays.unwrapping import bare
-from .constructors import CONSTRUCTORS
+from .constructors import CONSTRUCTORS, as_array
 from .mathematics import is_finite
 
 
@@ -98,6 +98,27 @@ def _lu(
         return NotImplemented
     p, lower, upper = faces(ops.lu(bare(a)))
     return (p @ lower, upper) if permute_l else (p, lower, upper)
+
+
+def _lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    if np.ndim(a) != 2 or a.shape[0] != a.shape[1]:
+        return NotImplemented
+    _, lower, upper = faces(ops.lu(bare(a)))
+    return np.tril(lower, -1) + upper, faces(ops.exchanges(ops.pivot_order(bare(a))))
+
+
+def _lu_solve(
+    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    lu, piv = lu_and_piv
+    if np.ndim(lu) != 2 or np.ndim(b) not in (1, 2) or trans not in (0, 1, 2):
+        return NotImplemented
+    order = faces(ops.exchanged(bare(piv)))
+    if trans == 0:
+        half = _solve_triangular(lu, np.take(as_array(b), order, axis=0), lower=True, unit_diagonal=True)
+        return _solve_triangular(lu, half)
+    half = _solve_triangular(lu, b, trans)
+    return np.take(_solve_triangular(lu, half, trans, True, True), np.argsort(order), axis=0)
 
 
 def _qr(
@@ -183,7 +204,8 @@ def _looking(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 _LINALG: dict[str, Callable[..., Any]] = {
     "solve": _solve, "solve_triangular": _solve_triangular, "cholesky": _cholesky, "cho_factor": _cho_factor,
-    "cho_solve": _cho_solve, "pinv": _pinv, "lu": _lu, "qr": _qr, "eigvalsh": _eigvalsh, "svdvals": _svdvals,
+    "cho_solve": _cho_solve, "pinv": _pinv, "lu": _lu, "lu_factor": _lu_factor, "lu_solve": _lu_solve,
+    "qr": _qr, "eigvalsh": _eigvalsh, "svdvals": _svdvals,
     "norm": _norm, "block_diag": _block_diag, "toeplitz": _toeplitz, "hankel": _hankel, "circulant": _circulant,
     "inv": lambda a, overwrite_a=False, check_finite=True: np.linalg.inv(a),
     "det": lambda a, overwrite_a=False, check_finite=True: np.linalg.det(a),

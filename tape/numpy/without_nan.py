@@ -1,4 +1,4 @@
-"""Medians and quantiles that leave out what is not a number: how many there are, each row says for itself."""
+"""Medians and quantiles that leave out what is not a number, or that weigh: how much there is, each row says for itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+import ops
+
 from .arrays.face_base import numpy
-from .arrays.leaving import user_frame
+from .arrays.leaving import plain, user_frame
+from .arrays.unwrapping import bare
 from .constructors import as_array
 
 LINEAR = "linear"
@@ -20,7 +23,9 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
     keepdims: Any = False, *, weights: Any = None, **old: Any,
 ) -> Any:  # fmt: skip
-    """`np.nanquantile` by the default method: linear between the two nearest in order."""
+    """`np.nanquantile` by the default method: linear between the two nearest in order; or weighted."""
+    if weights is not None and out is None and not old:
+        return _weighted(np.nanquantile, a, q, axis, method, keepdims, weights)
     if method != LINEAR or weights is not None or out is not None or old:
         return NotImplemented
     q = as_array(q)
@@ -33,7 +38,9 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
     keepdims: Any = False, *, weights: Any = None, **old: Any,
 ) -> Any:  # fmt: skip
-    """`np.nanpercentile` by the default method."""
+    """`np.nanpercentile` by the default method, or weighted."""
+    if weights is not None and out is None and not old:
+        return _weighted(np.nanquantile, a, np.true_divide(plain(q), 100), axis, method, keepdims, weights)
     q = as_array(q) / 100
     if not bool(np.all((q >= 0) & (q <= 1))):
         raise ValueError("Percentiles must be in the range [0, 100]")
@@ -48,22 +55,16 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, median: bool = False) -> Any:
     """Quantiles, or the median, with the axes of `q` before those that are left."""
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
-    kept = [k for k in range(a.ndim) if k not in axes]
-    rows = np.reshape(
-        np.transpose(a, (*kept, *axes)), (*[a.shape[k] for k in kept], math.prod([a.shape[k] for k in axes]))
-    )
+    rows = _in_rows(a, axes)
     dtype = np.result_type(a.dtype, q.dtype) if q.ndim else np.result_type(a.dtype, np.float16)
     found = _of_rows(numpy.sort(rows, axis=-1), np.ravel(q), median).astype(dtype)
-    found = np.reshape(np.moveaxis(found, -1, 0), (*q.shape, *rows.shape[:-1]))
-    if keepdims:
-        found = np.reshape(found, (*q.shape, *[1 if k in axes else n for k, n in enumerate(a.shape)]))
-    return found if found.ndim else found[()]
+    return _with_axes(found, a, axes, q, keepdims)
 
 
 def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     """Quantiles of sorted rows, in which all that is not a number stands last; a median is an element, or a mean."""
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
-    if not rows.shape[-1] or bool(np.any(count == 0)):
+    if not rows.shape[-1] or bool(ops.anywhere(bare(count == 0))):
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=user_frame()[1])
     if not rows.shape[-1]:
         return np.full((*rows.shape[:-1], len(q)), np.nan)
@@ -78,7 +79,68 @@ def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     return near + (above - below) * (share - (share >= 0.5))
 
 
+def quantile(
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
+    keepdims: Any = False, *, weights: Any = None, **old: Any,
+) -> Any:  # fmt: skip
+    """`np.quantile`, weighted."""
+    if weights is None or out is not None or old:
+        return NotImplemented
+    return _weighted(np.quantile, a, q, axis, method, keepdims, weights)
+
+
+def percentile(
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
+    keepdims: Any = False, *, weights: Any = None, **old: Any,
+) -> Any:  # fmt: skip
+    """`np.percentile`, weighted."""
+    if weights is None or out is not None or old:
+        return NotImplemented
+    return _weighted(np.quantile, a, np.true_divide(plain(q), 100), axis, method, keepdims, weights)
+
+
+def _weighted(function: Any, a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any) -> Any:
+    """The first elements in order that together with those before have that share of the weight.
+
+    An element is taken as it is, so the gradient flows to it, and none to weights.
+    """
+    a, q, w = as_array(a), np.asarray(plain(q), float), np.asarray(plain(weights), float)
+    function(np.ones(a.shape), q, axis=axis, method=method, weights=w)  # what NumPy raises of such arguments
+    axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    if w.shape != a.shape:
+        w = np.broadcast_to(np.expand_dims(w, [k for k in range(a.ndim) if k not in axes]), a.shape)
+    rows, heavy = (_in_rows(x, axes) for x in (a, w))
+    missing = np.isnan(rows)
+    if function is np.nanquantile:
+        heavy = np.where(missing, 0.0, heavy)
+    order = np.argsort(rows, axis=-1, kind="stable")
+    ordered, heavy = np.take_along_axis(rows, order, axis=-1), np.take_along_axis(heavy, order, axis=-1)
+    shares = np.cumsum(heavy, axis=-1)
+    shares = shares / shares[..., -1:]
+    shares = np.where(shares == 0, -1.0, shares)  # what has no weight is not taken for the least
+    first = np.sum(shares[..., None, :] < np.ravel(q)[:, None], axis=-1)
+    found = np.take_along_axis(ordered, np.minimum(first, rows.shape[-1] - 1), axis=-1)
+    if function is np.quantile:
+        found = np.where(np.any(missing, axis=-1, keepdims=True), np.nan, found)
+    return _with_axes(found, a, axes, q, keepdims is True)
+
+
+def _in_rows(a: Any, axes: tuple[int, ...]) -> Any:
+    """The axes that are reduced as one, the last."""
+    kept = [k for k in range(a.ndim) if k not in axes]
+    shape = (*[a.shape[k] for k in kept], math.prod([a.shape[k] for k in axes]))
+    return np.reshape(np.transpose(a, (*kept, *axes)), shape)
+
+
+def _with_axes(found: Any, a: Any, axes: tuple[int, ...], q: Any, keepdims: bool) -> Any:
+    """What was found for each row and quantile, with the axes of `q` before those that are left."""
+    rest = [1 if k in axes else n for k, n in enumerate(a.shape) if keepdims or k not in axes]
+    found = np.reshape(np.moveaxis(found, -1, 0), (*q.shape, *rest))
+    return found if found.ndim else found[()]
+
+
 NAN_QUANTILES: dict[Any, Callable[..., Any]] = {
     np.nanquantile: nanquantile, np.nanpercentile: nanpercentile, np.nanmedian: nanmedian,
+    np.quantile: quantile, np.percentile: percentile,
 }  # fmt: skip
 """What answers for these functions of NumPy's; NotImplemented, if nothing does for these arguments."""
