@@ -18,7 +18,7 @@ import ops
 from ..base.tree import leaves_of
 from .arrays.face import faces
 from .arrays.unwrapping import bare
-from .constructors import CONSTRUCTORS, as_array
+from .constructors import CONSTRUCTORS
 from .mathematics import is_finite
 
 
@@ -115,10 +115,15 @@ def _lu_solve(
         return NotImplemented
     order = faces(ops.exchanged(bare(piv)))
     if trans == 0:
-        half = _solve_triangular(lu, np.take(as_array(b), order, axis=0), lower=True, unit_diagonal=True)
+        half = _solve_triangular(lu, _rows(b, order), lower=True, unit_diagonal=True)
         return _solve_triangular(lu, half)
     half = _solve_triangular(lu, b, trans)
-    return np.take(_solve_triangular(lu, half, trans, True, True), np.argsort(order), axis=0)
+    return _rows(_solve_triangular(lu, half, trans, True, True), np.argsort(order))
+
+
+def _rows(b: Any, order: Any) -> Any:
+    """Rows in another order, which may be recorded where they are not."""
+    return faces(ops.take(bare(b), bare(order), axis=0))
 
 
 def _qr(
