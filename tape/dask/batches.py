@@ -6,14 +6,15 @@ A task costs Dask about half a millisecond, whatever it does; so a task takes ma
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.tree import leaves_of
 from .blocks import Blocks
+from .direct import MOST_WORKERS
 
 TASK_SECONDS = 0.1
 """What a task may take where there is more than one for each thread: others then find something to take over."""
@@ -43,6 +44,7 @@ class Homes:
         self._asked, self._cost, self._client = -math.inf, 0.0, None
         self._home: list[str | None] = []
         self._workers: dict[str, Any] = {}
+        self._proved = False
 
     def batches(self, client: Any, seconds: float | None) -> list[BlockBatch]:
         """The blocks in batches; `seconds` is what an evaluation took, None if there was none yet."""
@@ -53,7 +55,7 @@ class Homes:
         threads = sum(worker["nthreads"] for worker in self._workers.values())
         if not threads:
             return alone
-        tasks = FIRST_TASKS if seconds is None else max(1, round(seconds / TASK_SECONDS))
+        tasks = tasks_each(seconds)
         most = max(1, math.ceil(len(self._blocks) / (threads * tasks)))
         found: list[BlockBatch] = []
         for home in dict.fromkeys(self._home):
@@ -64,17 +66,38 @@ class Homes:
                 found += [BlockBatch(numbers, home) for numbers in self._cut(here, most, self._workers[home])]
         return found
 
+    def settled(self, batches: Sequence[BlockBatch], seconds: float | None) -> bool:
+        """Whether batches may be handed to the workers on which they lie, without the scheduler.
+
+        They may where a graph has proved that all are there, not long ago, so that the cluster is never idle for the
+        scheduler, and where there is a thread for each and no more to do than one task of a thread.
+        """
+        counts = Counter(batch.home for batch in batches if batch.home is not None)
+        return (
+            self._proved
+            and tasks_each(seconds) == 1
+            and counts.total() == len(batches)
+            and len(self._workers) <= MOST_WORKERS
+            and all(count <= self._workers[home]["nthreads"] for home, count in counts.items())
+        )
+
+    def learn(self, moved: bool) -> None:
+        """What a graph shows: whether a task ran elsewhere than where its blocks should be."""
+        if moved:
+            self.forget()
+        else:
+            self._proved = True
+
     def forget(self) -> None:
         """Ask again before the next evaluation."""
-        self._asked = -math.inf
+        self._asked, self._proved = -math.inf, False
 
     def _cut(self, numbers: list[int], most: int, worker: Any) -> list[tuple[int, ...]]:
-        """Blocks of one worker in runs of nearly the same length."""
+        """Blocks of one worker in runs of nearly the same length, `most` or a few more, as far as memory allows."""
         limit = worker["memory_limit"] or math.inf
-        largest = max((nbytes(self._blocks.shapes[k]) for k in numbers), default=1)
-        most = max(1, min(most, int(min(limit / (MEMORY_SHARE * worker["nthreads"] * largest), len(numbers)))))
-        parts = np.array_split(np.asarray(numbers), -(-len(numbers) // most))
-        return [tuple(part.tolist()) for part in parts]
+        allowed = max(1, int(min(limit / (MEMORY_SHARE * worker["nthreads"] * self._blocks.largest), len(numbers))))
+        pieces = max(1, round(len(numbers) / most), math.ceil(len(numbers) / allowed))
+        return [tuple(part.tolist()) for part in np.array_split(np.asarray(numbers), pieces)]
 
     def _ask(self, client: Any) -> None:
         """Ask the scheduler, unless what it said is fresh."""
@@ -90,8 +113,13 @@ class Homes:
             if home is not None:
                 loads[home] += 1
             self._home.append(home)
-        self._client, self._asked = client, monotonic()
+        self._client, self._asked, self._proved = client, monotonic(), False
         self._cost = self._asked - start
+
+
+def tasks_each(seconds: float | None) -> int:
+    """How many tasks a thread gets where all of an evaluation took so long."""
+    return FIRST_TASKS if seconds is None else max(1, round(seconds / TASK_SECONDS))
 
 
 def home_of(places: Sequence[Sequence[str]], loads: dict[str, int]) -> str | None:
@@ -100,8 +128,3 @@ def home_of(places: Sequence[Sequence[str]], loads: dict[str, int]) -> str | Non
         return None
     counts = {w: sum(w in having for having in places) for having in places for w in having if w in loads}
     return min(counts, key=lambda w: (-counts[w], loads[w], w), default=None)
-
-
-def nbytes(shapes: Any) -> int:
-    """What a block of these shapes has, at least 1."""
-    return max(1, sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves_of(shapes)))

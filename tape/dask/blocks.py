@@ -11,6 +11,7 @@ from dask.core import flatten
 from dask.delayed import Delayed
 from dask.typing import Key
 
+from ..base.tree import leaves_of
 from .tasks import Task, TaskRef
 from .worker import Shape, described
 
@@ -51,6 +52,11 @@ class Blocks:
 
     def __len__(self) -> int:
         return len(self.tasks)
+
+    @property
+    def largest(self) -> int:
+        """The bytes of the largest block, at least 1."""
+        return max(map(nbytes, self.examples), default=1)
 
     def require_there(self, client: Any) -> None:
         """Raise RuntimeError if data that was in the memory of a cluster is not within reach of this client."""
@@ -185,3 +191,8 @@ def same_rows(parts: Sequence[Part], who: str) -> None:
             f"{who}: data must have the same rows in each block; one has chunks of {first} rows, another of {second}.\n"
             "Rechunk one like the other: y.rechunk({0: X.chunks[0]})."
         )
+
+
+def nbytes(shapes: Any) -> int:
+    """What a block of these shapes has, at least 1."""
+    return max(1, sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves_of(shapes)))

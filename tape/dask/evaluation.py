@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -10,20 +10,24 @@ from uuid import uuid4
 import numpy as np
 from dask.typing import Key
 
-from ..base.tree import build, leaves_of, structure_of, transform
-from .batches import Homes
+from ..base.tree import build, leaves_of, structure_of
+from .batches import BlockBatch, Homes
 from .blocks import Blocks
-from .parcel import same
+from .direct import run_directly
+from .parameter_trees import laid_flat, nbytes, numbers, raised
+from .parcel import Parcel, same
 from .parcel_programs import PathReport
 from .scheduling import Scheduler
 from .source import UserFunction
-from .sum_graph import FAN_IN, SumGraph, sum_graph
+from .sum_graph import FAN_IN, SumGraph, by_worker, sum_graph
 from .tasks import Task, TaskRef
 from .tree_sum import root
 from .worker import total
 
 EMBEDDED = 1 << 18
-"""So many bytes of parameters in all are sent with the tasks; more go to one worker, which hands them on."""
+"""So many bytes of parameters in all are sent with the tasks; more go to one worker, which hands them on.
+
+So many bytes of sums in all come back to the client; more are added up on the way."""
 
 
 class Evaluation:
@@ -65,42 +69,77 @@ class Evaluation:
 
     def _sum(self, *arguments: Any) -> list[Any]:
         """The leaves of the sum, or mean, of what the function gives for these arguments and each block."""
-        engine, graph = Scheduler(), self._blocks.graph
+        engine = Scheduler()
         self._blocks.require_there(engine.client)
         self._blocks.learn(engine.get, self._source.name)
-        own = self._graph(engine, arguments)
+        batches, parcels = self._homes.batches(engine.client, self._seconds), self._parcels(engine, arguments)
         start = perf_counter()
-        parts = engine.get({**graph, **own.tasks} if graph else own.tasks, own.keys)
+        parts = self._directly(engine, batches, parcels, arguments)
+        if parts is None:
+            own = self._graph(engine, batches, parcels, arguments)
+            parts = engine.compute({**self._blocks.graph, **own.tasks}, own.keys, self._blocks.largest)
+            self._homes.learn(moved=any(moved for _, moved in parts))
         self._seconds = perf_counter() - start
-        sums, moved = total(len(self._blocks), *parts)
-        if moved:
-            self._homes.forget()
+        sums, _ = total(len(self._blocks), *parts)
         return self._finished(sums[root(len(self._blocks))])
 
-    def _graph(self, engine: Scheduler, arguments: tuple[Any, ...]) -> SumGraph:
+    def _graph(
+        self, engine: Scheduler, batches: Sequence[BlockBatch], parcels: Sequence[Parcel], arguments: tuple[Any, ...]
+    ) -> SumGraph:
         """The tasks of one evaluation."""
-        name = f"{self._label}-{uuid4().hex}"
-        batches, parcels = self._homes.batches(engine.client, self._seconds), self._parcels(engine, arguments)
+        name = self._name()
         shared: Any = arguments
         tasks: dict[Key, Any] = {}
         if engine.client is not None and len(batches) * nbytes(arguments) > EMBEDDED:
             key: Key = f"parameters-of-{name}"
             tasks[key], shared = Task(key, same, *arguments), TaskRef(key)
-        few = 1 if len(self._blocks) * self._result_bytes(arguments) > EMBEDDED else FAN_IN
-        made = sum_graph(name, self._blocks, batches, parcels, shared, self._mean, self._nan, few)
+        few = 1 if self._heavy(len(self._blocks), arguments) else FAN_IN
+        references = [engine.reference(parcel) for parcel in parcels]
+        made = sum_graph(name, self._blocks, batches, references, shared, self._mean, self._nan, few)
         return SumGraph({**tasks, **made.tasks}, made.keys)
 
-    def _result_bytes(self, arguments: tuple[Any, ...]) -> int:
-        """The size of what one block adds."""
-        return nbytes(arguments[0])
+    def _directly(
+        self, engine: Scheduler, batches: Sequence[BlockBatch], parcels: Sequence[Parcel], arguments: tuple[Any, ...]
+    ) -> list[Any] | None:
+        """What batches come to where their tasks go to the workers without the scheduler; None if they have to.
 
-    def _parcels(self, engine: Scheduler, arguments: tuple[Any, ...]) -> list[Any]:
-        """What stands in the graph for the program of each kind of block."""
+        What has to be recorded, or runs as it is, where the data is may warn, and raise in the user's own lines; so it
+        stays among Dask's tasks.
+        """
+        if (
+            not self._homes.settled(batches, self._seconds)
+            or any(parcel.function is not None for parcel in parcels)
+            or engine.watched
+            or self._heavy(len(batches), arguments)
+        ):
+            return None
+        digests = [parcel.known() for parcel in parcels]
+        few = len(batches)
+        made = sum_graph(self._name(), self._blocks, batches, digests, arguments, self._mean, self._nan, few)
+        parts = run_directly(engine.client, by_worker(made, batches))
+        if parts is None:
+            self._homes.forget()
+        return parts
+
+    def _name(self) -> str:
+        """A name for the tasks of one evaluation."""
+        return f"{self._label}-{uuid4().hex}"
+
+    def _heavy(self, count: int, arguments: tuple[Any, ...]) -> bool:
+        """Whether so many sums, or so many times these parameters, are too much for the client."""
+        return count * max(self._result_bytes(arguments), nbytes(arguments)) > EMBEDDED
+
+    def _parcels(self, engine: Scheduler, arguments: tuple[Any, ...]) -> list[Parcel]:
+        """The program of each kind of block, as it travels."""
         parcels = [
             self._source.recorded((*arguments, *shapes), engine.travels).parcel for shapes in self._blocks.examples
         ]
         self._digests.update(dict.fromkeys(parcel.digest for parcel in parcels))
-        return [engine.reference(parcel) for parcel in parcels]
+        return parcels
+
+    def _result_bytes(self, arguments: tuple[Any, ...]) -> int:
+        """The size of what one block adds."""
+        return nbytes(arguments[0])
 
     def _finished(self, leaves: Any) -> list[Any]:
         if leaves is None:
@@ -241,39 +280,6 @@ class gauss_newton(Evaluation):
         """
         JTJ, JTr = self._sum(numbers(parameters))
         return JTJ, JTr
-
-
-def numbers(parameters: Any) -> Any:
-    """Parameters as arrays.
-
-    Raises:
-        TypeError: if one is no floating-point number or array.
-    """
-    found = transform(np.asarray, parameters)
-    for x in leaves_of(found):
-        if x.dtype.kind not in "fc":
-            raise TypeError(
-                f"parameters must be floating-point numbers or arrays, nested in tuples, lists and dicts; got "
-                f"{x.dtype} in {parameters!r:.200}"
-            )
-    return found
-
-
-def nbytes(arguments: Any) -> int:
-    """The size of what is in some arguments."""
-    return sum(x.nbytes for x in leaves_of(arguments))
-
-
-def laid_flat(tree: Any) -> np.ndarray:
-    """The leaves of a tree as one vector."""
-    return np.concatenate([np.ravel(x) for x in leaves_of(tree)])
-
-
-def raised(v: np.ndarray, like: Any) -> Any:
-    """A vector as a tree of arrays like another."""
-    leaves = leaves_of(like)
-    parts = np.split(np.ravel(v), np.cumsum([x.size for x in leaves])[:-1])
-    return build(structure_of(like), [np.reshape(p, x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
 def one_of(who: str, name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -39,6 +39,10 @@ class Parcel(NamedTuple):
     ordered: bool
     tier: str
 
+    def known(self) -> tuple[Any, ...]:
+        """What is enough for a worker that has opened it."""
+        return self[:3]
+
 
 def packed(
     name: str, kind: str, program: bytes | None, function: Any, eager: str | None, ordered: bool, tier: str
@@ -61,8 +65,11 @@ def checked(travelled: tuple[Any, ...], here: str) -> Parcel:
     """The parcel, if this library is the one that packed it.
 
     Raises:
+        LookupError: if no more than what is `known` of it has travelled.
         RuntimeError: naming both versions, if it is not.
     """
+    if len(travelled) < len(Parcel._fields):
+        raise LookupError(f"{here} has not opened the program of {travelled[2]}, or not lately.")
     if travelled[0] != version():
         raise RuntimeError(
             f"the client has version {travelled[0]} of wengert, and {here} has {version()}.\n"

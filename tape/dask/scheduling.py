@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,7 +12,8 @@ import dask.threaded
 from dask.base import get_scheduler
 
 from .parcel import Parcel, same
-from .parcel_programs import PathReport, reports
+from .parcel_programs import PathReport, here, reports
+from .tasks import HeldRef
 
 _sent: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 """By client and digest, the futures of the parcels that are in a cluster's memory."""
@@ -36,7 +38,7 @@ class Scheduler:
         return self.client is not None or (self.get is not dask.threaded.get and self.get is not dask.get)
 
     def reference(self, parcel: Parcel) -> Any:
-        """What stands for a parcel in a graph: on a cluster a future, from which each worker gets it once."""
+        """What stands for a parcel in a graph: on a cluster what is in its memory, and each worker gets it once."""
         if self.client is None:
             return tuple(parcel)
         sent = _sent.setdefault(self.client, {})
@@ -44,7 +46,30 @@ class Scheduler:
         if future is None or future.status not in ("pending", "finished"):
             key = f"program-of-{parcel.name}-{parcel.digest[:32]}"
             future = sent[parcel.digest] = self.client.submit(same, *parcel, key=key)
-        return future
+        return HeldRef(future.key, future)
+
+    @property
+    def watched(self) -> bool:
+        """Whether tasks have to be tasks of the cluster's: something was said of them, or a task of its own waits."""
+        return bool(dask.get_annotations()) or here() is not None
+
+    def compute(self, graph: dict[Any, Any], keys: list[Any], largest: int) -> list[Any]:
+        """What the keys of a graph come to, where a block has `largest` bytes at most.
+
+        Raises:
+            KilledWorker: with a note that says how much that is beside the memory of a worker.
+        """
+        try:
+            return list(self.get(graph, keys))
+        except Exception as error:
+            worker = getattr(error, "last_worker", None)  # of a KilledWorker
+            if worker is not None:
+                error.add_note(
+                    f"A block of the data has up to {largest / 2**20:,.1f} MiB, and that worker might use "
+                    f"{(worker.memory_limit or inf) / 2**20:,.1f} MiB: Dask's nanny ends one that uses more.\n"
+                    "Cut smaller blocks, x.rechunk({0: rows}), or give workers more memory."
+                )
+            raise
 
     def threads(self) -> int | None:
         """How many threads the cluster has now; None within this process."""

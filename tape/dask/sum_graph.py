@@ -9,6 +9,7 @@ from dask.typing import Key
 
 from .batches import BlockBatch
 from .blocks import Blocks
+from .direct import Parts
 from .tasks import Task, TaskRef
 from .worker import contribution, total
 
@@ -46,3 +47,11 @@ def sum_graph(
             graph[key] = Task(key, total, len(blocks), *map(TaskRef, level[k * FAN_IN : (k + 1) * FAN_IN]))
         level, depth = above, depth + 1
     return SumGraph(graph, level)
+
+
+def by_worker(graph: SumGraph, batches: Sequence[BlockBatch]) -> Parts:
+    """The tasks of batches by the workers on which their blocks lie."""
+    found: Parts = {}
+    for key, batch in zip(graph.keys, batches, strict=True):
+        found.setdefault(str(batch.home), []).append(graph.tasks[key])
+    return found

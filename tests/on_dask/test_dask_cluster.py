@@ -404,14 +404,15 @@ def test_compiled_functions_and_programs_work_in_dasks_own_collections(client):
 
 
 def test_tasks_have_readable_names(client):
-    """One for each worker where the data lies there; otherwise one for each block, and sums of eight."""
+    """One for each worker where the data lies there, two where most is; otherwise one for each block, and sums."""
     here = tuple(da.from_array(x, chunks=(100, *x.shape[1:])) for x in (X, y))
-    for data, blocks, sums in ((persisted(client, X, y), 2, 0), (here, 11, 2)):
+    for data, blocks, sums in ((persisted(client, X, y), 3, 0), (here, 11, 2)):
         evaluate = tape.dask.value_and_grad(logistic, data=data)
         for _ in range(4):
             evaluate(W)
-        evaluate._seconds = 0.0  # whatever else this machine does
-        own = evaluate._graph(tape.dask.scheduling.Scheduler(), (W,)).tasks
+        engine = tape.dask.scheduling.Scheduler()
+        batches = evaluate._homes.batches(engine.client, 0.0)  # whatever else this machine does
+        own = evaluate._graph(engine, batches, evaluate._parcels(engine, (W,)), (W,)).tasks
         names = [dask.utils.key_split(key) for key in own]
         assert names.count("logistic-value-and-grad") <= blocks
         assert names.count("sum-of-logistic-value-and-grad") == sums

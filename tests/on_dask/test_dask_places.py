@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from dask_cluster import MISSING, blocked
+from dask_cluster import MISSING, blocked, running
 
 import tape
 
 pytest.importorskip("distributed", reason=MISSING)
 import dask
 import dask.array as da
-from distributed import Client, LocalCluster, wait, worker_client
+from distributed import Client, KilledWorker, LocalCluster, wait, worker_client
 
 import tape.dask
 
@@ -119,3 +119,17 @@ def test_chunks_of_a_map_follow_from_the_arguments_and_the_cluster_alone(client)
         assert {call.result() for call in [pool.submit(chunks) for _ in range(4)]} == {first}
     with dask.config.set(scheduler="threads"):
         assert chunks() == (50, 50, 50, 50, 3)
+
+
+def test_a_worker_with_less_memory_than_a_block():
+    """It is ended by its nanny, and the error says why; blocks that fit go on."""
+    large = da.ones(75_000_000, chunks=75_000_000)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), running(1, memory_limit="400MiB") as client:
+        with pytest.raises(KilledWorker) as caught:
+            tape.dask.value_and_grad(lambda w, x: (w * x).sum(), data=large)(np.float64(2.0))
+        assert (
+            "A block of the data has up to 572.2 MiB, and that worker might use 400.0 MiB" in caught.value.__notes__[0]
+        )
+        client.wait_for_workers(1, timeout=60)
+        value, _ = tape.dask.value_and_grad(lambda w, x: (w * x).sum(), data=large[:100_000])(np.float64(2.0))
+        assert value == 200_000
