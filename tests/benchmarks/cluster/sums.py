@@ -86,6 +86,30 @@ def batches_of(way: tuple[Any, Any]) -> list[tuple[int, ...]]:
     return [batch.numbers for batch in evaluate._homes.batches(client, evaluate._seconds)]
 
 
+def read_alike(way: tuple[Any, Any], data: Sequence[Any]) -> Any:
+    """An evaluation that reads the data once, in the tasks of `tape.dask`'s next one, which go the same way."""
+    from distributed import futures_of
+
+    from tape.dask.direct import run_directly
+    from tape.dask.tasks import Task, TaskRef
+
+    client, ours = way
+    futures = list(zip(*(futures_of(x) for x in data), strict=True))
+    by_graph = shaped_alike(client, read, summed, data, partial(batches_of, way))
+
+    def evaluate(w: Any) -> Any:
+        batches = ours._homes.batches(client, ours._seconds)
+        if not ours._homes.settled(batches, ours._seconds):
+            return by_graph(w)
+        tasks: dict[str, list[Any]] = {}
+        for batch in batches:
+            parts = [TaskRef(future.key) for n in batch.numbers for future in futures[n]]
+            tasks.setdefault(batch.home, []).append(Task(("read", *batch.numbers), read, w, *parts))
+        return run_directly(client, tasks) or by_graph(w)
+
+    return evaluate
+
+
 def summed(*parts: Any) -> Any:
     """Values and gradients summed up."""
     return tuple(map(sum, zip(*parts, strict=True)))
@@ -130,10 +154,9 @@ def logistic(stack: ExitStack, peers: Sequence[str], count: int, columns: int, b
             there = tuple(rows(one, count, columns, blocks))
             ways[peer] = one, tape.dask.value_and_grad(loss, data=there)
         elif peer == "dask, the data read once":
-            ways[peer] = two, shaped_alike(two, read, summed, (X, y), partial(batches_of, ways["tape.dask"]))
+            ways[peer] = two, read_alike(ways["tape.dask"], (X, y))
         elif peer == "dask, the data read once by one process":
-            shape = partial(batches_of, ways["tape.dask, one process"])
-            ways[peer] = one, shaped_alike(one, read, summed, there, shape)
+            ways[peer] = one, read_alike(ways["tape.dask, one process"], there)
         elif peer.startswith("tape"):
             ways[peer] = two, tape.dask.value_and_grad(loss, data=(X, y))
         elif peer.startswith("numpy"):
