@@ -80,7 +80,7 @@ CLUSTERED: tuple[Clustered, ...] = (
         scenarios, (10**6, 100), (100, 5),
         (
             "tape.dask", "tape.dask, one process", "tape.dask, one task a block", "jax.dask",
-            "dask, the same empty tasks",
+            "dask, the same empty tasks", "dask, the same empty tasks of one process",
         ),
         goal=faster("tape.dask, one process", 1.7) & faster("jax.dask", 5), rounds=15,
     ),

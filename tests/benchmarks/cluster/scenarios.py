@@ -70,9 +70,10 @@ def scenarios(stack: ExitStack, peers: Sequence[str], count: int, blocks: int) -
 
     low, high = np.array([80, 80, 0.5, 0.01, 0.1]), np.array([120, 120, 2.0, 0.05, 0.4])
     two = clusters.cluster(stack, 2)
+    one = clusters.cluster(stack, 1) if any("one process" in peer for peer in peers) else two
     ways, found = {}, {}
     for peer in peers:
-        client = clusters.cluster(stack, 1) if peer == "tape.dask, one process" else two
+        client = one if "one process" in peer else two
         drawn = da.random.default_rng(20).random((count, 5), chunks=(-(-count // blocks), 5))
         S = low + drawn * (high - low)
         with client.as_current():
