@@ -171,8 +171,8 @@ class value_and_grad(Evaluation):
     paths that its blocks take (see `paths`).  Sums are taken in a tree that depends on the order of the blocks alone,
     so that the result is bitwise the same whatever the number of workers (with processors of one kind).
 
-    Where the data lies in the memory of up to eight workers and an evaluation takes less than 0.15 s, the next ones go to
-    these workers without a graph (see `tape.dask.direct`): they are no tasks on the dashboard, but for one in ten seconds.
+    Where the data lies in the memory of up to eight workers and an evaluation takes less than 0.15 s, the next ones go
+    to these workers without a graph (see `tape.dask.direct`): no tasks for the dashboard, but for one in ten seconds.
     Say ``with dask.annotate(priority=0):`` around an evaluation that must be one.
 
     Raises:
