@@ -83,7 +83,7 @@ def _cholesky_adjoint_steps(s: Any, x: Any, y: Any) -> Any:
         start = max(stop - BLOCK, 0)
         own, left, below = slice(start, stop), slice(0, start), slice(stop, None)
         diagonal, mine = part(x, own, own), part(g, own, own)
-        inverse = s.solve(diagonal, None)
+        inverse = s.convert(s.solve(diagonal, None), g.spec.dtype)
         if stop < n:
             column = times(part(g, below, own), inverse)
             s.put(g, s.at(g, (below, own)), column)

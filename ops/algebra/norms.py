@@ -51,7 +51,7 @@ def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
 def _root_of_sum(x: Any, ord: float, axis: Axis, keepdims: bool) -> Any:
     """`_vector_norm` in ops, for the usual orders."""
     if ord == 2:
-        return sqrt(sum(x * x, axis=axis, keepdims=keepdims))
+        return sqrt(sum(dot_part(x, x), axis=axis, keepdims=keepdims))
     if ord == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
     return amax(abs(x), axis=axis, keepdims=keepdims) if ord == float("inf") else None

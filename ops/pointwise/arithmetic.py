@@ -95,7 +95,8 @@ pow = elementwise(
     "pow", _pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
-    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC, hints=Hints(neutral={1: 1.0}),
+    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
+    hints=Hints(neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y)),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
@@ -137,8 +138,8 @@ rad2deg = elementwise(
 chain_mul = elementwise(
     "chain_mul", _chain_mul, lambda y: y, lambda x: x,
     node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
-    complex=HOLOMORPHIC, hints=Hints(neutral={0: 1.0, 1: 1.0}), domain=(NONZERO, REAL),
-    doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
+    complex=HOLOMORPHIC, hints=Hints(neutral={0: 1.0, 1: 1.0}, steps=lambda s, x, y: s.chain_product(x, y)),
+    domain=(NONZERO, REAL), doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
 
     What does not influence the output has no influence, also where the partial is infinite or
     nan: this is what keeps ``where(c, f(x), x)`` clean of the branch that was not taken.

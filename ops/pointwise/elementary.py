@@ -62,6 +62,7 @@ sqrt = elementwise(
 rsqrt = elementwise(
     "rsqrt", lambda x: 1.0 / np.sqrt(x), lambda z: -0.5 * z * z * z,
     lane=Via(lambda x: 1.0 / sqrt(x)), complex=HOLOMORPHIC, domain=(POSITIVE,),
+    hints=Hints(steps=lambda s, x: s.ufunc(np.divide, [s.number(1.0, x.spec.dtype), s.ufunc(np.sqrt, [x])])),
     doc="Reciprocal square root: z = x^(−1/2).",
 )
 
@@ -195,6 +196,7 @@ def _angle(x: Any) -> Any:
 
 angle = elementwise(
     "angle", _angle, lambda x: _angle_slope(x), numpy=(np.angle,), complex=ADJOINT, domain=(NONZERO,),
+    hints=Hints(steps=lambda s, x: s.angle(x)),
     doc="Angle of a complex number, in [−π, π]; 0 or π for a real one.  The gradient at 0 is 0.",
 )
 
@@ -221,5 +223,8 @@ polar = general(
     lambda g, z, y_shape: sum_to(dot_part(1j * z, g), shape=y_shape),
     jvp=_polar_jvp, complex=ADJOINT,
     cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=broadcasting,
+    hints=Hints(
+        steps=lambda s, x, y: s.joined(*(s.ufunc(np.multiply, [x, s.ufunc(f, [y])]) for f in (np.cos, np.sin)))
+    ),
     doc="The complex number of length x and angle y: z = x exp(iy).",
 )

@@ -17,7 +17,9 @@ where = elementwise(
     "where", lambda condition, x, y: np.asarray(np.where(condition, x, y))[()],
     None, lambda g, condition: where(condition, g, 0.0), lambda g, condition: where(condition, 0.0, g),
     numpy=(np.where,), lane=Select(), complex=HOLOMORPHIC, domain=(TRUTH, REAL, REAL),
-    hints=Hints(decides={(0, True): 1, (0, False): 2}),
+    hints=Hints(
+        decides={(0, True): 1, (0, False): 2}, steps=lambda s, condition, x, y: s.choose(condition, x, y)
+    ),
     doc="""Choice, elementwise: z = x where the condition holds, else y.
 
     The branch that was not taken gets an exact zero, also where its own value or partial is nan.
@@ -139,6 +141,7 @@ masked_fill = elementwise(
     lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
     lane=Via(lambda x, mask, value: where(mask, value, x)),
     complex=HOLOMORPHIC, domain=(REAL, TRUTH, REAL),
+    hints=Hints(steps=lambda s, x, mask, value: s.choose(mask, value, x)),
     doc="x with the value put where the mask holds.",
 )
 
@@ -177,7 +180,9 @@ trunc = elementwise(
 round = elementwise(
     "round", lambda x, *, decimals=0: np.round(x, decimals), lambda: 0.0,
     node=lambda decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1",
-    numpy=(np.round, np.around), scipy=("round",), domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
+    numpy=(np.round, np.around), scipy=("round",),
+    hints=Hints(steps=lambda s, x, decimals: None if decimals or x.spec.dtype.kind != "f" else s.ufunc(np.rint, [x])),
+    domain=(Interval(avoid=tuple(k / 2 for k in range(-7, 8))),),
     doc="Nearest number with that many decimals, halves to even.  The gradient is 0 everywhere.",
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.batching import along
 from ..core.domain import cases_of
 from ..core.hints import Hints
-from ..core.op import HOLOMORPHIC, REGISTRY, general, linear
+from ..core.op import HOLOMORPHIC, REGISTRY, general, is_complex, linear
 from ..pointwise.arithmetic import chain_mul
 from ..pointwise.comparison import eq, isfinite
 from ..pointwise.elementary import exp, log
@@ -74,7 +74,7 @@ def _weights(x: Any, z: Any, axis: Axis) -> Any:
 def _log_of_sum(x: Any, axis: Axis, keepdims: bool) -> Any:
     """`_logsumexp` in ops."""
     axes = normal_axes(axis, x.ndim)
-    top = REGISTRY["amax"](x, axis=axes, keepdims=True)
+    top = REGISTRY["amax"](REGISTRY["real"](x) if is_complex(x) else x, axis=axes, keepdims=True)
     top = where(isfinite(top), top, 0.0)
     z = log(sum(exp(x - top), axis=axes, keepdims=True)) + top
     return z if keepdims else reshape(z, shape=tuple(n for k, n in enumerate(x.shape) if k not in axes))

@@ -70,7 +70,7 @@ def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = F
 def _mean_square(x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
     """`_var` in ops."""
     deviation = _deviation(x, axis)
-    total = sum(deviation * deviation, axis=axis, keepdims=keepdims)
+    total = sum(dot_part(deviation, deviation), axis=axis, keepdims=keepdims)
     return total / float(max(size_of(x.shape, normal_axes(axis, x.ndim)) - correction, 0))
 
 

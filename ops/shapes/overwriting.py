@@ -26,16 +26,19 @@ def _over(x: Any, y: Any) -> Any:
 
 zero = elementwise(
     "zero", lambda x: np.zeros_like(x)[()], lambda: 0.0, complex=HOLOMORPHIC, domain=(REAL,),
+    hints=Hints(steps=lambda s, x: s.zeros(x.spec.shape, x.spec.dtype)),
     doc="Zeros in the place of x, which has no influence on them: its gradient is 0.",
 )
 
 fill = elementwise(
     "fill", _over, lambda: 0.0, lambda g: g, node="FillBackward1", complex=ADJOINT, domain=(REAL, REAL),
+    hints=Hints(steps=lambda s, x, y: s.over(y)),
     doc="y, broadcast against x and in its dtype; x has no influence, so its gradient is 0.",
 )
 
 copy_over = elementwise(
     "copy_over", _over, lambda: 0.0, lambda g: g, node="CopyBackwards", complex=ADJOINT, domain=(REAL, REAL),
+    hints=Hints(steps=lambda s, x, y: s.over(y)),
     doc="`fill` with the numbers of another tensor.",
 )
 

@@ -80,12 +80,13 @@ def _view_as_complex(x: Any) -> Any:
 view_as_real = linear(
     "view_as_real", _view_as_real, lambda g: view_as_complex(g),
     view=True, cases=complex_cases(((2, 3), {}), ((), {})), batch=elementwise,
+    hints=Hints(steps=lambda s, x: s.pairs(x)),
     doc="Complex numbers as pairs of a real and an imaginary part, along a new last axis.",
 )
 
 view_as_complex = linear(
     "view_as_complex", _view_as_complex, lambda g: view_as_real(g),
-    view=True, cases=cases_of(((3, 2), {}), ((2,), {})), batch=elementwise,
+    view=True, cases=cases_of(((3, 2), {}), ((2,), {})), batch=elementwise, hints=Hints(steps=lambda s, x: s.paired(x)),
     doc="Pairs of a real and an imaginary part along the last axis as complex numbers.",
 )
 
@@ -114,5 +115,6 @@ complex = general(
     lambda g, x_shape: _fit(real(g), x_shape), lambda g, y_shape: _fit(imag(g), y_shape),
     jvp=lambda x_dot, y_dot, z: _joined(x_dot, y_dot, z), complex=ADJOINT,
     cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=elementwise,
+    hints=Hints(steps=lambda s, x, y: s.joined(x, y)),
     doc="Complex numbers from their real and imaginary parts: z = x + iy.",
 )

@@ -156,7 +156,7 @@ cast = linear(
     "cast", _cast, lambda g, x_dtype: cast(g, dtype=x_dtype),
     node="ToCopyBackward0", numpy=(np.astype,) if hasattr(np, "astype") else (),
     cases=cases_of(((3,), {"dtype": np.dtype("float64")}), ((), {"dtype": np.dtype("float64")})),
-    batch=batching.elementwise, hints=Hints(steps=lambda s, x, dtype: s.convert(x, np.dtype(dtype))),
+    batch=batching.elementwise, hints=Hints(steps=lambda s, x, dtype: s.cast(x, np.dtype(dtype))),
     doc="The same numbers in another dtype; of complex numbers the real part where that is real.",
 )
 

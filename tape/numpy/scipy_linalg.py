@@ -107,9 +107,7 @@ def _lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> 
     return np.tril(lower, -1) + upper, faces(ops.exchanges(ops.pivot_order(bare(a))))
 
 
-def _lu_solve(
-    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+def _lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     lu, piv = lu_and_piv
     if np.ndim(lu) != 2 or np.ndim(b) not in (1, 2) or trans not in (0, 1, 2):
         return NotImplemented

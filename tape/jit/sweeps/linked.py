@@ -5,10 +5,13 @@ A plan says how (see `tape.jit.machine.regions`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..machine.address import (
-    call, get, load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64, store_u32,
+    call, get, load_byte, load_f64, load_u32, load_word, put, store_byte, store_f64, store_u32,
 )  # fmt: skip
 from ..machine.jitting import entry, inner
+from ..machine.numbers import C64, C128, F32, NumberKind
 from ..machine.regions import (
     ADDRESSES, ADDRESSES_AT, ALIGN, BLOCK, DATA, DATA_BYTES, FIRST, REFUSED, STEPS, STEPS_AT, WORDS, WORDS_AT, WORK,
 )  # fmt: skip
@@ -108,12 +111,22 @@ def sum_f64(step):  # type: ignore[no-untyped-def]
         store_f64(z + 8 * i, total / n)
 
 
-def sum_f32(step):  # type: ignore[no-untyped-def]
-    """The same for float32, summed in float64."""
-    z, x, first, places, n = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
-    for i in range(get(step, 0)):
-        begin, end = get(first, i), get(first, i + 1)
-        total = load_f32(x + 4 * get(places, begin)) + 0.0 if end > begin else 0.0
-        for k in range(begin + 1, end):
-            total += load_f32(x + 4 * get(places, k))
-        store_f32(z + 4 * i, total / n)
+def _summing(number: NumberKind) -> Callable[[int], None]:
+    """The same for other dtypes, summed in double precision."""
+    item, load, store, zero = number
+
+    def sums(step):  # type: ignore[no-untyped-def]
+        z, x, first, places, n = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+        for i in range(get(step, 0)):
+            begin, end = get(first, i), get(first, i + 1)
+            total = zero
+            if end > begin:
+                total = load(x + item * get(places, begin)) - zero
+            for k in range(begin + 1, end):
+                total += load(x + item * get(places, k))
+            store(z + item * i, total / n)
+
+    return sums
+
+
+sum_f32, sum_c128, sum_c64 = _summing(F32), _summing(C128), _summing(C64)

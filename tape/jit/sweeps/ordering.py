@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.address import get, load_f32, load_f64, put, store_f32, store_f64
+from ..machine.address import get, load_f32, load_f64, put
 from ..machine.jitting import inner
+from ..machine.numbers import C64, C128, F32, F64, NumberKind
 from .strided import AXES, ITEM, NDIM, by_rows
 
 FEW = 16
@@ -117,8 +118,9 @@ def _running(load: Any, before: Any) -> Callable[[int], None]:
     return by_rows(run)
 
 
-def _recurrence(load: Any, store: Any) -> Callable[[int], None]:
+def _recurrence(number: NumberKind) -> Callable[[int], None]:
     """z[k] += x[k] z[k − 1] along the first axis."""
+    load, store = number.load, number.store
 
     @inner
     def recur(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
@@ -135,7 +137,8 @@ least_f64, least_f32 = _first(load_f64, UP), _first(load_f32, UP)
 greatest_f64, greatest_f32 = _first(load_f64, DOWN), _first(load_f32, DOWN)
 least_so_far_f64, least_so_far_f32 = _running(load_f64, UP), _running(load_f32, UP)
 greatest_so_far_f64, greatest_so_far_f32 = _running(load_f64, DOWN), _running(load_f32, DOWN)
-recurrence_f64, recurrence_f32 = _recurrence(load_f64, store_f64), _recurrence(load_f32, store_f32)
+recurrence_f64, recurrence_f32 = _recurrence(F64), _recurrence(F32)
+recurrence_c128, recurrence_c64 = _recurrence(C128), _recurrence(C64)
 
 
 @inner

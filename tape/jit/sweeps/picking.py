@@ -10,10 +10,10 @@ Counters are 0 before and after.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ..machine.address import get, load_byte, load_f32, load_f64, load_word, put, store_byte, store_f32, store_f64
+from ..machine.address import get, load_byte, load_word, put, store_byte
 from ..machine.jitting import inner
+from ..machine.numbers import C64, C128, F32, F64, NumberKind
 
 ITEM, NDIM, ARRAYS, Z, X, COUNT, FLAG, HEAD = range(8)
 READ, WRITE, ADD = range(3)
@@ -60,18 +60,20 @@ def advance(step, z, x, inner_axes):  # type: ignore[no-untyped-def]
 @inner
 def move_number(to, source, item):  # type: ignore[no-untyped-def]
     """Copy a number."""
-    if item == 8:
-        put(to, 0, load_word(source))
+    if item % 8 == 0:
+        for k in range(item // 8):
+            put(to, k, get(source, k))
     else:
         for k in range(item):
             store_byte(to + k, load_byte(source + k))
 
 
-def _at_places(how: int, load: Any, store: Any) -> Callable[[int], None]:
+def _at_places(how: int, number: NumberKind) -> Callable[[int], None]:
     """One element after the other; nothing is done where a number is out of range, but the flag is raised.
 
     Where one array says the places, the innermost axis is gone through without counters.
     """
+    load, store = number.load, number.store
 
     @inner
     def do(z, x, place, item):  # type: ignore[no-untyped-def]
@@ -138,7 +140,6 @@ def _at_places(how: int, load: Any, store: Any) -> Callable[[int], None]:
     return go
 
 
-read = _at_places(READ, load_f64, store_f64)
-write = _at_places(WRITE, load_f64, store_f64)
-add_f64 = _at_places(ADD, load_f64, store_f64)
-add_f32 = _at_places(ADD, load_f32, store_f32)
+read, write = _at_places(READ, F64), _at_places(WRITE, F64)
+add_f64, add_f32 = _at_places(ADD, F64), _at_places(ADD, F32)
+add_c128, add_c64 = _at_places(ADD, C128), _at_places(ADD, C64)

@@ -6,13 +6,11 @@ Their words are those of `tape.jit.sweeps.strided`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ..machine.address import call_loop, get, load_f32, load_f64, put, store_f32, store_f64
+from ..machine.address import call_loop, get, put
 from ..machine.jitting import inner
+from ..machine.numbers import C64, C128, F32, F64, NumberKind
 from .strided import AXES, NDIM, ROWS, Z, X, advance, by_rows
-
-F64, F32 = (load_f64, store_f64), (load_f32, store_f32)
 
 
 def fold(step):  # type: ignore[no-untyped-def]
@@ -33,8 +31,9 @@ def fold(step):  # type: ignore[no-untyped-def]
         x += dx
 
 
-def running(load: Any, store: Any, multiplies: bool) -> Callable[[int], None]:
+def running(number: NumberKind, multiplies: bool) -> Callable[[int], None]:
     """Along the first axis the sum or product so far."""
+    load, store = number.load, number.store
 
     @inner
     def run(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
@@ -48,5 +47,7 @@ def running(load: Any, store: Any, multiplies: bool) -> Callable[[int], None]:
     return by_rows(run)
 
 
-running_sum_f64, running_sum_f32 = running(*F64, False), running(*F32, False)
-running_product_f64, running_product_f32 = running(*F64, True), running(*F32, True)
+running_sum_f64, running_sum_f32 = running(F64, False), running(F32, False)
+running_sum_c128, running_sum_c64 = running(C128, False), running(C64, False)
+running_product_f64, running_product_f32 = running(F64, True), running(F32, True)
+running_product_c128, running_product_c64 = running(C128, True), running(C64, True)

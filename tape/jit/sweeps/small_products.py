@@ -7,22 +7,23 @@ the way is most of the time, so they stay in the sweep.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ..machine.address import get, load_f32, load_f64, store_f32, store_f64
+from ..machine.address import get
+from ..machine.numbers import C64, C128, F32, F64, NumberKind
 from ..machine.state import (
     COLUMNS, ELEMENTS, INNER, LEFT, LEFT_COLUMN, LEFT_ROW, MODE, OUT, RIGHT, RIGHT_COLUMN, RIGHT_ROW, STORE,
 )  # fmt: skip
 
 
-def product(load: Any, store: Any, item: int) -> Callable[[int], None]:
-    """out[i, j] (=, +=) Σₗ left[i, l] right[l, j], for strided matrices, summed in float64."""
+def product(number: NumberKind) -> Callable[[int], None]:
+    """out[i, j] (=, +=) Σₗ left[i, l] right[l, j], for strided matrices, summed in double precision."""
+    item, load, store, zero = number
 
     def multiply(step):  # type: ignore[no-untyped-def]
         out = get(step, OUT)
         for i in range(get(step, ELEMENTS)):
             for j in range(get(step, COLUMNS)):
-                total = 0.0
+                total = zero
                 a, b = get(step, LEFT) + i * get(step, LEFT_ROW), get(step, RIGHT) + j * get(step, RIGHT_COLUMN)
                 for _ in range(get(step, INNER)):
                     total += load(a) * load(b)
@@ -34,4 +35,4 @@ def product(load: Any, store: Any, item: int) -> Callable[[int], None]:
     return multiply
 
 
-product_f64, product_f32 = product(load_f64, store_f64, 8), product(load_f32, store_f32, 4)
+product_f64, product_f32, product_c128, product_c64 = product(F64), product(F32), product(C128), product(C64)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..machine.address import get, load_f64, put, store_f64
 from ..machine.jitting import inner
+from ..machine.numbers import C64, C128, F32, F64, NumberKind
 
 SINGULAR = 1e-12
 """A pivot that is so much smaller than the largest element is left to LAPACK, which says what is singular."""
@@ -77,8 +80,17 @@ def solve(step):  # type: ignore[no-untyped-def]
         z += 8 * n * columns
 
 
-def check_diagonal(step):  # type: ignore[no-untyped-def]
+def _diagonal(number: NumberKind) -> Callable[[int], None]:
     """Raise a flag if a diagonal has a zero: how many elements, where they are, the bytes between them, the flag."""
-    for k in range(get(step, 0)):
-        if load_f64(get(step, 1) + k * get(step, 2)) == 0.0:
-            put(get(step, 3), 0, 1)
+    load = number.load
+
+    def check(step):  # type: ignore[no-untyped-def]
+        for k in range(get(step, 0)):
+            if load(get(step, 1) + k * get(step, 2)) == 0:
+                put(get(step, 3), 0, 1)
+
+    return check
+
+
+check_diagonal_f64, check_diagonal_f32 = _diagonal(F64), _diagonal(F32)
+check_diagonal_c128, check_diagonal_c64 = _diagonal(C128), _diagonal(C64)

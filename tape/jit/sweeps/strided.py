@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..machine.address import (
-    get, load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64, store_u32,
+    get, load_byte, load_f64, load_u32, load_word, put, store_byte, store_f64, store_u32,
 )  # fmt: skip
 from ..machine.jitting import inner
+from ..machine.numbers import C64, C128, F32, F64, NumberKind
 
 ITEM, NDIM, Z, X, ROWS, AXES = range(6)
 
@@ -66,6 +67,10 @@ def place_row(item, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
         else:
             for k in range(n):
                 put(z + k * z_step, 0, load_word(x + k * x_step))
+    elif item == 16:
+        for k in range(n):
+            put(z + k * z_step, 0, load_word(x + k * x_step))
+            put(z + k * z_step, 1, load_word(x + k * x_step + 8))
     elif item == 4:
         for k in range(n):
             store_u32(z + k * z_step, load_u32(x + k * x_step))
@@ -118,20 +123,70 @@ def add_row_f64(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
             store_f64(z + k * z_step, load_f64(z + k * z_step) + load_f64(x + k * x_step))
 
 
+def adding(number: NumberKind) -> Callable[[int], None]:
+    """The same for other dtypes; a row is summed in double precision."""
+    load, store, nothing = number.load, number.store, -number.zero
+
+    @inner
+    def add_row(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        if z_step == 0:
+            total = nothing
+            for k in range(n):
+                total += load(x + k * x_step)
+            store(z, load(z) + total)
+        else:
+            for k in range(n):
+                store(z + k * z_step, load(z + k * z_step) + load(x + k * x_step))
+
+    return by_rows(add_row)
+
+
+accumulate_f64, accumulate_f32 = by_rows(add_row_f64), adding(F32)
+accumulate_c128, accumulate_c64 = adding(C128), adding(C64)
+
+
+def clearing(number: NumberKind) -> Callable[[int], None]:
+    """z[…] = 0 where x[…] is 0."""
+    load, store = number.load, number.store
+
+    @inner
+    def clear_row(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
+        for k in range(n):
+            value = load(x + k * x_step)
+            if value == 0:
+                store(z + k * z_step, value * 0)
+
+    return by_rows(clear_row)
+
+
+clear_f64, clear_f32, clear_c128, clear_c64 = clearing(F64), clearing(F32), clearing(C128), clearing(C64)
+
+
 @inner
-def add_row_f32(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
-    """The same for float32, where a row is summed in float64."""
-    if z_step == 0:
-        total = -0.0
-        for k in range(n):
-            total += load_f32(x + k * x_step)
-        store_f32(z, load_f32(z) + total)
+def chosen(step, item):  # type: ignore[no-untyped-def]
+    """The elements of x or of y, of so many bytes."""
+    strides, c, x, y, z = get(step, 3), get(step, 4), get(step, 5), get(step, 6), get(step, 7)
+    for _ in range(load_word(get(step, 2))):
+        place_row(item, 1, z, 0, x if load_byte(c) else y, 0)
+        c += get(strides, 0)
+        x += get(strides, 1)
+        y += get(strides, 2)
+        z += get(strides, 3)
+
+
+def choose(step):  # type: ignore[no-untyped-def]
+    """z[…] = x[…] where a truth value holds, else y[…].
+
+    The words are those of `tape.jit.sweeps.sweep_steps.loop`: 0, the bytes of an element, where their number is, where
+    the bytes from one to the next are, and where the truth values, x, y and z are.
+    """
+    item = get(step, 1)
+    if item == 16:
+        chosen(step, 16)
+    elif item == 8:
+        chosen(step, 8)
     else:
-        for k in range(n):
-            store_f32(z + k * z_step, load_f32(z + k * z_step) + load_f32(x + k * x_step))
-
-
-accumulate_f64, accumulate_f32 = by_rows(add_row_f64), by_rows(add_row_f32)
+        chosen(step, item)
 
 
 def somewhere(step):  # type: ignore[no-untyped-def]

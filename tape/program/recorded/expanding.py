@@ -35,7 +35,9 @@ def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing
     """What a record is made of, as a list of its own."""
     op, result = listing.op(k), listing.spec_of(k)
     specs = [listing.spec_of(j) for j in listing.operands(k)]
-    if op is None or result is None or any(s is None or not s.size or s.dtype.kind != "f" for s in specs):
+    if op is None or result is None or any(s is None or not s.size or s.dtype.kind not in "fc" for s in specs):
+        return None
+    if op.complex is None and any(s.dtype.kind == "c" for s in specs):  # type: ignore[union-attr]
         return None
     if any(map(listing.is_number, listing.operands(k))):  # it takes the dtype of what it meets
         return None

@@ -135,6 +135,77 @@ def test_transforms(dtype):
         check(REGISTRY["fft_c2r"], (x,), {"axis": 0, "n": 7, "norm": "forward"}, rtol=1e-5, atol=1e-5)
 
 
+SPECIAL = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+PLANE = np.zeros((7, 7), np.complex128)
+PLANE.real, PLANE.imag = SPECIAL[:, None], SPECIAL
+
+
+def same_bits(found, wanted):
+    """Complex numbers whose parts are the same, nan where nan is; and zeros of the same sign."""
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    for z, w in ((found.real, wanted.real), (found.imag, wanted.imag)):
+        assert_array_equal(z, w)
+        assert_array_equal(np.signbit(z[z == 0]), np.signbit(w[w == 0]))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64], ids=lambda d: d.__name__)
+def test_powers_in_the_plane(dtype):
+    """Also of what is infinite or nan, of arrays and of numbers."""
+    x, number = PLANE.astype(dtype), np.asarray(dtype(1.5 - 0.5j))
+    pow = REGISTRY["pow"]
+    for power in (2, 2.0, 0.5, -1, -1.0, 3, 1.5, -2.0, 1j):
+        for array in (x, number):
+            with np.errstate(all="ignore"):
+                (found,) = replayed(lambda x, power=power: pow(x, power), array)
+                same_bits(np.asarray(found), np.asarray(pow.forward(array, power)))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64], ids=lambda d: d.__name__)
+def test_choices_and_products_of_the_chain_in_the_plane(dtype):
+    x, y = PLANE.astype(dtype), PLANE[::-1].T.astype(dtype)
+    mask, where = SPECIAL > 0, REGISTRY["where"]
+    for f, wanted in (
+        (lambda x, y, m: where(m, x, y), np.where(mask, x, y)),
+        (lambda x, y, m: where(m[:, None], 0.0, y), np.where(mask[:, None], dtype(0), y)),
+        (lambda x, y, m: REGISTRY["masked_fill"](x, m, 2j), np.where(mask, dtype(2j), x)),
+        (lambda x, y, m: where(m, x[::-1, 1:2], y.real), np.where(mask, x[::-1, 1:2], y.real)),
+    ):
+        same_bits(replayed(f, x, y, mask)[0], wanted)
+    chain = REGISTRY["chain_mul"]
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (x[:, :1], y), (x, y[0])):
+            assert_array_equal(replayed(chain, a, b)[0], chain.forward(a, b))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("n", [3, 9])
+def test_products_of_complex_matrices(n, dtype):
+    """By loops of our own and by BLAS, of matrices that lie in each way, and with real ones."""
+    x, y = (RNG.standard_normal((2, n, n)) + 1j * RNG.standard_normal((2, n, n)) for _ in range(2))
+    x, y = x.astype(dtype), y.astype(dtype)
+    close = {"rtol": 1e-13, "atol": 1e-13} if dtype is np.complex128 else {"rtol": 1e-5, "atol": 1e-5}
+    matmul, contract = REGISTRY["matmul"], REGISTRY["contract"]
+    for a, b in (
+        (x, y), (x[0], y), (x[0].T, y[1]), (x[0], y[1].T), (x[0], y[1, 0]), (x[0].T, y[1, :, 0]), (x[0, 0], y[1]),
+        (x[0, 0], y[0, 1]), (x[0][::-1], y[0][:, ::2]), (x[0].real.copy(), y[0]), (x[0], y[0, 0].imag.copy()),
+        (np.lib.stride_tricks.sliding_window_view(x.ravel(), 2), y[0, 0, :2]),
+    ):  # fmt: skip
+        check(matmul, (a, b), {}, **close)
+    for a, b, how in ((x, y, "bij,bjk->bik"), (x[0], y[0], "ij,kj->ik"), (x[0], y[0].real.copy(), "ij,ij->")):
+        check(contract, (a, b), {"subscripts": how}, **close)
+    triangle = x + 3 * n * np.eye(n, dtype=dtype)
+    for upper in (False, True):
+        for left in (False, True):
+            params = {"upper": upper, "unitriangular": False, "left": left}
+            check(REGISTRY["solve_triangular"], (triangle, y), params, **close)
+    check(
+        REGISTRY["solve_triangular"],
+        (triangle[0], y[0, :, :1]),
+        {"upper": True, "unitriangular": True, "left": True},
+        rtol=1e-4,
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_order(axis, dtype):

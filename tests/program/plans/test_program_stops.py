@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
 import pytest
-from samples import DIFFERENTIABLE, active, noise, results, samples
+from numpy.testing import assert_allclose, assert_array_equal
+from samples import DIFFERENTIABLE, active, in_the_plane, noise, results, samples, single, single_params
 
 import tape
 from ops import REGISTRY
 from tape import autograd
 from tape.program import record
+from tape.program.plans.plan import Plan
 from tape.program.plans.replay import NumPyStep
 
 MAY_STOP = frozenset(
     """
-    angle cofactor complex contract copy_over cummax cummin digamma elimination fill lgamma log_ndtr
+    cofactor contract cummax cummin digamma elimination lgamma log_ndtr
     logcumsumexp masked_choice masked_place matrix_exp median_all median_along nan_to_num nanmedian_all nanmedian_along
-    ndtr pinv polar polygamma round scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi
+    ndtr pinv polygamma scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi
     special_bip special_chi special_ci special_fresnelc special_fresnels special_shi special_si special_zeta std_mean
-    var_mean vector_norm view_as_complex view_as_real zero all allclose any anywhere argwhere array_equal array_equiv
+    var_mean vector_norm all allclose any anywhere argwhere array_equal array_equiv
     count_nonzero digitize empty_like flatnonzero isclose isin nonzero pivot_order
     """.split()  # noqa: SIM905
 )
 """Those that NumPy or SciPy evaluates from Python for some operand."""
-OF_COMPLEX = frozenset({"cast", "matmul", "where"})
-"""Those that stop for complex numbers, which adjoints of others make."""
+OF_COMPLEX = frozenset({"erfc", "sigmoid"})
+"""Those that stop for complex numbers alone."""
+WITH_PHASES = frozenset({"eigh", "svd"})
+"""Those whose complex results are differentiated only in losses that do not see their phases."""
 PLAIN = [op for op in REGISTRY.values() if op.kind == "plain" and op.arity in (1, 2)]
 
 
@@ -57,7 +62,7 @@ def test_only_these_stop(op):
             continue
         gs = [noise(z, np.random.default_rng(0)) for z in results(op.forward(*operands, **params)) if z is not None]
         made = record(adjoints(op, params, active(op, operands)), xs, [tape.tensor(g) for g in gs])
-        assert stops(made) <= MAY_STOP | OF_COMPLEX
+        assert stops(made) <= MAY_STOP
     assert found <= MAY_STOP
     assert (op.name in found) == (op.name in MAY_STOP)
 
@@ -79,3 +84,66 @@ def test_only_these_stop_without_derivative(op):
         found |= stops(record(lambda *xs: op(*xs), *map(tape.tensor, xs)))
     if tried:
         assert (op.name in found) == (op.name in MAY_STOP)
+
+
+OTHER = [
+    *((op, np.complex128) for op in DIFFERENTIABLE if op.complex is not None),
+    *((op, np.complex64) for op in DIFFERENTIABLE if op.complex is not None and op.kind != "elementwise"),
+    *((op, np.float32) for op in DIFFERENTIABLE if op.kind != "elementwise"),
+]
+"""In single precision elementwise ops call other loops of NumPy's, and there is nothing else to go wrong."""
+
+
+def operands_of(op, dtype):
+    """The first sample of an op that has operands of a dtype if it takes any, and its parameters."""
+    for operands, params in [*(in_the_plane(op) if dtype != np.float32 else ()), *samples(op)]:
+        xs, how = operands, params
+        if dtype != np.complex128:
+            xs, how = tuple(map(single, operands)), single_params(op, params, dtype)
+        with contextlib.suppress(RuntimeError), np.errstate(all="ignore"):
+            op.forward(*xs, **how)
+            return xs, how
+    raise AssertionError(f"{op.name} takes no sample")
+
+
+@pytest.mark.parametrize(("op", "dtype"), OTHER, ids=lambda x: getattr(x, "name", None) or x.__name__)
+def test_other_dtypes_are_steps_as_well(op, dtype, monkeypatch):
+    """They stop where float64 does, and give what NumPy and the eager adjoints give."""
+    monkeypatch.setattr(Plan.__init__, "__defaults__", (True,))  # with bytes that nobody may write to
+    operands, params = operands_of(op, dtype)
+    xs = [tape.tensor(np.asarray(x)) for x in operands]
+    tolerance = 1e-12 if dtype is np.complex128 else 2e-4
+    forward = record(lambda *xs: op(*xs, **params), *xs)
+    with np.errstate(all="ignore"):
+        compare(forward.replay.sweeper([x._data for x in xs]), several(op.forward(*operands, **params)), tolerance)
+    assert stops(forward) <= MAY_STOP | OF_COMPLEX
+    if op.name in WITH_PHASES and dtype is not np.float32:
+        return
+    rng = np.random.default_rng(0)
+    gs = [tape.tensor(noise(z, rng).astype(np.asarray(z).dtype)) for z in given(op, operands, params)]
+    run = adjoints(op, params, active(op, operands))
+    backward = record(run, xs, gs)
+    for x in xs:
+        x.requires_grad_(x.dtype.kind in "fc")
+    compare(backward.replay.sweeper([x.detach()._data for x in [*xs, *gs]]), [z._data for z in run(xs, gs)], tolerance)
+    assert stops(backward) <= MAY_STOP | OF_COMPLEX
+
+
+def given(op, operands, params):
+    """The floating results of an op."""
+    with np.errstate(all="ignore"):
+        return [z for z in results(op.forward(*operands, **params)) if z is not None]
+
+
+def several(z):
+    return z if isinstance(z, tuple) else (z,)
+
+
+def compare(found, wanted, tolerance):
+    for z, w in zip(found, wanted, strict=True):
+        assert (np.shape(z), np.asarray(z).dtype) == (np.shape(w), np.asarray(w).dtype)
+        if np.asarray(z).dtype.kind in "fc":
+            size = np.abs(np.where(np.isfinite(w), w, 0.0)).max(initial=1e-300)
+            assert_allclose(z, w, rtol=tolerance, atol=tolerance * size)
+        else:
+            assert_array_equal(z, w)

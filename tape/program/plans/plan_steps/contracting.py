@@ -11,7 +11,7 @@ import numpy as np
 from ....base.spec import spec
 from .linear_steps import multiply
 from .loop_steps import one_stride
-from .plan_places import PlanValue, moved
+from .plan_places import SUFFIXES, PlanValue, moved
 from .step_memory import NoStep, StepMemory, view
 
 MOST = 64
@@ -34,10 +34,10 @@ class ContractSteps(StepMemory):
         terms = left.split(",")
         if len(terms) != 2 or any(len(set(term)) < len(term) for term in (*terms, target)):
             raise NoStep(subscripts)
-        x, y = operands
-        sizes = self._sizes(terms, operands)
-        if x.spec.dtype != y.spec.dtype or x.spec.dtype not in (np.float64, np.float32) or not all(sizes.values()):
+        sizes, dtype = self._sizes(terms, operands), np.result_type(*(x.spec.dtype for x in operands))
+        if dtype not in SUFFIXES or not all(sizes.values()):
             raise NoStep(subscripts)
+        x, y = (self.convert(v, dtype) for v in operands)
         shared = [c for c in terms[0] if c in terms[1]]
         summed, stacked = ([c for c in shared if (c in target) == kept] for kept in (False, True))
         rows, columns = ([c for c in target if c in term and c not in shared] for term in terms)
@@ -52,7 +52,7 @@ class ContractSteps(StepMemory):
         inner = [self._joined(summed, sizes, s) for s in steps[:2]]
         along_rows, along_columns = ([self._joined(names, sizes, s) for s in (steps[k], steps[2])] for k, names in
                                      enumerate((rows, columns)))  # fmt: skip
-        item, count = x.spec.dtype.itemsize, [sizes[c] for c in stacked]
+        item, count = dtype.itemsize, [sizes[c] for c in stacked]
         (n, z_column), m = along_columns[1], along_rows[0][0]
         if math.prod(count) > MOST or (n > 1 and z_column != item):
             raise NoStep(subscripts)
@@ -60,7 +60,7 @@ class ContractSteps(StepMemory):
         for at in product(*map(range, count)):
             x_at, y_at, z_at = (v.moved(sum(k * s[c] for k, c in zip(at, stacked))) for v, s in zip((x, y, z), steps))
             one = (x_at, (along_rows[0][1], inner[0][1])), (y_at, (inner[1][1], along_columns[0][1]))
-            if not multiply(self.plan, item, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
+            if not multiply(self.plan, dtype, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
                 raise NoStep(subscripts)
         return z
 
@@ -79,20 +79,21 @@ class ContractSteps(StepMemory):
         left, right = self._rows(us, rows, shape[0]), self._rows(vs, columns, shape[1])
         z = self.contract("ki,kj->ij", left, right)
         if any(len(r) < shape[0] for r in rows) or any(len(r) < shape[1] for r in columns):
-            kernel = self.plan.jit("sweeps.outer_sums", f"again_f{8 * z.spec.dtype.itemsize}")
+            kernel = self.plan.jit("sweeps.outer_sums", f"again_{SUFFIXES[z.spec.dtype]}")
             words = [n for pair in zip(rows, columns) for r in pair for n in (r.start, r.stop, r.step)]
             self.plan.call(kernel, [len(places), *shape, z.place, left.place, right.place, *words])
         return z
 
     def _rows(self, vectors: Sequence[PlanValue], places: Sequence[range], n: int) -> PlanValue:
         """The matrix whose rows are vectors, each in its place among n columns, and zeros elsewhere."""
-        shape, dtype = (len(vectors), n), vectors[0].spec.dtype
+        shape, dtype = (len(vectors), n), np.result_type(*(x.spec.dtype for x in vectors))
         z = self.new(spec(shape, dtype)) if all(len(r) == n for r in places) else self.zeros(shape, dtype)
         row, item = z.strides
         for k, (x, r) in enumerate(zip(vectors, places)):
-            if x.spec.shape != (len(r),) or x.spec.dtype != dtype:
+            if x.spec.shape != (len(r),):
                 raise NoStep("rows")
-            self.plan.place(view(z, [(len(r), r.step * item)], k * row + r.start * item), x)
+            to = view(z, [(len(r), r.step * item)], k * row + r.start * item)
+            self.plan.place(to, self.convert(x, dtype))
         return z
 
     @staticmethod

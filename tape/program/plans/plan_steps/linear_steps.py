@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
 import numpy as np
 
 from ops import REGISTRY, Op
 
-from ....base.rooms import opened
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
 from ....jit.machine.state import STORE
 from .indexmaps import View, view_of
+from .library_calls import LETTERS, as_words, call_library, pointers
 from .loop_steps import LoopSteps
-from .plan_places import Place, PlanValue, moved, row_major
+from .plan_places import SUFFIXES, Place, PlanValue, moved, row_major
 from .stacked_products import joined
-from .step_memory import NoStep, axes, view
+from .step_memory import NoStep, StepMemory, axes, castable, view
 
 FEW = 1 << 8
 """A product of fewer multiplications is a loop of our own: a call of BLAS costs more."""
@@ -33,10 +32,18 @@ def step(plan: Any, record: Any) -> bool:
 
 
 def _product(plan: Any, record: Any) -> bool:
-    x, y = (plan.value(k) for k in record.needs)
-    result = record.result
-    if not x.spec.dtype == y.spec.dtype == result.dtype or result.dtype not in (np.float64, np.float32):
+    result, s = record.result, StepMemory(plan)
+    if result.dtype not in SUFFIXES or not all(castable(plan.spec(k).dtype, result.dtype) for k in record.needs):
         return False
+    x, y = (s.convert(plan.value(k), result.dtype) for k in record.needs)
+    fits = _products(plan, record, x, y)
+    s.end()
+    return fits
+
+
+def _products(plan: Any, record: Any, x: PlanValue, y: PlanValue) -> bool:
+    """A product for each matrix of a stack, or one for all; whether they are not too many."""
+    result = record.result
     x = x if x.spec.ndim > 1 else view(x, [(1, 0), *axes(x)])
     y = y if y.spec.ndim > 1 else view(y, [*axes(y), (1, 0)])
     (rows, inner), columns = x.spec.shape[-2:], y.spec.shape[-1]
@@ -44,20 +51,20 @@ def _product(plan: Any, record: Any) -> bool:
     one = joined(plan, record.needs, x, y) if result.size and inner and math.prod(stack) > 1 else None
     if not result.size or (one is None and math.prod(stack) > MOST):
         return False
-    z, item = plan.make(record.row), result.dtype.itemsize
+    z, dtype = plan.make(record.row), result.dtype
     if not inner:
         plan.fill(z)
         return True
     if one is not None:
         left, right = one
         sizes = left.spec.shape[0], inner, right.spec.shape[1]
-        multiply(plan, item, sizes, z.place, (left.place, left.strides), (right.place, right.strides))
+        multiply(plan, dtype, sizes, z.place, (left.place, left.strides), (right.place, right.strides))
         return True
     x_firsts, y_firsts = (firsts(v.spec.shape[:-2], v.strides[:-2], stack) for v in (x, y))
     sizes = rows, inner, columns
     for n, (i, j) in enumerate(zip(x_firsts, y_firsts)):
-        to = moved(z.place, n * rows * columns * item)
-        multiply(plan, item, sizes, to, (moved(x.place, i), x.strides[-2:]), (moved(y.place, j), y.strides[-2:]))
+        to = moved(z.place, n * rows * columns * dtype.itemsize)
+        multiply(plan, dtype, sizes, to, (moved(x.place, i), x.strides[-2:]), (moved(y.place, j), y.strides[-2:]))
     return True
 
 
@@ -76,35 +83,35 @@ Matrix = tuple[Any, tuple[int, ...]]
 
 
 def multiply(
-    plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix, z_row: int | None = None
+    plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix, z_row: int | None = None
 ) -> bool:
     """One product, of matrices of rows × inner and inner × columns.
 
     `z_row` are the bytes from row to row of the result where its rows do not follow one another; then BLAS does it, if
     it can, which is what is returned.
     """
-    rows, inner, columns = sizes
+    (rows, inner, columns), item = sizes, dtype.itemsize
     if rows * inner * columns >= FEW or z_row is not None:
         left, right = leading(x, (rows, inner), item), leading(y, (inner, columns), item)
         if left is not None and right is not None:
             lead = columns if z_row is None else z_row // item
-            _by_blas(plan, item, sizes, z, (x[0], *left), (y[0], *right), lead)
+            _by_blas(plan, dtype, sizes, z, (x[0], *left), (y[0], *right), lead)
             return True
         if z_row is not None:
             return False
-        if _by_columns(plan, item, sizes, z, x, y):
+        if _by_columns(plan, dtype, sizes, z, x, y):
             return True
     (x_at, (x_row, x_column)), (y_at, (y_row, y_column)) = x, y
     plan.call(
-        plan.jit("sweeps.small_products", "product_f64" if item == 8 else "product_f32"),
+        plan.jit("sweeps.small_products", f"product_{SUFFIXES[dtype]}"),
         [0, rows, z, STORE, x_at, x_row, x_column, y_at, y_row, y_column, inner, columns],
     )
     return True
 
 
-def _by_columns(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix) -> bool:
+def _by_columns(plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix) -> bool:
     """A matrix of few rows or columns that overlap, as windows do, times a vector: one of them after the other."""
-    rows, inner, columns = sizes
+    (rows, inner, columns), item = sizes, dtype.itemsize
     if rows == 1:
         (rows, columns), x, y = (columns, 1), (y[0], y[1][::-1]), (x[0], x[1][::-1])
     (x_at, (x_row, x_column)), (y_at, (y_step, _)) = x, y
@@ -112,20 +119,22 @@ def _by_columns(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | in
         return False
     if x_row == item and inner <= MOST:
         for k in range(inner):
-            _times(plan, item, "N", rows, k == 0, z, moved(x_at, k * x_column), moved(y_at, k * item))
+            _times(plan, dtype, "N", rows, k == 0, z, moved(x_at, k * x_column), moved(y_at, k * item))
     elif x_column == item and rows <= MOST:
         for k in range(rows):
-            _times(plan, item, "T", inner, True, moved(z, k * item), moved(x_at, k * x_row), y_at)
+            _times(plan, dtype, "T", inner, True, moved(z, k * item), moved(x_at, k * x_row), y_at)
     else:
         return False
     return True
 
 
-def _times(plan: Any, item: int, way: str, n: int, first: bool, z: Place | int, x: Place | int, y: Place | int) -> None:
+def _times(
+    plan: Any, dtype: Any, way: str, n: int, first: bool, z: Place | int, x: Place | int, y: Place | int
+) -> None:
     """A column of n numbers times one number, added to z unless it is the first; or the product of two columns."""
-    one, zero = (struct.unpack("q", struct.pack("d" if item == 8 else "fxxxx", v))[0] for v in (1.0, 0.0))
+    one, zero = (as_words(v, dtype) for v in (1, 0))
     at = pointers(plan, [ord(way), n, 1, one, n, 1, zero if first else one, 1])
-    call_library(plan, ("d" if item == 8 else "s") + "gemv", [*at[:4], x, at[4], y, at[5], at[6], z, at[7]])
+    call_library(plan, LETTERS[dtype] + "gemv", [*at[:4], x, at[4], y, at[5], at[6], z, at[7]])
 
 
 def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, int] | None:
@@ -138,12 +147,12 @@ def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, in
     return None
 
 
-def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any, lead: int) -> None:
+def _by_blas(plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any, lead: int) -> None:
     """BLAS goes by columns: it sees zᵀ = yᵀ xᵀ, of which the columns are `lead` numbers apart."""
     rows, inner, columns = sizes
     (x_at, x_turned, x_lead), (y_at, y_turned, y_lead) = x, y
-    one, zero = (struct.unpack("q", struct.pack("d" if item == 8 else "fxxxx", v))[0] for v in (1.0, 0.0))
-    kind = "d" if item == 8 else "s"
+    one, zero = (as_words(v, dtype) for v in (1, 0))
+    kind = LETTERS[dtype]
     flag = (ord("N"), ord("T"))
     if columns == 1 or rows == 1:
         (m_at, turned, m_lead), (v_at, v_turned, v_lead) = (x, y) if columns == 1 else (y, x)
@@ -159,18 +168,6 @@ def _by_blas(plan: Any, item: int, sizes: tuple[int, int, int], z: Place | int, 
     numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, max(lead, columns)]
     at = pointers(plan, numbers)
     call_library(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
-
-
-def pointers(plan: Any, numbers: list[int]) -> list[Place]:
-    """Numbers where a function finds them that takes pointers."""
-    first = plan.say(numbers)
-    return [plan.word(first + k) for k in range(len(numbers))]
-
-
-def call_library(plan: Any, name: str, words: list[Any]) -> None:
-    """A step that calls a function of BLAS or LAPACK."""
-    room = opened("tape.jit.sweeps.sweep_steps")
-    plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
 
 
 def _anywhere(plan: Any, record: Any) -> bool:
@@ -198,21 +195,22 @@ class SystemSteps(LoopSteps):
 
     def solve(self, x: PlanValue, y: PlanValue | None) -> PlanValue:
         """The z with x z = y, for one vector y or for matrices of columns; x⁻¹ where there is no y."""
-        n, real = x.spec.shape[-1], all(v is None or v.spec.dtype == np.float64 for v in (x, y))
+        n, dtype = x.spec.shape[-1], x.spec.dtype
+        double = dtype in (np.float64, np.complex128) and (y is None or y.spec.dtype == dtype)
         vector = y is not None and y.spec.ndim == 1
         if x.spec.shape[-2:] != (n, n) or (y is not None and y.spec.shape[-1 if vector else -2] != n):
             raise NoStep("solve")
-        triangle = triangle_of(self.plan.listing, self.needs[0]) if real and n > UNKNOWNS else None
+        triangle = triangle_of(self.plan.listing, self.needs[0]) if double and n > UNKNOWNS else None
         if triangle is not None:
-            given = self._unit(n) if y is None else view(y, [*axes(y), (1, 0)]) if vector else y
+            given = self._unit(n, dtype) if y is None else view(y, [*axes(y), (1, 0)]) if vector else y
             z = self.triangular(x, given, triangle == "upper", left=True, unit=False)
             return view(z, axes(z)[:-1]) if vector else z
-        if n > UNKNOWNS or not real:
+        if n > UNKNOWNS or not double or dtype.kind == "c":
             found: PlanValue = (
                 self.linalg("inv", x) if y is None else self.linalg("solve1" if vector else "solve", x, y)
             )
             return found
-        right = self._unit(n) if y is None else view(y, [*axes(y), (1, 0)]) if vector else y
+        right = self._unit(n, dtype) if y is None else view(y, [*axes(y), (1, 0)]) if vector else y
         stack = np.broadcast_shapes(x.spec.shape[:-2], right.spec.shape[:-2])
         a, z = self.copy(self._stacked(x, stack)), self.copy(self._stacked(right, stack))
         columns = right.spec.shape[-1]
@@ -220,9 +218,9 @@ class SystemSteps(LoopSteps):
         self.check(self.plan.call(self.plan.jit("sweeps.small_systems", "solve"), words))
         return view(z, axes(z)[:-1]) if vector else z
 
-    def _unit(self, n: int) -> PlanValue:
-        unit = self.plan.found.setdefault(("unit", n), np.eye(n))
-        return PlanValue(self.plan.pin(unit), (8 * n, 8), spec((n, n), unit.dtype))
+    def _unit(self, n: int, dtype: np.dtype[Any]) -> PlanValue:
+        unit = self.plan.found.setdefault(("unit", n, dtype), np.eye(n, dtype=dtype))
+        return PlanValue(self.plan.pin(unit), unit.strides, spec((n, n), dtype))
 
     @staticmethod
     def _stacked(x: PlanValue, stack: tuple[int, ...]) -> PlanValue:
@@ -260,8 +258,10 @@ class SystemSteps(LoopSteps):
         if x.spec.shape[-2:] != (n, n) or y.spec.ndim < 2 or y.spec.shape[-2 if left else -1] != n:
             raise NoStep("triangular")
         stack = np.broadcast_shapes(x.spec.shape[:-2], y.spec.shape[:-2])
-        if math.prod(stack) > MOST_TRIANGLES or any(v.spec.dtype != np.float64 for v in (x, y)):
+        dtype = np.result_type(x.spec.dtype, y.spec.dtype)
+        if math.prod(stack) > MOST_TRIANGLES or dtype not in LETTERS:
             raise NoStep("triangular")
+        x, y, item = self.convert(x, dtype), self.convert(y, dtype), dtype.itemsize
         a, z = self._stacked(x, stack), self.copy(self._stacked(y, stack))
         turned = view(a, [*axes(a)[:-2], *axes(a)[:-3:-1]])
         by_columns = not a.contiguous and turned.contiguous
@@ -271,20 +271,20 @@ class SystemSteps(LoopSteps):
         across = ord("N" if vector == by_columns else "T")
         diagonal = ord("U" if unit else "N")
         rows, columns = y.spec.shape[-2:]
-        one = struct.unpack("q", struct.pack("d", 1.0))[0]
-        numbers = [lower, across, diagonal] + (
-            [n, n, 1] if vector else [ord("R" if left else "L"), columns, rows, one, n, columns]
-        )
-        at = pointers(self.plan, numbers)
+        side = [ord("R" if left else "L"), columns, rows, as_words(1, dtype), n, columns]
+        at = pointers(self.plan, [lower, across, diagonal, *([n, n, 1] if vector else side)])
         for k in range(math.prod(stack)):
-            matrix, right = a.moved(8 * n * n * k), z.moved(8 * rows * columns * k)
+            matrix, right = a.moved(item * n * n * k), z.moved(item * rows * columns * k)
             if not unit:
-                words: list[Any] = [n, matrix, 8 * (n + 1), Place(REFUSED, 0)]
-                self.check(self.plan.call(self.plan.jit("sweeps.small_systems", "check_diagonal"), words))
+                words: list[Any] = [n, matrix, item * (n + 1), Place(REFUSED, 0)]
+                kernel = f"check_diagonal_{SUFFIXES[dtype]}"
+                self.check(self.plan.call(self.plan.jit("sweeps.small_systems", kernel), words))
             if vector:
-                call_library(self.plan, "dtrsv", [*at[:4], matrix, at[4], right, at[5]])
+                call_library(self.plan, LETTERS[dtype] + "trsv", [*at[:4], matrix, at[4], right, at[5]])
             else:
-                call_library(self.plan, "dtrsm", [at[3], *at[:3], *at[4:7], matrix, at[7], right, at[8]])
+                call_library(
+                    self.plan, LETTERS[dtype] + "trsm", [at[3], *at[:3], *at[4:7], matrix, at[7], right, at[8]]
+                )
         return z
 
 

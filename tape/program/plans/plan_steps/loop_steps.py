@@ -8,19 +8,38 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....base.rooms import opened
-from ....base.spec import spec
+from ....base.spec import Spec, spec
 from ....jit.machine.regions import REFUSED
-from .plan_places import Place, PlanValue
+from .indexmaps import axes_of
+from .plan_places import SUFFIXES, Place, PlanValue, row_major
 from .step_memory import NoStep, StepMemory, axes, real_of, view
 
 KINDS = "biufc"
+POWERS: tuple[Any, ...] = np.power, np.square, np.sqrt, np.reciprocal, np.positive
+"""The functions by which NumPy may raise complex arrays to the power of a plain number."""
+
+
+class LoopCall(NamedTuple):
+    """How a loop is called.
+
+    Attributes:
+        kernel: of `tape.jit.sweeps.sweep_steps.loop`, or one whose words are the same.
+        words: those before the addresses of the values.
+        made: what it gives.
+        copied: of the values that are copied first the number, the shape and strides by which they are read.
+    """
+
+    kernel: tuple[Any, int]
+    words: list[Any]
+    made: Sequence[Spec]
+    copied: list[tuple[int, tuple[int, ...], tuple[int, ...]]]
 
 
 class LoopSteps(StepMemory):
@@ -72,24 +91,25 @@ class LoopSteps(StepMemory):
             z = self.convert(z, np.dtype(types[-1].replace("D", "F").replace("d", "f")))
         return view(z, [axes(z)[order.index(k)] for k in range(ndim)])
 
-    def ufunc(self, ufunc: Any, values: Sequence[PlanValue], kinds: Sequence[Any] = ()) -> PlanValue:
+    def ufunc(self, ufunc: Any, values: Sequence[PlanValue], numbers: Sequence[Any] = ()) -> PlanValue:
         """A ufunc of some values.
 
         Args:
             ufunc: a ufunc with one result, None if there is none.
             values: its operands.
-            kinds: for each int, float or complex if it is a number of Python's, which takes the dtype of what it meets.
+            numbers: for each the int, float or complex number of Python's that it is, if it is one; then it takes the
+                dtype of what it meets.
         """
         if ufunc is None or ufunc.nout != 1 or ufunc.nin != len(values):
             raise NoStep("ufunc")
         if any(x.spec.dtype.kind not in KINDS for x in values):
             raise NoStep(ufunc.__name__)
+        kinds = [type(number) for number in numbers]
         known = [k if k in (int, float, complex) else x.spec.dtype for k, x in zip_longest(kinds, values)]
-        try:
-            dtypes = ufunc.resolve_dtypes((*known, None))
-        except TypeError:
-            raise NoStep(ufunc.__name__) from None
-        types = "".join(d.char for d in dtypes[:-1]) + "->" + dtypes[-1].char
+        types = _resolved(ufunc, tuple(known))
+        if types is None:
+            raise NoStep(ufunc.__name__)
+        dtypes = map(np.dtype, types[: len(values)])
         found: PlanValue = self.call(ufunc, types, [self.convert(x, d) for x, d in zip(values, dtypes)], {}, False)
         return found
 
@@ -98,6 +118,20 @@ class LoopSteps(StepMemory):
 
         The signature of a generalised ufunc names the inner axes; the others are broadcast.
         """
+        key = (ufunc, types, checked, *sizes.items(), *((x.spec, x.strides) for x in operands))
+        way = self.plan.found.get(key)
+        if way is None:
+            way = self.plan.found[key] = self._way(ufunc, types, operands, sizes, checked)
+        made = [self.new(wanted) for wanted in way.made]
+        at = self._through(way, [*operands, *made])
+        if checked:
+            self.check(at)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _way(
+        self, ufunc: Any, types: str, operands: Sequence[PlanValue], sizes: dict[str, int], checked: bool
+    ) -> LoopCall:
+        """How a loop is called for operands that lie so."""
         loop, flags = self.room.loop_of(ufunc, types), self.room.flags() if checked else None
         if loop is None or (checked and flags is None):
             raise NoStep(types)
@@ -107,32 +141,89 @@ class LoopSteps(StepMemory):
             known |= zip(names, x.spec.shape[x.spec.ndim - len(names) :])
         stack = np.broadcast_shapes(*[x.spec.shape[: x.spec.ndim - len(n)] for x, n in zip(operands, given)])
         made = [
-            self.new(spec((*stack, *(known[n] for n in names)), np.dtype(c)))
-            for names, c in zip(results, types.split("->")[1])
+            spec((*stack, *(known[n] for n in names)), np.dtype(c)) for names, c in zip(results, types.split("->")[1])
         ]
-        every = [*zip(operands, given), *zip(made, results)]
-        regular = [self._regular(x, stack, len(names)) for x, names in every]
-        inner = [s for (x, _), (_, names) in zip(regular, every) for s in x.strides[len(x.strides) - len(names) :]]
-        lengths = [known[n] for n in dict.fromkeys(n for _, names in every for n in names)]
-        words: list[Any] = [loop.function, loop.data, self.words([math.prod(stack), *lengths])]
-        words.append(self.words([*(stride for _, stride in regular), *inner]))
-        if flags is not None:
-            words += [*flags, Place(REFUSED, 0)]
+        every = [*given, *results]
+        lengths = [known[n] for n in dict.fromkeys(n for names in every for n in names)]
+        told = [] if flags is None else [*flags, Place(REFUSED, 0)]
         kernel = opened("tape.jit.sweeps.sweep_steps").loop(len(every), checked)
-        at = self.plan.call(kernel, [*words, *(x.place for x, _ in regular)])
-        if checked:
-            self.check(at)
-        return made[0] if len(made) == 1 else tuple(made)
+        lies = [(x.spec, x.strides) for x in operands] + [(z, row_major(z.shape, z.dtype.itemsize)) for z in made]
+        return self._loop_call(kernel, loop, made, stack, lies, [len(names) for names in every], lengths, told)
 
-    def _regular(self, x: PlanValue, stack: tuple[int, ...], inner: int) -> tuple[PlanValue, int]:
-        """A value whose stack of matrices, broadcast, is gone through by one stride; a copy if it was none."""
-        outer, rest = axes(x)[: x.spec.ndim - inner], axes(x)[x.spec.ndim - inner :]
-        steps = (0,) * (len(stack) - len(outer)) + tuple(0 if n == 1 else s for n, s in outer)
-        stride = one_stride(stack, steps)
-        if stride is not None:
-            return x, stride
-        made = self.copy(view(x, [*zip(stack, steps), *rest]))
-        return made, math.prod(n for n, _ in rest) * x.spec.dtype.itemsize
+    def _loop_call(
+        self,
+        kernel: tuple[Any, int],
+        loop: Sequence[int],
+        made: Sequence[Spec],
+        stack: tuple[int, ...],
+        lies: Sequence[tuple[Spec, tuple[int, ...]]],
+        inner: Sequence[int],
+        lengths: Sequence[int] = (),
+        told: Sequence[int | Place] = (),
+    ) -> LoopCall:
+        """A call with values that lie so, each with so many inner axes; one whose stack of matrices, broadcast, is not
+        gone through by one stride is copied first."""
+        outer: list[int] = []
+        steps: list[int] = []
+        copied = []
+        for i, ((x, strides), n) in enumerate(zip(lies, inner)):
+            cut = x.ndim - n
+            over = (0,) * (len(stack) - cut) + tuple(0 if m == 1 else s for m, s in zip(x.shape[:cut], strides))
+            stride, rest = one_stride(stack, over), strides[cut:]
+            if stride is None:
+                copied.append((i, (*stack, *x.shape[cut:]), (*over, *rest)))
+                rest = row_major(x.shape[cut:], x.dtype.itemsize)
+                stride = math.prod(x.shape[cut:]) * x.dtype.itemsize
+            outer.append(stride)
+            steps += rest
+        words = [*loop, self.words([math.prod(stack), *lengths]), self.words([*outer, *steps]), *told]
+        return LoopCall(kernel, words, made, copied)
+
+    def _through(self, way: LoopCall, values: list[PlanValue]) -> int:
+        """A step that calls a loop; which step it is."""
+        for i, shape, strides in way.copied:
+            values[i] = self.copy(view(values[i], list(zip(shape, strides))))
+        at: int = self.plan.call(way.kernel, [*way.words, *(x.place for x in values)])
+        return at
+
+    def choose(self, condition: PlanValue, x: PlanValue, y: PlanValue) -> PlanValue:
+        """x where the condition holds, else y, as numbers of the dtype that the record gives."""
+        assert self.result is not None
+        dtype = self.result.dtype
+        operands = [self.convert(v, np.dtype(d)) for v, d in ((condition, np.bool_), (x, dtype), (y, dtype))]
+        z = self.new(spec(np.broadcast_shapes(*(v.spec.shape for v in operands)), dtype))
+        kernel, values = self.plan.jit("sweeps.strided", "choose"), [*operands, z]
+        lies = [(v.spec, v.strides) for v in values]
+        self._through(self._loop_call(kernel, (0, dtype.itemsize), (), z.spec.shape, lies, [0] * 4), values)
+        return z
+
+    def power(self, x: PlanValue, y: PlanValue) -> PlanValue:
+        """x to the power of y for complex numbers; NumPy has functions of its own for some plain numbers."""
+        if "c" not in (x.spec.dtype.kind, y.spec.dtype.kind):
+            raise NoStep("power")
+        number = self.numbers[1]
+        way = _power(type(number), number) if x.spec.ndim and type(number) in (int, float) else np.power
+        if way is None:
+            raise NoStep("power")
+        return self.ufunc(np.power, [x, y], self.numbers) if way is np.power else self.ufunc(way, [x])
+
+    def angle(self, x: PlanValue) -> PlanValue:
+        """The angles of complex numbers, 0 or π of real ones."""
+        if x.spec.dtype.kind not in "fc":
+            raise NoStep("angle")
+        part = real_of(x.spec.dtype)
+        a, b = (x, self.number(0.0, part)) if x.spec.dtype == part else (self.component(x, i) for i in (False, True))
+        return self.ufunc(np.arctan2, [b, a])
+
+    def chain_product(self, x: PlanValue, y: PlanValue) -> PlanValue:
+        """x y, and 0 where x is 0."""
+        z = self.ufunc(np.multiply, [x, y])
+        if z.spec.dtype not in SUFFIXES:
+            raise NoStep("chain")
+        zeros = self.fitted(self.convert(x, z.spec.dtype), z.spec)
+        ways = axes_of(z.spec.shape, z.strides, zeros.strides)
+        self.plan.strided(f"clear_{SUFFIXES[z.spec.dtype]}", z.spec.dtype.itemsize, z.place, zeros.place, ways)
+        return z
 
 
 def one_stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
@@ -142,6 +233,37 @@ def one_stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
         if far != n * near:
             return None
     return moving[-1][1] if moving else 0
+
+
+@lru_cache(1 << 10)
+def _resolved(ufunc: Any, operands: tuple[Any, ...]) -> str | None:
+    """The dtypes of operands and result of a ufunc of one result as characters, None if it takes no such operands."""
+    try:
+        dtypes = ufunc.resolve_dtypes((*operands, None))
+    except TypeError:
+        return None
+    return "".join(d.char for d in dtypes[:-1]) + "->" + dtypes[-1].char
+
+
+@lru_cache(1 << 10)
+def _power(kind: Any, number: float) -> Any:
+    """By which function NumPy raises complex arrays to the power of a plain number: as it does some that tell them
+    apart; None if by none that is known.  Versions of NumPy differ, and a float is not raised to as an int is."""
+    parts = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+    x = np.zeros((7, 7), np.complex128)
+    x.real, x.imag = parts[:, None], parts
+    with np.errstate(all="ignore"):
+        wanted = _bits(x**number)
+        for way in POWERS:
+            if _bits(np.power(x, number) if way is np.power else way(x)) == wanted:
+                return way
+    return None
+
+
+def _bits(x: np.ndarray) -> bytes:
+    """The bits of numbers, those of any nan alike."""
+    parts = x.view(np.float64)
+    return np.where(np.isnan(parts), np.nan, parts).tobytes()
 
 
 @cache

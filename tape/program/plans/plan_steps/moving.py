@@ -15,10 +15,11 @@ import numpy as np
 
 from ops import Op
 
-from ....base.spec import Spec
+from ....base.spec import Spec, spec
 from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
-from .plan_places import PlanValue, moved
+from .plan_places import SUFFIXES, PlanValue, moved
 from .reducing import fold, loop_of
+from .step_memory import StepMemory, castable
 
 
 class Moves(NamedTuple):
@@ -37,8 +38,8 @@ class Sums(NamedTuple):
 
 
 def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec) -> Moves | None:
-    """How an op moves numbers, None unless it does that alone; complex ones might be conjugated."""
-    if not is_linear(op) or result.dtype.kind == "c" or any(spec.dtype != result.dtype for spec in operands):
+    """How an op moves numbers, None unless it does that alone."""
+    if not is_linear(op) or any(spec.dtype != result.dtype for spec in operands):
         return None
     if op.hints.part is not None and len(operands) == 1:
         return _read(op.part_of(params), operands[0], result)
@@ -49,9 +50,12 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     given = [r.reshape(spec.shape)[()] for r, spec in zip(np.split(pool, ends[:-1]), operands)]
     try:
         z = np.asarray(op.forward(*given, **params))
+        turned = None if result.dtype.kind != "c" else np.asarray(op.forward(*(x * 1j for x in given), **params))
     except Exception:  # an op may well take no integers
         return None
     if z.dtype != pool.dtype or z.shape != result.shape:
+        return None
+    if turned is not None and not np.array_equal(turned, z * 1j):  # conjugated, or one of the parts
         return None
     z = z.ravel()
     place = np.minimum(z & ((1 << PLACE) - 1), max(ends[-1] - 1, 0))
@@ -87,7 +91,7 @@ def _read(indices: Sequence[Any] | None, operand: Spec, result: Spec) -> Moves |
 
 def sums_of(op: Op, params: dict[str, Any], operand: Spec, result: Spec) -> Sums | None:
     """What an op of one operand adds up, None unless it does that alone."""
-    if not is_linear(op) or operand.dtype != result.dtype or operand.dtype.kind != "f":
+    if not is_linear(op) or operand.dtype != result.dtype or operand.dtype not in SUFFIXES:
         return None
     rng = np.random.default_rng(0)
     pool = 1 + (rng.permutation(result.size) + 0.5 * rng.random(result.size)) / max(result.size, 1)
@@ -95,8 +99,13 @@ def sums_of(op: Op, params: dict[str, Any], operand: Spec, result: Spec) -> Sums
         ones, g = (
             _transposed(op, params, operand, given.reshape(result.shape)) for given in (np.ones_like(pool), pool)
         )
+        aside = 1j * pool.reshape(result.shape)
+        turned = _transposed(op, params, operand, aside) if operand.dtype.kind == "c" else 1j * g
     except Exception:  # it may read the values of its operand
         return None
+    if g.imag.any() or not np.allclose(turned, 1j * g, 1e-14, 0.0):  # conjugated, or one of the parts
+        return None
+    ones, g = ones.real, g.real
     most = ones.max(initial=0.0)
     if g.shape != operand.shape or not 0 < most <= 1:
         return None
@@ -150,7 +159,11 @@ def step(plan: Any, record: Any) -> bool:
         return True
     if not is_linear(op) or (op.hints.puts is None and sum(s.size for s in specs) + result.size > MOST):
         return False
-    key = (op, id(params), tuple(specs), result)
+    if len(specs) > 1:  # what is joined has one dtype
+        if not all(castable(s.dtype, result.dtype) for s in specs):
+            return False
+        specs = [spec(s.shape, result.dtype) for s in specs]
+    key = (op, id(params) if params else None, tuple(specs), result)
     found = plan.found.get(key)
     if found is None:
         plan.pinned.append(params)
@@ -188,7 +201,7 @@ def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) ->
     """How a linear op becomes steps."""
     reads = op.hints.part is not None and len(specs) == 1
     puts = None if reads else puts_of(op, params, specs, result)
-    if puts is not None and (not puts.adds or (result.dtype.kind == "f" and result.dtype.itemsize in (4, 8))):
+    if puts is not None and (not puts.adds or result.dtype in SUFFIXES):
         return lambda plan, record: _put(plan, record, puts)
     if sum(s.size for s in specs) + result.size > MOST:
         return _never
@@ -199,7 +212,7 @@ def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) ->
             return lambda plan, record: _move(plan, record, moves, ways)
         return _never
     sums = sums_of(op, params, specs[0], result) if len(specs) == 1 else None
-    if sums is not None and result.dtype.itemsize in (4, 8) and specs[0].size <= MOST_PLACES:
+    if sums is not None and specs[0].size <= MOST_PLACES:
         return lambda plan, record: _sum(plan, record, sums)
     return _never
 
@@ -210,7 +223,8 @@ def _never(plan: Any, record: Any) -> bool:
 
 def _put(plan: Any, record: Any, puts: Any) -> bool:
     """Operands put into places of the result, or added up there."""
-    operands = [plan.value(k) for k in record.needs]
+    s = StepMemory(plan)
+    operands = [s.convert(plan.value(k), record.result.dtype) for k in record.needs]
     z = plan.make(record.row)
     item = record.result.dtype.itemsize
     if puts.adds or not puts.complete:
@@ -221,17 +235,20 @@ def _put(plan: Any, record: Any, puts: Any) -> bool:
             plan.place(z._replace(place=to, strides=view.strides, spec=x.spec), x)
             continue
         axes = axes_of(x.spec.shape, view.strides, x.strides, by_source=True)
-        loop = loop_of(np.add, x.spec.dtype) if item == 8 and axes[0].n >= MANY else None
+        double = x.spec.dtype in (np.float64, np.complex128)
+        loop = loop_of(np.add, x.spec.dtype) if double and axes[0].n >= MANY else None
         if loop is not None:
             fold(plan, loop, item, to, x.place, axes)
             continue
-        plan.strided("accumulate_f64" if item == 8 else "accumulate_f32", item, to, x.place, axes)
+        plan.strided(f"accumulate_{SUFFIXES[x.spec.dtype]}", item, to, x.place, axes)
+    s.end()
     return True
 
 
 def _move(plan: Any, record: Any, moves: Moves, ways: Sequence[list[CopyAxis] | None]) -> bool:
     """Numbers moved one by one, where they lie in no regular way."""
-    operands = [plan.flat(k) for k in record.needs]
+    s = StepMemory(plan)
+    operands = [s.convert(plan.flat(k), record.result.dtype) for k in record.needs]
     z, item = plan.make(record.row), record.result.dtype.itemsize
     if not moves.complete:
         plan.fill(z)
@@ -244,14 +261,15 @@ def _move(plan: Any, record: Any, moves: Moves, ways: Sequence[list[CopyAxis] | 
             continue
         tables = [plan.pin(k) for k in (to, source)]
         plan.call(plan.jit("sweeps.linked", "move"), [len(to), item, z.place, x.place, *tables])
+    s.end()
     return True
 
 
 def _sum(plan: Any, record: Any, sums: Sums) -> bool:
     """Numbers added up from places in a table."""
     x = plan.flat(record.needs[0])
-    z, item = plan.make(record.row), record.result.dtype.itemsize
-    kernel = plan.jit("sweeps.linked", "sum_f64" if item == 8 else "sum_f32")
+    z, dtype = plan.make(record.row), record.result.dtype
+    kernel = plan.jit("sweeps.linked", f"sum_{SUFFIXES[dtype]}")
     tables = [plan.pin(a) for a in (sums.first, sums.places)]
     plan.call(kernel, [record.result.size, z.place, x.place, *tables, sums.n])
     return True

@@ -11,7 +11,7 @@ import numpy as np
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
 from .indexmaps import CopyAxis, axes_of
-from .plan_places import Place, PlanValue, array_at
+from .plan_places import SUFFIXES, Place, PlanValue, array_at
 from .step_memory import NoStep, StepMemory, axes, view
 
 
@@ -57,10 +57,11 @@ class PickSteps(StepMemory):
 
     def add(self, z: PlanValue, chosen: Chosen, x: PlanValue) -> PlanValue:
         """z, which may be changed, with x added to the chosen elements, one after the other."""
-        if x.spec.dtype != z.spec.dtype or z.spec.dtype not in (np.float64, np.float32):
+        if z.spec.dtype not in SUFFIXES:
             raise NoStep("add")
+        x = self.convert(x, z.spec.dtype)
         target, strides = view(z, chosen.axes, chosen.offset), self._over(x, chosen)
-        self._at(f"add_f{8 * z.spec.dtype.itemsize}", target, x, target.strides, strides, chosen)
+        self._at(f"add_{SUFFIXES[z.spec.dtype]}", target, x, target.strides, strides, chosen)
         return z
 
     @staticmethod

@@ -17,7 +17,7 @@ from .contracting import ContractSteps
 from .indexmaps import CopyAxis, axes_of
 from .linear_steps import SystemSteps
 from .pick_steps import PickSteps
-from .plan_places import Place, PlanValue
+from .plan_places import SUFFIXES, Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, view
 
 MOST = 1 << 20
@@ -70,10 +70,12 @@ class OrderSteps(StepMemory):
 
     def recurrence(self, x: PlanValue, y: PlanValue, axis: int) -> PlanValue:
         """z[k] = y[k] + x[k] z[k − 1] along an axis."""
-        if x.spec != y.spec:
+        dtype = np.result_type(x.spec.dtype, y.spec.dtype)
+        if x.spec.shape != y.spec.shape or dtype not in SUFFIXES or self.large:
             raise NoStep("recurrence")
+        x, y = self.convert(x, dtype), self.convert(y, dtype)
         z, at = self.copy(y), self._axis(x, axis)
-        self._along(self._kernel("recurrence", x), z, x, at)
+        self._along(f"recurrence_{SUFFIXES[x.spec.dtype]}", z, x, at)
         return z
 
     def search(self, x: PlanValue, y: PlanValue, after: bool) -> PlanValue:
@@ -132,7 +134,8 @@ def step(plan: Any, record: Any) -> bool:
     rows = plan.rows_of(record)
     size = max(sum(s.size for s in specs), *(plan.spec(k).size for found in rows.values() for k in found), 0)
     s = RecordSteps(plan)
-    s.large, s.needs = size > MOST_IN_ORDER, record.needs
+    s.large, s.needs, s.result = size > MOST_IN_ORDER, record.needs, record.result
+    s.numbers = [plan.number_of(k) for k in record.needs]
     if (size > MOST and not record.op.hints.large) or not all(x.size for x in specs) or not s.room.holds():
         return False
     try:
@@ -151,6 +154,5 @@ def _made(s: RecordSteps, plan: Any, record: Any) -> Any:
     if record.op.hints.steps is not None:
         return record.op.steps(s, record.params, [plan.value(k) for k in record.needs])
     if record.op.broadcasts and not record.params:
-        constants = [type(plan.number_of(k)) for k in record.needs]
-        return s.ufunc(ufunc_of(record.op), [plan.value(k) for k in record.needs], constants)
+        return s.ufunc(ufunc_of(record.op), [plan.value(k) for k in record.needs], s.numbers)
     return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.rooms import opened
 from .indexmaps import CopyAxis, axes_of
-from .plan_places import Place, PlanValue, row_major
+from .plan_places import SUFFIXES, Place, PlanValue, row_major
 
 BEGINS = {np.multiply: 1, np.logical_and: True, np.logical_or: False}
 """By function, what a result begins with."""
@@ -21,12 +21,12 @@ MOST = 1 << 20
 def step(plan: Any, record: Any) -> bool:
     """Let a record be steps that go along axes; whether it can be."""
     op, params, result = record.op, record.params, record.result
-    if len(record.needs) != 1 or result.dtype.kind not in "fbi" or set(params) - {"axis", "keepdims"}:
+    if len(record.needs) != 1 or result.dtype.kind not in "fbic" or set(params) - {"axis", "keepdims"}:
         return False
     x = plan.value(record.needs[0])
     if x.spec.dtype != result.dtype or not 0 < x.spec.size <= MOST:
         return False
-    if op.hints.reduces in (np.maximum, np.minimum, *BEGINS):
+    if op.hints.reduces in (*((np.maximum, np.minimum) if result.dtype.kind != "c" else ()), *BEGINS):
         return _reduced(plan, record, x, op.hints.reduces)
     return op.hints.accumulates in RUNNING and _running(plan, record, x, RUNNING[op.hints.accumulates])
 
@@ -45,7 +45,8 @@ def _reduced(plan: Any, record: Any, x: PlanValue, function: np.ufunc) -> bool:
     if int(np.prod(kept)) != result.size or loop is None:
         return False
     z = plan.make(record.row)
-    plan.fill(z, pattern(begin_of(function, result.dtype), result.dtype))
+    begin = plan.found.setdefault((function, result.dtype), np.array(begin_of(function, result.dtype), result.dtype))
+    plan.place(z, PlanValue(plan.pin(begin), (0,) * result.ndim, result))
     strides = [0 if k in over else s for k, s in enumerate(row_major(kept, result.dtype.itemsize))]
     fold(plan, loop, result.dtype.itemsize, z.place, x.place, axes_of(x.spec.shape, strides, x.strides, by_source=True))
     return True
@@ -77,7 +78,7 @@ def begin_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
 def _running(plan: Any, record: Any, x: PlanValue, kernel: str) -> bool:
     """Along the axis the total so far; the other axes are gone through around it."""
     axis, item = record.params.get("axis"), record.result.dtype.itemsize
-    if record.result.dtype not in (np.float64, np.float32):
+    if record.result.dtype not in SUFFIXES:
         return False
     if axis is None:
         x = plan.flat(record.needs[0])._replace(strides=(item,), spec=record.result)
@@ -89,10 +90,12 @@ def _running(plan: Any, record: Any, x: PlanValue, kernel: str) -> bool:
     along = (x.spec.shape[axis], z.strides[axis], x.strides[axis])
     others = [a for k, a in enumerate(zip(x.spec.shape, z.strides, x.strides)) if k != axis and a[0] != 1]
     around = axes_of(*map(list, zip(*others))) if others else []  # type: ignore[arg-type]
-    plan.strided(f"{kernel}_f{8 * item}", item, z.place, x.place, [CopyAxis(*along), *around], room="sweeps.running")
+    plan.strided(
+        f"{kernel}_{SUFFIXES[record.result.dtype]}",
+        item,
+        z.place,
+        x.place,
+        [CopyAxis(*along), *around],
+        room="sweeps.running",
+    )
     return True
-
-
-def pattern(value: Any, dtype: np.dtype[Any]) -> int:
-    """Eight bytes of a number again and again."""
-    return int(np.full(8 // dtype.itemsize, value, dtype).view(np.int64)[0])

@@ -25,7 +25,7 @@ def joined(plan: Any, operands: tuple[int, int], x: PlanValue, y: PlanValue) -> 
         (many, k), y = (_turned(y), operands[1]), _turned(x)
     rows = one_stride(many.spec.shape[:-1], many.strides[:-1])
     if rows is None:
-        if math.prod(many.spec.shape[:-2]) <= MOST_APART:
+        if math.prod(many.spec.shape[:-2]) <= MOST_APART or many.spec.dtype != plan.spec(k).dtype:
             return None
         many = plan.flat(k) if many is x else _turned(plan.flat(k))
         rows = one_stride(many.spec.shape[:-1], many.strides[:-1])

@@ -10,6 +10,7 @@ import numpy as np
 from ....base.rooms import opened
 from ....base.spec import Spec, spec
 from .indexmaps import axes_of
+from .partial_writes import spread
 from .plan_places import Place, PlanValue, row_major
 
 
@@ -23,12 +24,16 @@ class StepMemory:
     Attributes:
         checks: the steps that may refuse their operands.
         needs: the records that the operands are.
+        numbers: for each of them the plain number that it is, if it is one that is known.
+        result: what the record gives, if it gives one value.
     """
 
     def __init__(self, plan: Any):
         self.plan = plan
         self.checks: list[int] = []
         self.needs: Sequence[int] = ()
+        self.numbers: Sequence[Any] = ()
+        self.result: Spec | None = None
         self._chunks: list[Any] = []
         self.room = opened("tape.jit.machine.ufunc_loops")
 
@@ -82,12 +87,52 @@ class StepMemory:
             raise NoStep(f"{x.spec.dtype} to {dtype}")
         return converted(self.plan, self.new(spec(x.spec.shape, dtype)), x)
 
+    def cast(self, x: PlanValue, dtype: np.dtype[Any]) -> PlanValue:
+        """The same where the imaginary parts of complex numbers may be left away."""
+        return self.convert(self.component(x, False) if x.spec.dtype.kind == "c" != dtype.kind else x, dtype)
+
     def component(self, x: PlanValue, imaginary: bool) -> PlanValue:
         """The real or imaginary parts of complex numbers, where they lie."""
         if x.spec.dtype.kind != "c":
             raise NoStep("component")
         part = real_of(x.spec.dtype)
         return x._replace(place=x.moved(part.itemsize if imaginary else 0), spec=spec(x.spec.shape, part))
+
+    def joined(self, x: PlanValue, y: PlanValue) -> PlanValue:
+        """Complex numbers of real and imaginary parts."""
+        assert self.result is not None
+        z = self.new(self.result)
+        for part, given in ((self.component(z, False), x), (self.component(z, True), y)):
+            self.plan.place(part, self.fitted(self.convert(given, part.spec.dtype), part.spec))
+        return z
+
+    def over(self, y: PlanValue) -> PlanValue:
+        """y in the shape and dtype of what the record gives."""
+        assert self.result is not None
+        z = self.new(self.result)
+        self.plan.place(z, self.fitted(self.cast(y, z.spec.dtype), z.spec))
+        return z
+
+    def pairs(self, x: PlanValue) -> PlanValue:
+        """Complex numbers as their two parts along a last axis, where they lie."""
+        part = self.component(x, False)
+        return view(part, [*axes(part), (2, part.spec.dtype.itemsize)])
+
+    def paired(self, x: PlanValue) -> PlanValue:
+        """Two parts along the last axis as complex numbers, where they lie if they lie side by side."""
+        assert self.result is not None
+        item = x.spec.dtype.itemsize
+        if x.strides[-1] != item or any(s % item for s in x.strides):
+            x = self.copy(x)
+        return x._replace(strides=x.strides[:-1], spec=self.result)
+
+    @staticmethod
+    def fitted(x: PlanValue, wanted: Spec) -> PlanValue:
+        """A value broadcast to a shape."""
+        found = spread(x, wanted)
+        if found is None:
+            raise NoStep("broadcast")
+        return found
 
     def resized(self, x: PlanValue, n: int, axis: int) -> PlanValue:
         """The first n elements along an axis, with zeros after them where there are fewer."""

@@ -1,0 +1,36 @@
+"""Steps that call a function of BLAS or LAPACK: its name, and numbers where it finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ....base.rooms import opened
+from .plan_places import Place
+
+LETTERS = {
+    np.dtype(np.float64): "d", np.dtype(np.float32): "s", np.dtype(np.complex128): "z", np.dtype(np.complex64): "c",
+}  # fmt: skip
+"""How the names of BLAS's functions begin."""
+
+
+def as_words(value: int, dtype: np.dtype[Any]) -> list[int]:
+    """The words that a number of a dtype is in memory."""
+    found: list[int] = np.frombuffer(np.array(value, dtype).tobytes().ljust(8, b"\0"), np.int64).tolist()
+    return found
+
+
+def pointers(plan: Any, numbers: Sequence[int | list[int]]) -> list[Place]:
+    """Numbers, some of which are several words, where a function finds them that takes pointers."""
+    words = [number if isinstance(number, list) else [number] for number in numbers]
+    first = plan.say([word for number in words for word in number])
+    return [plan.word(first + k) for k in accumulate(map(len, words[:-1]), initial=0)]
+
+
+def call_library(plan: Any, name: str, words: list[Any]) -> None:
+    """A step that calls a function of BLAS or LAPACK."""
+    room = opened("tape.jit.sweeps.sweep_steps")
+    plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
