@@ -81,6 +81,7 @@ class Account:
         name: of the jitted code, for the note that says it is on disk.
         load: seconds to load it from there, when Numba has been imported.
         compile: seconds to compile it.
+        portable: whether it is loaded from there without Numba.
 
     Attributes:
         free: how much more may be done in Python before anything else is asked; whoever does it takes it off.
@@ -88,10 +89,10 @@ class Account:
         settled: whether that it is on disk has been noted there.
     """
 
-    __slots__ = ("compile", "free", "is_open", "load", "name", "settled")
+    __slots__ = ("compile", "free", "is_open", "load", "name", "portable", "settled")
 
-    def __init__(self, name: str, load: float, compile: float):
-        self.name, self.load, self.compile = name, load, compile
+    def __init__(self, name: str, load: float, compile: float, portable: bool = False):
+        self.name, self.load, self.compile, self.portable = name, load, compile, portable
         self.free = inf if forced() is False else load
         self.is_open = forced() is True
         self.settled = False
@@ -100,9 +101,12 @@ class Account:
         """How much more may be done in Python, for somebody who has so much to do, or more."""
         if self.is_open:
             return 0.0
-        left = self.free + (0.0 if "numba" in sys.modules else NUMBA)
+        numba = 0.0 if "numba" in sys.modules else NUMBA
+        left = self.free + (0.0 if self.portable else numba)
         # Whether the code is on disk is asked when it begins to matter, and anew each time.
-        return left if work < left or _kept.is_kept(self.name) else left - self.load + self.compile
+        if work < left or _kept.is_kept(self.name):
+            return left
+        return self.free + numba - self.load + self.compile
 
     def defers(self, work: float) -> bool:
         """Whether so much work is to be done in Python, and enter it; if not, jitted code is in use from now on."""
@@ -117,7 +121,7 @@ class Account:
     def settle(self) -> None:
         """Note that the code has been used, and so lies on disk, where there is a place for it."""
         self.settled = True
-        _kept.keep(self.name)
+        _kept.keep(self.name, self.portable)
 
 
 SWEEPS = Account("sweep", load=0.4, compile=4.7)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import from_dtype, types
+from numba.core import errors
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 I64, I32, I8, F64, F32 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType(), ir.FloatType()
 
@@ -99,3 +102,47 @@ def put(typingctx, table, word, value):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), codegen
+
+
+def column_reader(kinds: str) -> Callable[[int], Any]:
+    """The columns and numbers that the words of a step stand for (see `tape.jit.machine.gradual`).
+
+    `kinds` has the character of each column's dtype, and a dot for a whole number.
+    """
+    given = [types.int64 if k == "." else types.Array(from_dtype(np.dtype(k)), 1, "C") for k in kinds]
+
+    @intrinsic
+    def read(typingctx, step):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            found = []
+            for i, kind in enumerate(given):
+                at, size = (builder.load(_word(builder, args[0], I64(w))) for w in (2 * i, 2 * i + 1))
+                if kind is types.int64:
+                    found.append(at)
+                    continue
+                item = I64(kind.dtype.bitwidth // 8 if kind.dtype is not types.boolean else 1)
+                array = make_array(kind)(context, builder)
+                memory = builder.inttoptr(at, array.data.type)
+                populate_array(array, memory, [size], [item], item, meminfo=None)
+                found.append(array._getvalue())
+            return context.make_tuple(builder, signature.return_type, found)
+
+        return types.Tuple(given)(types.int64), codegen
+
+    return read
+
+
+@intrinsic
+def tell(typingctx, step, word, value):  # type: ignore[no-untyped-def]
+    """Put a number into a word of a step, and 1 into the next; neither for None."""
+    if not isinstance(value, (types.Integer, types.NoneType)):
+        raise errors.TypingError(f"a pass gives a whole number or None, not {value}")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        if isinstance(value, types.Integer):
+            number = context.cast(builder, args[2], value, types.int64)
+            for w, found in ((args[1], number), (builder.add(args[1], I64(1)), I64(1))):
+                builder.store(found, _word(builder, args[0], w))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, value), codegen

@@ -1,7 +1,8 @@
 """Passes over columns: functions of arrays that run as Python, and jitted once that pays.
 
 Over the few records of a small program a pass takes a millisecond as it stands, and Numba would take half a second to
-compile it.  Each has an account of its own (`tape.base.jit_door`).
+compile it.  Each has an account of its own (`tape.base.jit_door`).  Once on disk, its machine code is loaded without
+Numba, as that of steps is (`tape.jit.machine.portable`).
 
 A pass reads and writes single words of columns with one axis, so Python runs it on lists, four times as fast as on
 arrays.  It allocates nothing and takes nothing else of NumPy's: what it needs room for comes as a column, and Numba
@@ -21,12 +22,13 @@ import numpy as np
 from ...base.jit_door import Account, tell_unusable
 from ...base.rooms import Room
 from ...base.undisturbed import undisturbed
+from .frames import KERNEL, address_of
 
 PER_WORD = 1e-7
 """Seconds that a pass in Python takes for each word of its columns."""
-LOAD, COMPILE = 0.02, 0.5
+LOAD, COMPILE = 0.01, 0.5
 
-_compiled = Room("tape.jit.machine.jitting")
+_compiled, _portable = Room("tape.jit.machine.jitting"), Room("tape.jit.machine.portable")
 
 
 class Pass:
@@ -45,7 +47,7 @@ class Pass:
     def __init__(self, function: Callable[..., Any], writes: tuple[str, ...]):
         self.plain: Any = function
         self.jitted: Any = None
-        self.account = Account(f"{function.__module__}.{function.__qualname__}", LOAD, COMPILE)
+        self.account = Account(f"{function.__module__}.{function.__qualname__}", LOAD, COMPILE, portable=True)
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         self.written = tuple(map(names.index, writes))
         update_wrapper(self, function)
@@ -54,12 +56,13 @@ class Pass:
         if self.jitted is None:
             if self.account.defers(PER_WORD * sum(map(np.size, columns))):
                 return self.in_python(*columns)
-            try:
-                self.jitted = undisturbed(lambda: jit(self.plain))
-            except (ImportError, AttributeError) as error:
-                tell_unusable(error)
-                self.jitted = self.in_python
-        found = self.jitted(*columns)
+            self.jitted = jit(self.plain)
+        try:
+            found = self.jitted(*columns)
+        except (ImportError, AttributeError) as error:
+            tell_unusable(error)
+            self.jitted = self.in_python
+            return self.in_python(*columns)
         if not self.account.settled:
             self.account.settle()
         return found
@@ -84,10 +87,48 @@ def inner(function: Callable[..., Any]) -> Any:
     return function
 
 
-def jit(function: Any) -> Any:
-    """A pass, jitted, in a copy of its module's names where inner functions are jitted too."""
-    names = dict(function.__globals__)
-    for name, value in function.__globals__.items():
-        if type(value) is FunctionType and "inner" in value.__dict__:
-            names[name] = _compiled.inner(FunctionType(value.__code__, names, name))
-    return _compiled.entry(FunctionType(function.__code__, names, function.__name__))
+class JittedPass:
+    """A pass as machine code: one kernel for each way in which its columns have dtypes.
+
+    Args:
+        function: the pass as it is written.
+    """
+
+    def __init__(self, function: FunctionType):
+        self.function = function
+        self._kernels: dict[str, tuple[Any, Any]] = {}
+
+    def __call__(self, *columns: Any) -> int | None:
+        given = [np.ascontiguousarray(c) if isinstance(c, np.ndarray) else int(c) for c in columns]
+        kinds = "".join([c.dtype.char if isinstance(c, np.ndarray) else "." for c in given])
+        if kinds not in self._kernels:
+            self._kernels[kinds] = undisturbed(lambda: self._kernel(kinds))
+        words = np.zeros(2 * len(given) + 2, dtype=np.int64)
+        for i, c in enumerate(given):
+            words[2 * i : 2 * i + 2] = (address_of(c), c.size) if isinstance(c, np.ndarray) else (c, 0)
+        self._kernels[kinds][1](address_of(words))
+        for mine, theirs in zip(given, columns):
+            if isinstance(theirs, np.ndarray) and mine is not theirs and theirs.flags.writeable:
+                theirs[:] = mine
+        return int(words[-2]) if words[-1] else None
+
+    def _kernel(self, kinds: str) -> tuple[Any, Any]:
+        """What keeps machine code for columns of those dtypes loaded, and the code."""
+        code = self.function.__code__
+        facts = "pass", self.function.__module__, self.function.__qualname__, code.co_code.hex(), kinds
+        kept, address = _portable.fetched(facts, lambda: _portable.text_of(self._typed(kinds), memory=False))
+        return kept, KERNEL(address)
+
+    def _typed(self, kinds: str) -> Any:
+        """The pass as a kernel for Numba, in a copy of its module's names where inner functions are jitted too."""
+        given = self.function.__globals__
+        names = dict(given)
+        for name, value in given.items():
+            if type(value) is FunctionType and "inner" in value.__dict__:
+                names[name] = _compiled.without_memory(FunctionType(value.__code__, names, name))
+        return _compiled.pass_of(FunctionType(self.function.__code__, names, self.function.__name__), kinds)
+
+
+def jit(function: Any) -> JittedPass:
+    """A pass, jitted when it is called with columns of some dtypes."""
+    return JittedPass(function)

@@ -20,6 +20,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from ...base.locks import held_at_fork
 from ...base.undisturbed import undisturbed
 from . import platform  # noqa: F401  whose lock comes first
+from .address import column_reader, tell
 from .kept import PLACES, sources
 
 held_at_fork(global_compiler_lock)
@@ -51,12 +52,27 @@ def _compiled(compile_for: Callable[..., Any], *args: Any) -> Any:
     return undisturbed(partial(compile_for, *args))
 
 
-def code_of(function: Callable[[int], None]) -> str:
-    """A kernel as LLVM code."""
-    return undisturbed(partial(_code_of, function))
+without_memory = njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""For what is called with columns, allocates nothing, and keeps none of them."""
 
 
-def _code_of(function: Callable[[int], None]) -> str:
-    compiled = CFunc(function, ((types.int64,), types.void), locals={}, options={"error_model": "numpy"})
+def pass_of(function: Any, kinds: str) -> Callable[[int], None]:
+    """A pass as a kernel: its columns are in the first words of the step, its result in the last two."""
+    read, compute, last = column_reader(kinds), without_memory(function), 2 * len(kinds)
+
+    def kernel(step):  # type: ignore[no-untyped-def]
+        tell(step, last, compute(*read(step)))
+
+    return kernel
+
+
+def code_of(function: Callable[[int], None], memory: bool = True) -> str:
+    """A kernel as LLVM code; one without `memory` counts no references to arrays."""
+    return undisturbed(partial(_code_of, function, memory))
+
+
+def _code_of(function: Callable[[int], None], memory: bool) -> str:
+    options = {"error_model": "numpy", "_nrt": memory}
+    compiled = CFunc(function, ((types.int64,), types.void), locals={}, options=options)
     compiled.compile()
     return str(compiled._library.get_llvm_str())

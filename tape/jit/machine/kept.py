@@ -37,9 +37,9 @@ def is_kept(part: str) -> bool:
     return objectcache.load(_note(part)) is not None
 
 
-def keep(part: str) -> None:
-    """Note that a part has been compiled, if Numba keeps what it compiles."""
-    if PLACES and not is_kept(part):
+def keep(part: str, portable: bool = False) -> None:
+    """Note that a part has been compiled, if Numba keeps what it compiles, or we do ourselves."""
+    if (PLACES or portable) and not is_kept(part):
         objectcache.save(_note(part), b"")
 
 

@@ -7,6 +7,7 @@ is text, which is kept under a name made of everything that it depends on and co
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -32,20 +33,23 @@ define void @kernel(i64 %step) {{
 @once
 def portable(module: str, function: str) -> tuple[Any, int]:
     """A function of a module of `tape.jit` as machine code: what keeps it loaded, and its address."""
+    return fetched((module, function), lambda: text_of(getattr(opened(f"tape.jit.{module}"), function)))
+
+
+def fetched(facts: tuple[str, ...], text: Callable[[], str]) -> tuple[Any, int]:
+    """Machine code out of LLVM code that lies on disk, or is made now: the same of a kernel with these facts."""
     t = target()
-    name = objectcache.name_of(
-        "portable", module, function, sources(), version("numba"), llvmlite.__version__, t.cpu, t.features
-    )
+    name = objectcache.name_of("portable", *facts, sources(), version("numba"), llvmlite.__version__, t.cpu, t.features)
     found = objectcache.load(name)
     if found is None:
-        found = text_of(getattr(opened(f"tape.jit.{module}"), function)).encode()
+        found = text().encode()
         objectcache.save(name, found)
     return compile_kernel(found.decode())
 
 
-def text_of(function: Any) -> str:
+def text_of(function: Any, memory: bool = True) -> str:
     """The LLVM code of a function for Numba, with an entry of our own."""
-    text = str(opened("tape.jit.machine.jitting").code_of(function))
+    text = str(opened("tape.jit.machine.jitting").code_of(function, memory))
     name = re.search(r"^define ptr @cfunc\.(\S+?)\(", text, re.MULTILINE)
     assert name is not None
     text = re.sub(r"^define ptr @cfunc\..*?^}\n", "", text, flags=re.MULTILINE | re.DOTALL)
