@@ -81,21 +81,24 @@ class Account:
         name: of the jitted code, for the note that says it is on disk.
         load: seconds to load it from there, when Numba has been imported.
         compile: seconds to compile it.
-        portable: whether it is loaded from there without Numba.
+        portable: whether it is loaded from there without Numba.  Of such code each process that would compile it for
+            itself alone may have too little use; so what each does in Python is noted on disk, and the one with which
+            it comes to the price compiles.
 
     Attributes:
         free: how much more may be done in Python before anything else is asked; whoever does it takes it off.
         is_open: whether the jitted code is in use; it stays so.
         settled: whether that it is on disk has been noted there.
+        noted: what this process has noted on disk of its work.
     """
 
-    __slots__ = ("compile", "free", "is_open", "load", "name", "portable", "settled")
+    __slots__ = ("compile", "free", "is_open", "load", "name", "noted", "portable", "settled")
 
     def __init__(self, name: str, load: float, compile: float, portable: bool = False):
         self.name, self.load, self.compile, self.portable = name, load, compile, portable
         self.free = inf if forced() is False else load
         self.is_open = forced() is True
-        self.settled = False
+        self.settled, self.noted = False, 0.0
 
     def left(self, work: float = 0.0) -> float:
         """How much more may be done in Python, for somebody who has so much to do, or more."""
@@ -106,7 +109,8 @@ class Account:
         # Whether the code is on disk is asked when it begins to matter, and anew each time.
         if work < left or _kept.is_kept(self.name):
             return left
-        return self.free + numba - self.load + self.compile
+        elsewhere = _kept.noted(self.name) - self.noted if self.portable else 0.0
+        return self.free + numba - self.load + self.compile - max(elsewhere, 0.0)
 
     def defers(self, work: float) -> bool:
         """Whether so much work is to be done in Python, and enter it; if not, jitted code is in use from now on."""
@@ -114,6 +118,9 @@ class Account:
             return False
         if work < self.left(work):
             self.free -= work
+            if self.portable and self.load <= work and forced() is None:
+                _kept.note(self.name, work)
+                self.noted += work
             return True
         self.is_open = True
         return False

@@ -43,6 +43,17 @@ def keep(part: str, portable: bool = False) -> None:
         objectcache.save(_note(part), b"")
 
 
+def noted(part: str) -> float:
+    """Seconds of work that processes have noted because that part was not on disk."""
+    found = objectcache.load(_note(f"work {part}"))
+    return float(found) if found else 0.0
+
+
+def note(part: str, seconds: float) -> None:
+    """Note some more; of processes that do so at the same moment one may be lost."""
+    objectcache.save(_note(f"work {part}"), repr(noted(part) + seconds).encode())
+
+
 @cache
 def _note(part: str) -> str:
     """The name of the note for a part."""

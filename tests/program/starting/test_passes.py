@@ -151,3 +151,15 @@ def test_threads_that_meet_at_a_pass(undecided):
         thread.join(60)
     assert wrong == []
     assert double.jitted is not None
+
+
+def test_processes_that_use_a_pass_a_little_have_it_compiled_together(undecided, monkeypatch, tmp_path):
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path))
+    deferred = []
+    while not deferred or deferred[-1]:
+        assert len(deferred) < 9
+        each = Account("of a test", 0.1, 2.0, portable=True)  # as another process has it
+        deferred.append(each.defers(0.5))
+    assert len(deferred) in (4, 5)  # Numba may have to be imported
+    each.settle()
+    assert Account("of a test", 0.1, 2.0, portable=True).left(0.5) == 0.1
