@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from .locks import new_lock
+
 Count = TypeVar("Count", bound=int)
 
 
@@ -57,3 +59,34 @@ def paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+MANY = 100_000
+"""So many new objects there may be before circles are looked for where most objects stay."""
+_recordings: list[tuple[int, int, int]] = []
+"""For each recording, in whichever thread, how often circles were looked for before the first."""
+_counting = new_lock()
+
+
+@contextmanager
+def seldom() -> Iterator[None]:
+    """Look for circles seldom meanwhile: for somebody else's code during which most objects stay.
+
+    A search visits each new object, to find that it stays, and some hundred new ones are reason enough for it
+    otherwise.
+
+    >>> with seldom():
+    ...     rows = [[k] for k in range(100_000)]
+    """
+    with _counting:
+        usual = _recordings[0] if _recordings else gc.get_threshold()
+        if not _recordings and 0 < usual[0] < MANY:
+            gc.set_threshold(MANY, *usual[1:])
+        _recordings.append(usual)
+    try:
+        yield
+    finally:
+        with _counting:
+            _recordings.pop()
+            if not _recordings and gc.get_threshold() == (MANY, *usual[1:]):
+                gc.set_threshold(*usual)

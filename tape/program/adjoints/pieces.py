@@ -16,6 +16,7 @@ import numpy as np
 import ops
 
 from ..recorded.boxes import BoxGrid, Region, box, everything, hull, index_of, nested, shape_of, size_of, split
+from ..recorded.traced import part_of
 
 ROOM = 8
 """So many times the size of an array its pieces may take before they are joined."""
@@ -270,6 +271,9 @@ def _value(part: Region, piece: Piece) -> Any:
 
 def _got(source: Any, region: Region) -> Any:
     index = index_of(region)
+    found = part_of(source, index, (*shape_of(region), *source.shape[len(region) :]))
+    if found is not None:
+        return found
     return ops.select(source, index=index) if type(index) is int else ops.getitem(source, index=index)
 
 

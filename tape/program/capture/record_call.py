@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.tensor import Face, Tensor
 from ...base.tree import Structure, build, leaves_of, structure_of
+from ...base.untraced import seldom
 from ...numpy.arrays.face import array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
@@ -120,7 +121,7 @@ def record_call(
     around = around or surroundings(function)
     reached = with_arguments(function, (args, kwargs), around)
     generators, hidden = reached.generators, around.may_draw or reached.may_draw
-    with turn(hidden or generators):
+    with turn(hidden or generators), seldom():
         chance = partial(Chance, generators, hidden)
         # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
         for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):

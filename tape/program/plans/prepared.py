@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .groups import Group
 from .operand_layout import Layout
 
 
+@cache
 def _jit(room: str) -> Any:
     return opened(f"tape.jit.{room}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -95,9 +96,8 @@ class PlanWords:
         """Some more words of the block; the first of them, counted from the first of all."""
         words = words if type(words) is list else list(words)
         begin = len(self._template)
-        places = [(begin + n, *word) for n, word in enumerate(words) if type(word) is Place]
-        if places:
-            self._references += places
+        if Place in map(type, words):
+            self._references += [(begin + n, *word) for n, word in enumerate(words) if type(word) is Place]
             words = [0 if type(word) is Place else word for word in words]
         self._template.fromlist(words)  # type: ignore[arg-type]
         return begin
@@ -108,6 +108,7 @@ class PlanWords:
         self._stamped += references
 
     @staticmethod
+    @cache
     def jit(module: str, function: str) -> tuple[Any, int]:
         """A kernel of `tape.jit`."""
         found: tuple[Any, int] = opened("tape.jit.machine.portable").portable(module, function)

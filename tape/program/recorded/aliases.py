@@ -117,7 +117,13 @@ class SharedMemory:
             return None
         index = tuple(place.cell[place.axes.index(k)] if k in place.axes else EVERYTHING for k in range(base.ndim))
         row = self.cells.written.get(place.cell)
-        view: Traced = GETITEM(base._at(self.row), index=index) if row is None else CLONE(base._at(row))
+        view: Traced
+        if base._spec.narrow or not base._trace.open:
+            view = GETITEM(base._at(self.row), index=index) if row is None else CLONE(base._at(row))
+        elif row is None:
+            view = base._at(base._trace.apply(GETITEM, (self.row,), {"index": index}))
+        else:
+            view = base._at(base._trace.apply(CLONE, (row,), {}))
         self.show(view, (_getitem(index),))
         return view
 

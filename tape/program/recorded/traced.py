@@ -13,6 +13,7 @@ from ops.algebra.sparse import yielding
 
 from ...base.device import check_layout
 from ...base.errors import warn_left
+from ...base.spec import spec
 from ...base.tensor import Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
@@ -21,6 +22,7 @@ from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe, new
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, read, seal, strides_of
+from .later import Later, foreseen
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
@@ -245,6 +247,22 @@ def traced(trace: Trace, row: int) -> Traced:
     return made
 
 
+def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
+    """The part of a large array at an index of integers and slices, which has that shape; None if it is no such array.
+
+    `ops.getitem` gives the same, after it has found out the shape.
+    """
+    if type(x) is not Traced or x._spec.narrow or not x._trace.open:
+        return None
+    trace, row, params = x._trace, x._row, {"index": index}
+    if type(trace.values[row]) is not Later or x._spec.dtype.kind not in "fcb":
+        return None
+    op = ops.select if type(index) is int else ops.getitem
+    made = traced(trace, trace.append_op(op, (row,), params, Later(spec(shape, x._spec.dtype))))
+    link(made, x, op, params)
+    return made
+
+
 def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> Any:
     """What an op gives of records of which some hold 16-bit numbers."""
     row, operands = apply_in_32_bits(trace, op, numbers, params)
@@ -289,16 +307,19 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
         x = self._row
         if reflected:
             x, y = y, x
+        u, v = values[x], values[y]
         try:
-            z = forward(values[x], values[y])
-        except (ValueError, TypeError):  # a large array is computed later; else it is raised again, explained
+            z = foreseen(op, (u, v), {}) if type(u) is Later or type(v) is Later else forward(u, v)
+        except (ValueError, TypeError):  # it is raised again, explained
+            return otherwise(self, other)
+        if z is None:
             return otherwise(self, other)
         if handling(None) is not None and raises():
             return otherwise(self, other)  # which refuses
         made = new(own)
         made._trace = trace
         made._row = row = len(values)
-        made._spec = shape = NUMBER if type(z) is float64 else spec_for(z)
+        made._spec = shape = NUMBER if type(z) is float64 else z.spec if type(z) is Later else spec_for(z)
         values.append(z)
         wengert = trace.wengert
         if wengert.where is None:
