@@ -6,7 +6,7 @@ What rules ask of numbers and their dtypes stands here too, beside what runs the
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,33 @@ class Derivatives:
     def _widened(x: Any, dtype: Any) -> Any:
         """An operand in a dtype, unless that is real and the operand complex (as for abs)."""
         return x if dtype.kind != "c" and x.dtype.kind == "c" else REGISTRY["cast"](x, dtype=dtype)
+
+    def contributions(
+        self, positions: tuple[int, ...], g: Any, operands: Sequence[Any], z: Any, params: dict[str, Any],
+        specs: Mapping[int, Any], dtype: Any, wide: Any = None,
+    ) -> list[tuple[int, Any]]:  # fmt: skip
+        """What a record of this op adds to the adjoints of its operands at some positions, by position.
+
+        Args:
+            operands, z: values that the rules read, of an elementwise op in any dtype; it computes in `dtype`.
+            specs: by position, shape and dtype of the operand; None for one that is several results.
+            wide: the dtype that contributions of 16 bits are computed in, where that is not their own.
+        """
+        if self.kind == "elementwise":
+            operands = self.promoted(operands, dtype)
+        env = self.environment(operands, z, params)
+        bars = self.vjps(positions, g, env) if self.joint is not None and positions else None
+        found = []
+        for i in positions:
+            spec = specs[i]
+            if spec is None:
+                found.append((i, self.vjp(i, g, env, ())))
+                continue
+            wanted = wide if wide is not None and spec.narrow else spec.dtype
+            bar = bars[i] if bars is not None else self.vjp(i, g, env, spec.shape, wanted)
+            if bar is not None:
+                found.append((i, in_dtype(bar, spec.dtype)))
+        return found
 
     def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
         """Contribution of this op to the adjoint of operand ``i``, of that shape and dtype.

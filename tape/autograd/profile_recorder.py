@@ -241,13 +241,13 @@ class Recorder(Watcher):
     def rules(self, inner: Rules) -> Rules:
         """The rules of a record, timed; where the results of an op gather, nothing is computed."""
 
-        def timed(row: list[Any], g: Any, wanted: Any, record: bool) -> Iterable[tuple[int, Any, Any]]:
+        def timed(row: list[Any], g: Any, positions: tuple[int, ...], record: bool) -> Iterable[tuple[int, Any, Any]]:
             if op_of(row).name == "output":
-                return inner(row, g, wanted, record)
+                return inner(row, g, positions, record)
             found: list[tuple[int, Any, Any]] = []
             start = perf_counter_ns()
             try:
-                found += inner(row, g, wanted, record)
+                found += inner(row, g, positions, record)
             finally:
                 self.note_row(row, (start, perf_counter_ns()), (g,), sum([size_of(bar) for _, _, bar in found]))
             return found

@@ -263,12 +263,14 @@ def sweep(
     if create_graph:
         return propagate.sweep(wengert, roots, leaves, wanted, True, early)
     if not SWEEPS.is_open:
-        reached, work = propagate.reach(wengert, roots, SWEEPS.free)
+        reached = propagate.reach(wengert, roots, SWEEPS.free)
+        work = reached.work
         if work < SWEEPS.free:
             SWEEPS.free -= work
             return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached)
         if (limit := SWEEPS.left(work)) > work:
-            reached, work = propagate.reach(wengert, roots, limit)
+            reached = propagate.reach(wengert, roots, limit)
+            work = reached.work
         if SWEEPS.defers(work):
             return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached)
     room = jitted("sweeps.run")

@@ -18,10 +18,10 @@ import numpy as np
 from ops.core.bundle import Bundle
 
 from ..base.location import Location, locate
-from ..base.row import CODE, HANDLE, LASTI
+from ..base.row import CODE, HANDLE, LASTI, X, Y
 from ..base.tensor import Tensor
-from ..history.propagate import contributions, foreign, visit
-from ..recording.wengert import WengertList, key, list_of, name_of, op_of
+from ..history.propagate import contributions, elsewhere, visit
+from ..recording.wengert import WengertList, key, list_of, name_of, op_of, operands
 from .derivatives.subject import Array, components
 
 OVERFLOWS, UNDERFLOWS, POLE, ENDS = "overflows", "underflows", "is infinite or nan", "is zero"
@@ -96,17 +96,15 @@ def _pass(
     wengert: WengertList, row: list[Any], adjoints: dict[int, Any], patterns: dict[int, Any], flow: Flow, rng: Any
 ) -> None:
     """Take the adjoints of one record on to its operands."""
-
-    def wanted(ref: Any) -> bool:
-        return ref is not None and not foreign(wengert, ref)
-
+    refs = operands(row[X], row[Y])
+    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and not elsewhere(wengert, key(ref))])
     handle = row[HANDLE]
     g, pattern = adjoints.pop(handle), patterns.pop(handle)
     size = _size(g)
     with np.errstate(all="ignore"):
-        found = list(contributions(row, g, wanted, False))
-        alone = {i: bar for i, _, bar in contributions(row, _scaled(g, size), wanted, False)} if size else {}
-        shape = {i: bar for i, _, bar in contributions(row, pattern, wanted, False)}
+        found = list(contributions(row, g, positions, False))
+        alone = {i: bar for i, _, bar in contributions(row, _scaled(g, size), positions, False)} if size else {}
+        shape = {i: bar for i, _, bar in contributions(row, pattern, positions, False)}
         for i, ref, bar in found:
             for what in _events(bar, alone.get(i), size, shape.get(i), pattern):
                 flow.events.append(Event(what, name_of(row), _operand(row, i), locate(row[CODE], row[LASTI]), size))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -74,13 +74,13 @@ MODE = Mode()
 
 
 def watched(
-    inner: Rules, row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
+    inner: Rules, row: list[Any], g: Any, positions: tuple[int, ...], record: bool
 ) -> Iterator[tuple[int, Any, Any]]:
     """What a record contributes, where an error tells which record it came from, and nan is one."""
     wengert = current()
     before = last_handle(wengert)
     try:
-        for i, ref, bar in inner(row, g, wanted, record):
+        for i, ref, bar in inner(row, g, positions, record):
             if MODE.check_nan and has_nan(bar):
                 raise nan_error(row, g, i, bar)
             yield i, ref, bar

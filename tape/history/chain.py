@@ -156,14 +156,14 @@ def surrounded(
     contributions: Callable[..., Iterable[tuple[int, Any, Any]]],
     row: list[Any],
     g: Any,
-    wanted: Callable[[Any], bool],
+    positions: tuple[int, ...],
     record: bool,
 ) -> Iterator[tuple[int, Any, Any]]:
     """The contributions of a record whose node has hooks."""
     gs = chain.enter(_parts(g, result_count(row)))
     found: dict[int, tuple[Any, Any]] = {}
     if any(part is not None for part in gs):
-        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), wanted, record)}
+        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), positions, record)}
     given = tuple([_tensor(found[i][1]) if i in found else None for i in range(operand_count(row))])
     for i, bar in enumerate(chain.leave(given, gs)):
         if bar is not None:
@@ -173,7 +173,7 @@ def surrounded(
 
 def pass_by(chain: Chain, row: list[Any], g: Any, record: bool) -> None:
     """Call the hooks of a node whose rule is not needed: of a target that leads no further."""
-    tuple(surrounded(chain, lambda *_: (), row, g, lambda ref: False, record))
+    tuple(surrounded(chain, lambda *_: (), row, g, (), record))
 
 
 def _tensor(g: Any) -> Any:

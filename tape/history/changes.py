@@ -16,7 +16,7 @@ from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
 from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, name_of, operands
 from .anomaly import told
-from .propagate import foreign, visit
+from .propagate import elsewhere, visit
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
@@ -56,8 +56,8 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
 
 def _leads(wengert: WengertList, row: list[Any], rows: dict[int, Any], wanted: set[int]) -> bool:
     """Whether the rule of a record is run: the last one before a target, and the target's own, is not."""
-    refs = [ref for ref in operands(row[X], row[Y]) if ref is not None]
-    return any(key(ref) in wanted or ref in rows or foreign(wengert, ref) for ref in refs)
+    keys = [key(ref) for ref in operands(row[X], row[Y]) if ref is not None]
+    return any(k in wanted or k in rows or elsewhere(wengert, k) for k in keys)
 
 
 def _suspects() -> bool:

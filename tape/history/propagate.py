@@ -14,26 +14,25 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ops import REGISTRY, Op
 from ops.core.bundle import Bundle
-from ops.core.differentiate import in_dtype
 from ops.core.registry import OPS
 
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X, Y
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
-from ..recording.wengert import WengertList, arguments, current, key, name_of, operands, spec_of_operand, user_frame
+from ..recording.wengert import THREAD_SHIFT, WengertList, arguments, current, name_of, specs_of, user_frame
 from .chain import pass_by, surrounded
 from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
 
@@ -68,29 +67,22 @@ def released_error(row: list[Any]) -> RuntimeError:
     return used_up_error(name_of(row), locate(row[CODE], row[LASTI]))
 
 
-def contributions(
-    row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
-) -> Iterable[tuple[int, Any, Any]]:
-    """What a record adds to the adjoints of its operands: position, operand and contribution."""
-    return _by_its_ctx(row, g, wanted) if row[OP] == CUSTOM.code else _by_its_rules(row, g, wanted, record)
+def contributions(row: list[Any], g: Any, positions: tuple[int, ...], record: bool) -> Iterable[tuple[int, Any, Any]]:
+    """What a record adds to the adjoints of the operands at some positions: position, operand and contribution."""
+    return _by_its_ctx(row, g, positions) if row[OP] == CUSTOM.code else _by_its_rules(row, g, positions, record)
 
 
-def _by_its_ctx(row: list[Any], g: Any, wanted: Callable[[Any], bool]) -> list[tuple[int, Any, Any]]:
+def _by_its_ctx(row: list[Any], g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any, Any]]:
     """The contributions of a custom function, whose ctx knows everything but the row."""
-    refs = row[X]
-    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
     bars = row[PARAMS][0].vjp(g, positions, row) if positions else ()
-    return [(i, refs[i], bars[i]) for i in positions if bars[i] is not None]
+    return [(i, row[X][i], bars[i]) for i in positions if bars[i] is not None]
 
 
-def _by_its_rules(
-    row: list[Any], g: Any, wanted: Callable[[Any], bool], record: bool
-) -> Iterable[tuple[int, Any, Any]]:
+def _by_its_rules(row: list[Any], g: Any, positions: tuple[int, ...], record: bool) -> list[tuple[int, Any, Any]]:
     op, refs, values, params = arguments(row)
     if lacking(op, refs, values, row):
         raise released_error(row)
     z = row[ZV]
-    positions = tuple([i for i, ref in enumerate(refs) if ref is not None and wanted(ref)])
     if Packed in map(type, values) or type(z) is Packed or type(z) is tuple:
         values, z = _opened(op, op.needs(positions), refs, values, z, record)
     if record:
@@ -98,22 +90,12 @@ def _by_its_rules(
             values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
-    dtype = row[SPEC] and row[SPEC].dtype
-    if narrow := row[SPEC] is None or row[SPEC].narrow:
+    dtype, wide = row[SPEC] and row[SPEC].dtype, None
+    if row[SPEC] is None or row[SPEC].narrow:
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
-    if op.kind == "elementwise":
-        values = op.promoted(values, dtype)
-    env = op.environment(values, z, params)
-    bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
-    for i in positions:
-        spec = spec_of_operand(refs[i])
-        if spec is None:
-            yield i, refs[i], op.vjp(i, g, env, ())
-            continue
-        dtype = float32 if narrow and spec.narrow else spec.dtype
-        bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, dtype)
-        if bar is not None:
-            yield i, refs[i], bar if bar.dtype == spec.dtype else in_dtype(bar, spec.dtype)
+        wide = float32
+    found = op.contributions(positions, g, values, z, params, specs_of(refs, positions), dtype, wide)
+    return [(i, refs[i], bar) for i, bar in found]
 
 
 def widened(x: Any) -> Any:
@@ -169,38 +151,48 @@ Rows = dict[int, list[Any]]
 """Rows by handle, latest first."""
 
 
-def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> tuple[Rows, float]:
-    """The rows that the roots depend on, and how many seconds longer their sweep would take here.
+class Reached(NamedTuple):
+    """What some roots depend on.
 
-    Looking for more ends where that is beyond a limit.
+    Attributes:
+        rows: of the list.
+        keys: by handle, the keys of the record's operands, None where no gradient flows.
+        work: how many seconds longer a sweep would take here than jitted.
     """
+
+    rows: Rows
+    keys: dict[int, tuple[int | None, ...]]
+    work: float
+
+
+def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> Reached:
+    """What the roots depend on; looking for more ends where the work is beyond a limit."""
     rows: Rows = {}
-    work = 0.0
+    keys: dict[int, tuple[int | None, ...]] = {}
+    work, number = 0.0, wengert.number
     queue = [-handle for handle in roots]
     heapq.heapify(queue)
     while queue and work < limit:
         handle = -heapq.heappop(queue)
         if handle in rows:
             continue
-        row = rows[handle] = wengert.record(handle)
+        row, keys[handle] = wengert.look(handle)
+        rows[handle] = row
         op, spec = OPS[row[OP]], row[SPEC]
         if (op.lane or op.hints.motion) and spec is not None:
             work += PER_RECORD + PER_ELEMENT * spec.size
-        for ref in operands(row[X], row[Y]):
-            if wengert.owns(ref):
-                heapq.heappush(queue, -ref)
-    return rows, work
+        for k in keys[handle]:
+            if k is not None and k >> THREAD_SHIFT == number:
+                heapq.heappush(queue, -k)
+    return Reached(rows, keys, work)
 
 
-def leading_to(targets: Collection[int], wengert: WengertList, rows: Rows) -> Rows:
+def leading_to(targets: Collection[int], wengert: WengertList, reached: Reached) -> Rows:
     """The rows that lead to one of the targets (keys of operands)."""
+    rows, keys, _ = reached
     leading = set(targets)
-
-    def leads(ref: Any) -> bool:
-        return key(ref) in leading or foreign(wengert, ref)
-
     for handle in reversed(rows):
-        if any(leads(ref) for ref in operands(*rows[handle][X : Y + 1]) if ref is not None):
+        if any(k in leading or elsewhere(wengert, k) for k in keys[handle] if k is not None):
             leading.add(handle)
     return {handle: row for handle, row in rows.items() if handle in leading}
 
@@ -210,8 +202,8 @@ def visit(wengert: WengertList, roots: Collection[int], targets: Collection[int]
 
     Where `targets` (keys of operands) are given, only the rows that lead to one of them.
     """
-    rows, _ = reach(wengert, roots)
-    return rows if targets is None else leading_to(targets, wengert, rows)
+    reached = reach(wengert, roots)
+    return reached.rows if targets is None else leading_to(targets, wengert, reached)
 
 
 def sweep(
@@ -221,31 +213,29 @@ def sweep(
     targets: Collection[int] | None,
     create_graph: bool,
     early: Callable[[Tensor, list[Any]], Any] | None = None,
-    reached: Rows | None = None,
+    reached: Reached | None = None,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited.
 
-    With `early`, a leaf that has hooks gets its adjoint there as soon as that is complete.  `reached` are the
-    rows that the roots depend on, where they have been looked for.
+    With `early`, a leaf that has hooks gets its adjoint there as soon as that is complete.  `reached` is what
+    the roots depend on, where that has been looked for.
     """
-    rows = reach(wengert, roots)[0] if reached is None else reached
-    rows = rows if targets is None else leading_to(targets, wengert, rows)
+    reached = reached or reach(wengert, roots)
+    keys = reached.keys
+    rows = reached.rows if targets is None else leading_to(targets, wengert, reached)
 
-    def wanted(ref: Any) -> bool:
-        if ref is None:
-            return False
-        k = key(ref)
-        return targets is None or k in rows or k in targets or foreign(wengert, ref)
+    def wanted(k: int | None) -> bool:
+        return k is not None and (targets is None or k in rows or k in targets or elsewhere(wengert, k))
 
     # A target that leads no further is not consumed.
-    consumed = [handle for handle, row in rows.items() if any(map(wanted, operands(row[X], row[Y])))]
+    consumed = [handle for handle in rows if any(map(wanted, keys[handle]))]
     check_not_released(rows[handle] for handle in consumed)
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     for handle in roots.keys() - rows.keys():
         show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
-    readers = last_readers(wengert, rows, wanted) if early else {}
+    readers = last_readers(wengert, {handle: keys[handle] for handle in rows}, wanted) if early else {}
     recorder, run_rules = current(), watched_rules(contributions) if WATCHERS else contributions
     leading = set(consumed)
     for handle, row in rows.items():
@@ -262,18 +252,20 @@ def sweep(
                 continue
             recorder.where = row[CODE], row[LASTI]
             rule = partial(surrounded, chain, run_rules) if chain and chain.surrounds() else run_rules
+            positions = tuple([i for i, k in enumerate(keys[handle]) if wanted(k)])
             with np.errstate(all="ignore"):
-                for _, ref, bar in rule(row, g, wanted, create_graph):
-                    k = key(ref)
+                for i, ref, bar in rule(row, g, positions, create_graph):
+                    k = keys[handle][i]
+                    assert k is not None, "no rule runs for it"
                     adjoints[k] = adjoints[k] + bar if k in adjoints else bar
                     if k < 0:
                         leaves[k] = ref
         for leaf in in_order(readers[handle], row) if handle in readers else ():
-            k = key(leaf)
+            k = -id(leaf)
             if early and k in adjoints:
                 recorder.where = None
                 early(leaf, [adjoints.pop(k)])
-    return found | adjoints, list(runs(map(wengert.locate, consumed)))
+    return found | adjoints, wengert.runs(consumed)
 
 
 def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
@@ -284,7 +276,7 @@ def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
 
 
 def last_readers(
-    wengert: WengertList, rows: dict[int, list[Any]], wanted: Callable[[Any], bool]
+    wengert: WengertList, keys: dict[int, tuple[int | None, ...]], wanted: Callable[[int | None], bool]
 ) -> dict[int, list[Tensor]]:
     """For the leaves that have hooks, the last row to contribute to each: by handle, the leaves.
 
@@ -292,31 +284,18 @@ def last_readers(
     """
     last: dict[int, int] = {}
     leaves = hooked_leaves()
-    for handle, row in rows.items():
-        for ref in operands(row[X], row[Y]):
-            if foreign(wengert, ref):
+    for handle, operands in keys.items():
+        for k in operands:
+            if k is not None and elsewhere(wengert, k):
                 return {}
-            if isinstance(ref, Tensor) and id(ref) in leaves and wanted(ref):
-                last[id(ref)] = handle
+            if k is not None and -k in leaves and wanted(k):
+                last[-k] = handle
     found: dict[int, list[Tensor]] = {}
     for k, handle in last.items():
         found.setdefault(handle, []).append(leaves[k])
     return found
 
 
-def foreign(wengert: WengertList, ref: Any) -> bool:
-    """Whether an operand is a record of another thread's list, which may lead anywhere."""
-    return type(ref) is int and not wengert.owns(ref)
-
-
-def runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Descending positions as half-open runs of neighbours."""
-    start = stop = -1
-    for p in positions:
-        if p != start - 1:
-            if start >= 0:
-                yield start, stop
-            stop = p + 1
-        start = p
-    if start >= 0:
-        yield start, stop
+def elsewhere(wengert: WengertList, k: int) -> bool:
+    """Whether a key is that of a record of another thread's list, which may lead anywhere."""
+    return k >= 0 and k >> THREAD_SHIFT != wengert.number

@@ -6,10 +6,10 @@ from typing import Any
 
 from ops.core.bundle import Bundle
 
-from ..base.row import SPEC
+from ..base.row import SPEC, X, Y
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from ..recording.wengert import current
+from ..recording.wengert import current, operands
 from .chain import result_count
 from .node import AccumulateGrad, Node
 from .propagate import contributions
@@ -34,7 +34,8 @@ def step(node: Node, *grads: Tensor | None) -> Any:
     given = [g if record or g is None else g._data.copy() for g in grads]
     g = given[0] if row[SPEC] is not None else Bundle({i: part for i, part in enumerate(given) if part is not None})
     bars: list[Any] = [None] * len(node.next_functions)
-    for i, _, bar in contributions(row, g, lambda ref: True, record) if any(x is not None for x in grads) else ():
+    positions = tuple([i for i, ref in enumerate(operands(row[X], row[Y])) if ref is not None])
+    for i, _, bar in contributions(row, g, positions, record) if any(x is not None for x in grads) else ():
         bars[i] = bar if isinstance(bar, Tensor) else wrap(bar)
     return tuple(bars) if len(bars) != 1 else bars[0]
 

@@ -19,7 +19,7 @@ import itertools
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
@@ -111,6 +111,24 @@ class WengertList:
         """The fields of the record with a handle."""
         start = self.locate(handle) * WIDTH
         return self.rows[start : start + WIDTH]
+
+    def look(self, handle: int) -> tuple[list[Any], tuple[int | None, ...]]:
+        """The fields of the record with a handle, and the key of each operand, None where no gradient flows."""
+        start = self.locate(handle) * WIDTH
+        row = self.rows[start : start + WIDTH]
+        return row, tuple([key(ref) for ref in operands(row[X], row[Y])])
+
+    def runs(self, handles: Iterable[int]) -> list[tuple[int, int]]:
+        """The positions of records, latest first, as half-open runs of neighbours."""
+        found: list[tuple[int, int]] = []
+        start = stop = -1
+        for p in map(self.locate, handles):
+            if p != start - 1:
+                if start >= 0:
+                    found.append((start, stop))
+                stop = p + 1
+            start = p
+        return [*found, (start, stop)] if start >= 0 else found
 
     def location(self, position: int) -> Location:
         """The user's line that made a record."""
@@ -295,7 +313,7 @@ def operand_count(row: list[Any]) -> int:
 
 
 def key(ref: Any) -> int:
-    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf."""
+    """Key of an operand among adjoints: a handle, or the (negative) identity of a leaf; of None it is None."""
     return -id(ref) if isinstance(ref, Tensor) else ref
 
 
@@ -362,6 +380,11 @@ def _orphan() -> WengertList | None:
                 orphan.extend, orphan.unpacked = orphan.rows.extend, None
                 return orphan
     return None
+
+
+def specs_of(refs: Sequence[Any], positions: Iterable[int]) -> dict[int, Spec | None]:
+    """By position, the shape and dtype of an operand; None for an op with several results."""
+    return {i: spec_of_operand(refs[i]) for i in positions}
 
 
 def spec_of_operand(ref: Any) -> Spec | None:

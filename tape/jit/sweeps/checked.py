@@ -80,18 +80,19 @@ def run(sweep: Any, first: int, count: int) -> None:
     kernels = np.array([counter(64)[0], counter(32)[0]])
     k, end = first, first + count
     while (k := int(checked_sweep(address_of(steps), k, end, address_of(scratch), address_of(kernels)))) < end:
-        examine(sweep.row_of_step(k), steps, k, sweep.wanted)
+        row = sweep.row_of_step(k)
+        examine(row, steps, k, sweep.positions(row))
         k += 1
 
 
-def examine(row: list[Any], steps: np.ndarray, k: int, wanted: Any) -> None:
+def examine(row: list[Any], steps: np.ndarray, k: int, positions: tuple[int, ...]) -> None:
     """Raise if the rule of a record, one of whose steps has written nan, gives nan.
 
     Where it does not, the nan is the sum of infinite adjoints, and the next record's rule will be told off for it.
     """
     g = adjoint_read(row, steps, k)
     with np.errstate(all="ignore"):
-        for i, _, bar in contributions(row, g, wanted, False):
+        for i, _, bar in contributions(row, g, positions, False):
             if has_nan(bar):
                 error = nan_error(row, g, i, bar)
                 blame(row, error)

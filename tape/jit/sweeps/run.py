@@ -295,7 +295,7 @@ class SweepRun:
             if len(self.wengert.hooks) != self.hooked:
                 self.flag_hooks()
             self.flags[position] &= ~STOPS
-            if self.targets is not None and not any(map(self.wanted, operands(row[X], row[Y]))):
+            if self.targets is not None and not self.positions(row):
                 if chain and chain.surrounds() and current().task.passing:
                     pass_by(chain, row, self.array(slot, row[SPEC]).copy()[()], False)
                 abandon(work.address)
@@ -309,7 +309,7 @@ class SweepRun:
         if self.loud is None:
             self.loud = np.geterr()
             np.seterr(all="ignore")
-        for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.wanted, False):
+        for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.positions(row), False):
             self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
@@ -337,6 +337,10 @@ class SweepRun:
             held[...] = g  # also where a hook has changed the tensor it was given
         if targeted:
             self.found[row[HANDLE]] = g
+
+    def positions(self, row: list[Any]) -> tuple[int, ...]:
+        """Which operands of a record get an adjoint."""
+        return tuple([i for i, ref in enumerate(operands(row[X], row[Y])) if self.wanted(ref)])
 
     def wanted(self, ref: Any) -> bool:
         if self.targets is None or ref is None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops import REGISTRY
 from ops.core.registry import OPS
 
 from ...base.errors import unused_error
@@ -340,20 +339,9 @@ def _by_rules(trace: Trace, row: int, g: Any, positions: tuple[int, ...]) -> lis
     z: Any = traced(trace, row)
     if op.outputs != 1:
         z = tuple(output(trace, row, i) for i in range(len(trace.values[row])))
-    if op.kind == "elementwise":
-        values = op.promoted(values, z.dtype)
-    env = op.environment(values, z, params)
-    bars = op.vjps(positions, g, env) if op.joint is not None and positions else None
-    given = []
-    for i in positions:
-        spec = trace.spec(operands[i])
-        if spec is None:
-            given.append((operands[i], op.vjp(i, g, env, ())))
-            continue
-        bar = bars[i] if bars is not None else op.vjp(i, g, env, spec.shape, spec.dtype)
-        if bar is not None:
-            given.append((operands[i], bar if bar.dtype == spec.dtype else REGISTRY["cast"](bar, dtype=spec.dtype)))
-    return given
+    specs = {i: trace.spec(operands[i]) for i in positions}
+    found = op.contributions(positions, g, values, z, params, specs, getattr(z, "dtype", None))
+    return [(operands[i], bar) for i, bar in found]
 
 
 def value_of(trace: Trace, row: int) -> Any:
