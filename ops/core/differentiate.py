@@ -194,7 +194,7 @@ class Derivatives:
             wanted = wide if wide is not None and spec.narrow else spec.dtype
             bar = bars[i] if bars is not None else self.vjp(i, g, env, spec.shape, wanted)
             if bar is not None:
-                found.append((i, in_dtype(bar, spec.dtype)))
+                found.append((i, bar if bar.dtype == spec.dtype else in_dtype(bar, spec.dtype)))
         return found
 
     def vjp(self, i: int, g: Any, env: dict[str, Any], shape: tuple[int, ...], dtype: Any = None) -> Any:

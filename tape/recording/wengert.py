@@ -116,7 +116,7 @@ class WengertList:
         """The fields of the record with a handle, and the key of each operand, None where no gradient flows."""
         start = self.locate(handle) * WIDTH
         row = self.rows[start : start + WIDTH]
-        return row, tuple([key(ref) for ref in operands(row[X], row[Y])])
+        return row, tuple(map(key, operands(row[X], row[Y])))
 
     def runs(self, handles: Iterable[int]) -> list[tuple[int, int]]:
         """The positions of records, latest first, as half-open runs of neighbours."""
@@ -320,6 +320,10 @@ def key(ref: Any) -> int:
 def row_of(handle: int) -> list[Any]:
     """The fields of a record, on whichever list it is."""
     wengert = list_of(handle)
+    at = (handle - wengert.shift) * WIDTH
+    row = wengert.rows[at : at + WIDTH]  # at once: a list may be scanned between any two looks at it
+    if row and row[HANDLE] == handle:
+        return row
     if LISTS.get(get_ident()) is wengert:  # only its own thread moves a living thread's rows
         return wengert.record(handle)
     with wengert.still():
@@ -328,11 +332,7 @@ def row_of(handle: int) -> list[Any]:
 
 def operands_of(handle: int) -> tuple[Any, ...]:
     """The operands of a record, on whichever list it is: handles, leaves, and None for what has no history."""
-    wengert = list_of(handle)
-    at = (handle - wengert.shift) * WIDTH
-    row = wengert.rows[at : at + Y + 1]  # at once: a list may be scanned between any two looks at it
-    if not row or row[HANDLE] != handle:
-        row = row_of(handle)
+    row = row_of(handle)
     return operands(row[X], row[Y])
 
 
