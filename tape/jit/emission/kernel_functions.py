@@ -16,7 +16,7 @@ from .loop import ALIGNED
 from ..machine.platform import target
 from .kernel_reads import KernelReads, addresses
 from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
-from .task import HEADER, SUMS, WORKSPACE, Input, Output, KernelTask
+from .task import COUNT, HEADER, OF_COLUMNS, SUMS, WORKSPACE, Input, Output, KernelTask
 
 INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
 
@@ -256,6 +256,9 @@ class KernelFunction(KernelReads):
         if output.how in SUMS:
             self.accumulate(self.shared.accumulators[number], value, memory)
             return
+        if output.how == OF_COLUMNS:
+            self.add_to_columns(output, value)
+            return
         type_, suffix, align = self.types[F], f"v{width}f{self.task.bits}", self.shared.item
         if kind == B:
             type_, suffix, align = f"<{width} x i8>" if width > 1 else "i8", f"v{width}i8", 1
@@ -270,6 +273,20 @@ class KernelFunction(KernelReads):
             self.prefetch(pointer, align, prefetch.WRITE)
         else:
             self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
+
+    def add_to_columns(self, output: Output, value: str) -> None:
+        """Add the lanes that are there to what memory has for them."""
+        vector, item, suffix = self.types[F], self.shared.item, f"v{self.width}f{self.task.bits}.p0"
+        period, count = self.address(output.memory + 1), self.address(COUNT - HEADER)
+        row = self.say(f"mul i64 {self.say(f'urem i64 %block, {period}')}, {count}")
+        at = self.say(f"mul i64 {self.say(f'add i64 {row}, %at')}, {item}")
+        pointer = self.say(f"inttoptr i64 {self.say(f'add i64 {self.address(output.memory)}, {at}')} to ptr")
+        where = f"ptr {pointer}, i32 {item}, {self.types[B]} %mask"
+        self.shared.declare(f"declare {vector} @llvm.masked.load.{suffix}(ptr, i32, {self.types[B]}, {vector})")
+        self.shared.declare(f"declare void @llvm.masked.store.{suffix}({vector}, ptr, i32, {self.types[B]})")
+        before = self.say(f"call {vector} @llvm.masked.load.{suffix}({where}, {vector} zeroinitializer)")
+        total = self.say(f"fadd {vector} {before}, {value}")
+        self.lines.append(f"call void @llvm.masked.store.{suffix}({vector} {total}, {where})")
 
     def accumulate(self, number: int, value: str, step: int) -> None:
         """Add the lanes that are there to a sum, in a loop to that so many further in each iteration."""

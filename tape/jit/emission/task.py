@@ -21,6 +21,7 @@ code: rows that grow from step to step have one kernel.
 
 OF_ROWS = ("sum of rows", "mean of rows")
 SUMS = ("sum", "mean", *OF_ROWS)
+OF_COLUMNS = "sum of columns"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Input:
 @dataclass(frozen=True)
 class Output:
     """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), or the ``sum`` or ``mean``, of
-    all elements or ``of rows``, one for each block.
+    all elements or ``of rows``, one for each block; or it is added to the ``sum of columns`` in memory that is zero at
+    first: then two words of the table belong together, the memory, and after how many blocks it begins anew.
     """
 
     value: int
@@ -93,7 +95,9 @@ class KernelTask:
         """The outputs in the same words; of a sum it is the accumulator that counts."""
         sums = accumulate(output.how in SUMS for output in self.outputs)
         words = [
-            (2, n - 1, 0) if output.how in SUMS else (output.how == "each", output.memory, output.offset)
+            (2, n - 1, 0)
+            if output.how in SUMS
+            else ({"each": 1, OF_COLUMNS: -1}.get(output.how, 0), output.memory, output.offset)
             for output, n in zip(self.outputs, sums)
         ]
         return np.array(words, dtype=np.int64).reshape(-1, 3)

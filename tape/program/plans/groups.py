@@ -15,11 +15,14 @@ from ops.core.lane import Scalar
 from ops.core.registry import OPS
 
 from ...base.rooms import opened
+from ...jit.emission.task import OF_COLUMNS
 from ..recorded.listing import Listing, by_code, distinct, number_of
 from ..recorded.trace import CONSTANT, NUMBERS
 
 LEAST = 16
 """Sums of shorter rows are no part of a kernel."""
+LEAST_COLUMNS = 32
+"""Nor are sums along other axes than the last, if rows are shorter: they fill too little of a vector."""
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
 
 
@@ -190,7 +193,9 @@ def renumbered(step: Step, rows: np.ndarray) -> Step:
 
 
 def by_rows(listing: Listing) -> np.ndarray:
-    """By record, whether it is a sum or mean along the last axis, of rows so long that a kernel makes it."""
+    """By record, whether it is a sum or mean along the last axis, or a sum along the first axes, of rows so long that a
+    kernel makes it.
+    """
     found = np.zeros(len(listing), dtype=np.bool_)
     codes, part = listing.code, _ops(len(OPS))[3]
     for k in np.flatnonzero((codes >= 0) & (part[codes] == _grouping().TOTAL)).tolist():
@@ -198,7 +203,36 @@ def by_rows(listing: Listing) -> np.ndarray:
         if x is None or z is None or x.ndim < 2 or x.shape[-1] < LEAST:
             continue
         found[k] = 1 < z.size == x.size // x.shape[-1] and _over_last(listing.parameters(k), x.shape)
+        found[k] |= _sums_columns(listing, k)
     return found
+
+
+def _sums_columns(listing: Listing, k: int) -> bool:
+    """Whether a record is a sum along the first axes of an array, of rows that are long enough."""
+    op, x, z = listing.op(k), listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
+    if op is None or x is None or z is None or op.hints.motion == "average":
+        return False
+    if x.ndim < 2 or x.shape[-1] < LEAST_COLUMNS or z.dtype != x.dtype or not 1 < z.size < x.size:
+        return False
+    summed = _summed_axes(op.name, listing.parameters(k), x.shape)
+    return summed is not None and summed == tuple(range(len(summed))) and len(summed) < x.ndim
+
+
+def _summed_axes(name: str, params: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes that a sum goes over, those of length 1 among the first included; None where that is not said."""
+    if name == "sum_to":
+        wanted = (1,) * (len(shape) - len(params["shape"])) + tuple(params["shape"])
+        axes = [a for a, (n, m) in enumerate(zip(shape, wanted)) if m != n]
+        if any(wanted[a] != 1 for a in axes):
+            return None
+    else:
+        axis = params.get("axis")
+        given = axis if type(axis) is tuple else (axis,)
+        if any(type(a) is not int for a in given):
+            return None
+        axes = [a % len(shape) for a in given]
+    last = max(axes, default=-1)
+    return tuple(a for a in range(len(shape)) if a in axes or (a < last and shape[a] == 1))
 
 
 def _over_last(params: Any, shape: tuple[int, ...]) -> bool:
@@ -252,6 +286,8 @@ def _how(listing: Listing, k: int, role: np.ndarray, g: Any) -> str:
     assert op is not None
     if role[k] == g.PACK:
         return "pack"
+    if _sums_columns(listing, k):
+        return OF_COLUMNS
     how, result = "mean" if op.hints.motion == "average" else "sum", listing.spec_of(k)
     return how if result is not None and result.size == 1 else f"{how} of rows"
 

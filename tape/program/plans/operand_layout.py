@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ...base.spec import Spec, spec
-from ...jit.emission.task import OF_ROWS
+from ...jit.emission.task import OF_COLUMNS, OF_ROWS
 from ..recorded.listing import Listing
 from .groups import Group, GroupInput
 from .shifted import MOST_ROWS, ROWS, STRIDED, Shifts
@@ -53,6 +53,7 @@ class Layout:
         constants: the values that are plain numbers.
         place: by the group's number of a value, the number here: inputs, then constants, then rows.
         single, large: the targets in the block, and the others with their specs.
+        addresses: how many words the table has for all that.
         outputs: by target, which address and where there.
     """
 
@@ -116,16 +117,20 @@ class Layout:
     def _spread_by_rows(self, found: Spec) -> bool:
         """Whether an array is read row by row, each several times, by a kernel whose blocks are rows in any case."""
         whole = self.group.shape
-        if found.shape == whole or found.dtype != self.dtype or not any(t.how in OF_ROWS for t in self.group.targets):
+        if found.shape == whole or found.dtype != self.dtype or not self._by_rows():
             return False
         mask, rows = axes_of(found.shape, whole), math.prod(whole[:-1])
         return mask[-1] and rows <= MOST_ROWS and pattern(mask, len(whole) - 1, whole) == "every"
+
+    def _by_rows(self) -> bool:
+        """Whether the kernel's blocks have to be the rows along the last axis."""
+        return any(t.how in OF_ROWS or t.how == OF_COLUMNS for t in self.group.targets)
 
     def _place_outputs(self) -> None:
         self.single: list[int] = []
         self.large: list[tuple[int, Spec]] = []
         self.outputs: list[tuple[int, int]] = []
-        block = self.block
+        block, words = self.block, 0
         for t, target in enumerate(self.group.targets):
             found = self.spec(target.row)
             if found.dtype == self.dtype and found.size == 1:
@@ -133,7 +138,9 @@ class Layout:
                 self.single.append(t)
             else:
                 self.large.append((t, found))
-                self.outputs.append((block + len(self.large), 0))
+                self.outputs.append((block + 1 + words, 0))
+                words += 2 if target.how == OF_COLUMNS else 1
+        self.addresses = 1 + block + words
 
     def spec(self, row: int) -> Spec:
         """The spec of a record of one result."""
@@ -149,8 +156,7 @@ class Layout:
         whole = self.group.shape
         each = {a for a, (_, offset) in zip(self._array, self.inputs) if a >= 0 and offset < 0}
         masks = {a: axes_of(self.arrays[a].spec.shape, whole) for a in each if self.arrays[a].spec.shape != whole}
-        by_rows = any(t.how in OF_ROWS for t in self.group.targets)
-        by_rows = by_rows or any(x.way not in (None, STRIDED) for x in self.arrays)
+        by_rows = self._by_rows() or any(x.way not in (None, STRIDED) for x in self.arrays)
         blocks = len(whole) - 1 if by_rows else blocks_of(set(masks.values()), whole)
         patterns = {}
         for a, mask in masks.items():
@@ -174,10 +180,6 @@ class Layout:
             ArrayInput(row, x.spec, x.way, first, x.alone) for x in self.arrays for row, first in (now[x.row, x.first],)
         ]
         return made
-
-    @property
-    def addresses(self) -> int:
-        return 1 + self.block + len(self.large)
 
     def operands(self) -> np.ndarray:
         """Operands of the rows as numbers of this layout."""

@@ -17,6 +17,7 @@ from ops import REGISTRY
 from ...base.rooms import opened
 from ...base.spec import Spec
 from ...base.tensor import Tensor
+from ...jit.emission.task import OF_COLUMNS
 from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
 from .guarding import Guarding, GuardStep
@@ -335,7 +336,7 @@ class Plan(PlanWords):
                 spec = self.spec(k)
                 at = moved(single, start * item)
                 self._lies(k, PlanValue(at, row_major(spec.shape, item), spec, chunk))
-        large = [self.make(step.makes[t]).place for t, _ in layout.large]
+        large = [word for t, _ in layout.large for word in self._written(step, t)]
         table = self.say([*self._head(kernel), numbers, *arrays, single, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])
         if step.shares is not None:
@@ -343,6 +344,14 @@ class Plan(PlanWords):
             self.stops[at] = PythonStep(SharedKernel(step, table, single), {}, [], [], at + 1)
         for chunk in scratch:
             self.memory.give(chunk)
+
+    def _written(self, step: KernelStep, t: int) -> list[Place | int]:
+        """The words by which a kernel writes a target."""
+        made = self.make(step.makes[t])
+        if step.group.targets[t].how != OF_COLUMNS:
+            return [made.place]
+        self.fill(made)
+        return [made.place, made.spec.size // step.group.shape[-1]]
 
     def _read_by(self, way: int, k: int, whole: tuple[int, ...]) -> list[Place | int]:
         """The words by which a kernel of a shape reads a record's value in a way (see `tape.program.plans.shifted`)."""

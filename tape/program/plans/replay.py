@@ -16,7 +16,7 @@ from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...base.untraced import paused
-from ...jit.emission.task import OF_ROWS, SUMS
+from ...jit.emission.task import OF_COLUMNS, OF_ROWS, SUMS
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.recorder import forward_of
 from ..recorded.guards import Guard
@@ -358,6 +358,8 @@ def kernel_step(
 def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None:
     """How several threads share a kernel; one of single numbers is not worth that."""
     sums = [target for target in layout.group.targets if target.how in ("sum", "mean")]
+    if any(target.how == OF_COLUMNS for target in layout.group.targets):
+        return None  # all of its blocks add to the same memory
     if kernel is None or len(sums) != len(layout.single):
         return None
     return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads, adds=bool(sums))
@@ -406,6 +408,8 @@ class OneByOne:
             numbers = [np.reshape(v, ()) for v in found]  # one number may come as a vector of one element
             return np.array(numbers, dtype=spec.dtype).reshape(spec.shape)
         z = found[0]
+        if target.how == OF_COLUMNS:
+            z = np.add.reduce(np.reshape(z, (-1, spec.size)), axis=0)
         if target.how in SUMS:
             total = np.sum if target.how.startswith("sum") else np.mean
             z = total(z, axis=-1 if target.how in OF_ROWS else None)

@@ -10,7 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
+from tape.program import record
 from tape.program.plans import array_columns
+from tape.program.plans.depth_first import in_depth
 
 N = 77
 """Rows: some vectors of any width, and a rest."""
@@ -227,3 +229,40 @@ def test_statistics_tell_of_the_kernel_and_of_little_memory(monkeypatch: Any) ->
     assert found.live_peak < 2 * inputs[1].nbytes
     monkeypatch.setattr(array_columns, "LENGTH", -1)
     assert tape.record(tape.func.grad_and_value(distances), *inputs).statistics().memory > 10 * found.memory
+
+
+def test_records_are_made_shortly_before_they_are_read():
+    """Each comes after its operands, and the gradient of a column before anything is made for the next one."""
+
+    def f(c, x):
+        return np.amin(((x[:, None, :] - c[None]) ** 2).sum(2), 1).sum()
+
+    rng = np.random.default_rng(0)
+    c, x = rng.standard_normal((3, 4)), rng.standard_normal((100, 4))
+    program = tape.record(tape.func.grad_and_value(f), c, x)
+    listing = program.replay.listing
+    assert listing is not program.listing
+    for k in range(len(listing)):
+        assert all(j < k for j in listing.operands(k))
+    names = [op.name for k in range(len(listing)) if (op := listing.op(k)) is not None]
+    assert 0 < names.index("square") - names.index("sub") < 4
+    last = len(names) - 1 - names[::-1].index("chain_mul")
+    assert "sum" in names[names.index("chain_mul") : last]
+    found, value = tape.compile(tape.func.grad_and_value(f), tier="quick")(c, x)
+    wanted, expected = tape.func.grad_and_value(f)(c, x)
+    assert_allclose(value, expected, rtol=1e-12)
+    assert_allclose(found, wanted, rtol=1e-11)
+
+
+def test_an_order_in_depth_keeps_what_is_computed():
+    listing = record(lambda x, y: (np.sin(x) * y + np.cos(x), np.exp(y).sum(), x @ y), *np.ones((2, 5))).listing
+    found = in_depth(listing)
+    assert sorted(found.code.tolist()) == sorted(listing.code.tolist())
+    for one, other in zip(found.outputs.tolist(), listing.outputs.tolist()):
+        assert formula(found, one) == formula(listing, other)
+
+
+def formula(listing, k):
+    op = listing.op(k)
+    given = () if op is not None else (int(listing.code[k]), int(listing.param[k]))
+    return (op and op.name, *given, *(formula(listing, j) for j in listing.operands(k)))
