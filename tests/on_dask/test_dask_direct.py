@@ -66,17 +66,21 @@ def ways(monkeypatch):
 
 
 def settled(client, ways, **options):
-    """An evaluation that goes directly from now on, and the bits of what a graph gives."""
-    evaluate = tape.dask.value_and_grad(loss, data=spread(client), **options)
-    expected = bits(evaluate(W))
-    deadline = time.monotonic() + 60
-    while not ways and time.monotonic() < deadline:
-        evaluate._seconds = 0.0  # whatever else this machine does
-        assert bits(evaluate(W)) == expected
-    assert ways == [True]
-    ways.clear()
-    evaluate._seconds = 0.0
-    return evaluate, expected
+    """An evaluation that goes directly from now on, and the bits of what a graph gives.
+
+    Dask may put most of the blocks on one worker, which has no thread for its part then; so there are several attempts.
+    """
+    for _ in range(10):
+        evaluate = tape.dask.value_and_grad(loss, data=spread(client), **options)
+        expected = bits(evaluate(W))
+        for _ in range(6):
+            evaluate._seconds = 0.0  # whatever else this machine does
+            assert bits(evaluate(W)) == expected
+            if True in ways:
+                ways.clear()
+                evaluate._seconds = 0.0
+                return evaluate, expected
+    raise AssertionError("no evaluation goes directly")
 
 
 def transitions(client):
@@ -89,10 +93,14 @@ def transitions(client):
 
 
 def test_direct_evaluations_give_the_same_bits_and_make_no_tasks(client, ways):
-    evaluate, expected = settled(client, ways)
-    made = transitions(client)
-    value, gradient = evaluate(W)
-    assert (bits((value, gradient)), ways) == (expected, [True])
+    for _ in range(5):  # Dask may just have dropped a copy of a block that a task had taken to another worker
+        evaluate, expected = settled(client, ways)
+        made = transitions(client)
+        value, gradient = evaluate(W)
+        assert bits((value, gradient)) == expected
+        if ways == [True]:
+            break
+    assert ways == [True]
     assert gradient.flags.writeable
     assert transitions(client) == made
     assert sum(path.replays for path in evaluate.paths()) % BLOCKS == 0
