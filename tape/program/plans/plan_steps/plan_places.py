@@ -46,7 +46,8 @@ class Chunk:
 
     def look(self, k: int, value: PlanValue) -> None:
         """A record's value looks at this memory."""
-        self.leave(k)
+        if k in self.rows:
+            self.leave(k)
         self.rows[k] = value
         if self.looks is not None:
             self.looks.add(value, 1)
@@ -84,11 +85,12 @@ class Looks:
 
     def add(self, value: PlanValue, n: int) -> None:
         """Count a value's look `n` times more."""
+        if 2 * value.spec.size > self._size and value.contiguous:  # mostly the array itself
+            self._whole += n
+            return
         cells = self._cells(value)
         if cells is None:
             self._unknown += n
-        elif value.contiguous and 2 * value.spec.size > self._size:  # mostly the array itself
-            self._whole += n
         else:
             cells += n
 
