@@ -184,15 +184,18 @@ class Plan(PlanWords):
         chunk = self.chunk(spec.nbytes)
         return PlanValue(place_in(chunk), row_major(spec.shape, spec.dtype.itemsize), spec, chunk)
 
-    def make(self, k: int, view: PlanValue | None = None) -> PlanValue:
-        """Memory for a value that a step makes, or where the view is that it is."""
+    def make(self, k: int, view: PlanValue | None = None, again: bool = False) -> PlanValue:
+        """Memory for a value that a step makes, or where the view is that it is.
+
+        What is written `again` and again is the plan's own memory, which begins with a line of the cache.
+        """
         if view is not None:
             if view.chunk is not None:
                 view.chunk.users += 1
             made = view
         elif k in self._targets:
             made = self._targets[k]
-        elif k in self._asked:
+        elif k in self._asked and not again:
             made = self._give(k)
         else:
             made = self._room(self.spec(k))

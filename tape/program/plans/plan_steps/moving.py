@@ -225,7 +225,7 @@ def _put(plan: Any, record: Any, puts: Any) -> bool:
     """Operands put into places of the result, or added up there."""
     s = StepMemory(plan)
     operands = [s.convert(plan.value(k), record.result.dtype) for k in record.needs]
-    z = plan.make(record.row)
+    z = plan.make(record.row, again=puts.adds)
     item = record.result.dtype.itemsize
     if puts.adds or not puts.complete:
         plan.fill(z)
