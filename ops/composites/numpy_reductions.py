@@ -43,15 +43,19 @@ def _mask(where: Any, shape: tuple[int, ...]) -> Any:
     return where
 
 
-def _single(initial: Any) -> Any:
-    """Where a reduction begins.
+def _single(initial: Any, dtype: np.dtype[Any]) -> Any:
+    """Where a reduction begins, in the dtype of what it reduces to.
 
     Raises:
         ValueError: if that is not one number.
+        TypeError: if it is complex and the others are not.
     """
     if np.ndim(initial):
         raise ValueError(f"initial= must be one number; got an array of shape {np.shape(initial)}")
-    return initial
+    initial = ready(initial)
+    if initial.dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"initial= must be real where the others are; got a {initial.dtype} number")
+    return initial if initial.dtype == dtype else cast(initial, dtype=dtype)
 
 
 def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any], function: Any, doc: str) -> Op:
@@ -59,7 +63,7 @@ def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any
         a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
         z = reduce(_chosen(a, dtype, where, neutral), axis=axis, keepdims=keepdims)
-        return z if initial is None else join(z, _single(initial))
+        return z if initial is None else join(z, _single(initial, z.dtype))
 
     return composite(f"numpy_{name}", total, numpy=(function,), doc=doc)
 
@@ -77,7 +81,8 @@ def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: s
         a = ready(a)
         if initial is None:
             return reduce(a, axis=axis, keepdims=keepdims)
-        a = _chosen(a, None, where, _single(initial))
+        initial = _single(initial, a.dtype)
+        a = _chosen(a, None, where, initial)
         if not size_of(a.shape, normal_axes(axis, a.ndim)):
             return initial - sum(a, axis=axis, keepdims=keepdims)  # −0.0 stays −0.0
         return join(initial, reduce(a, axis=axis, keepdims=keepdims))

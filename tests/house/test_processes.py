@@ -81,7 +81,6 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 expected = work()
-current().scan()  # Numba is loaded by then: an interrupt of its own first steps is more than it bears
 signal.signal(signal.SIGALRM, interrupt)
 rng, came = np.random.default_rng(0), 0
 while came < int(sys.argv[1]):
