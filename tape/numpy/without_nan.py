@@ -1,4 +1,4 @@
-"""Medians and quantiles that leave out what is not a number, or that weigh: how much there is, each row says for itself."""
+"""Medians and quantiles that leave out what is not a number, or that weigh: each row says for itself what counts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     below, above = (np.take_along_axis(rows, k, axis=-1) for k in (low, high))
     share = place - low
     if median:
-        return np.where(share == 0, below + 0.0, (below + above) / 2)  # a mean, also of one: +0.0 of −0.0
+        return np.where(share == 0, below, (below + above) / 2) + 0.0  # a mean, also of one: +0.0 of −0.0
     near = np.take_along_axis(rows, np.where(share < 0.5, low, high), axis=-1)
     return near + (above - below) * (share - (share >= 0.5))
 

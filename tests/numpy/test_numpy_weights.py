@@ -1,4 +1,4 @@
-"""Weighted covariances and quantiles, quantiles and places without nan under vmap, LU factors: against NumPy and SciPy."""
+"""Weighted covariances and quantiles, what leaves out nan under vmap, LU factors: against NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def test_weighted_covariances(how):
 def test_gradients_of_weighted_covariances():
     inputs = [tape.tensor(x, requires_grad=True) for x in (X, MUCH)]
     assert tape.autograd.gradcheck(lambda x, w: tape.cov(x, aweights=w, fweights=OFTEN), inputs)
-    loss = lambda w: (np.cov(X, aweights=w) ** 2).sum()
+
+    def loss(w):
+        return (np.cov(X, aweights=w) ** 2).sum()
+
     assert_allclose(tape.compile(tape.func.grad(loss))(MUCH), tape.func.grad(loss)(MUCH), rtol=1e-12)
 
 
@@ -51,7 +54,9 @@ def test_a_covariance_without_freedom_is_infinite():
 def test_weighted_quantiles(function):
     scale = 100 if "percentile" in function.__name__ else 1
     places = [0.0, 0.3, [0.0, 0.5, 1.0], [[0.1, 0.9]]]
-    kinds = [(None, WEIGHTS), (0, WEIGHTS), (1, WEIGHTS), (0, np.array([1.0, 2, 0, 1]))]
+    kinds = [(None, WEIGHTS), (0, WEIGHTS), (1, WEIGHTS)]
+    if not function.__name__.startswith("nan"):  # whose weights of one axis NumPy does not find
+        kinds.append((0, np.array([1.0, 2, 0, 1])))
     for q, (axis, weights), x, keepdims in itertools.product(places, kinds, (ROWS, HOLES), (False, True)):
         how = {"axis": axis, "weights": weights, "method": "inverted_cdf", "keepdims": keepdims}
         wanted = function(x, np.multiply(q, scale), **how)
@@ -60,7 +65,9 @@ def test_weighted_quantiles(function):
 
 
 def test_the_gradient_of_a_weighted_quantile_is_that_of_an_element():
-    median = lambda x: np.quantile(x, 0.4, weights=np.array([1.0, 2, 1]), method="inverted_cdf")
+    def median(x):
+        return np.quantile(x, 0.4, weights=np.array([1.0, 2, 1]), method="inverted_cdf")
+
     assert_array_equal(tape.func.grad(median)(np.array([3.0, 1.0, 2.0])), [0, 1, 0])
     with pytest.raises(ValueError, match="inverted_cdf"):
         tape.func.grad(lambda x: np.quantile(x, 0.4, weights=np.ones(3)))(np.ones(3))
@@ -85,8 +92,13 @@ def test_lu_factors_and_systems():
     linalg = pytest.importorskip("scipy.linalg")
     a, b = rng.normal(size=(4, 4)), rng.normal(size=4)
     for trans, right in itertools.product((0, 1, 2), (b, rng.normal(size=(4, 2)))):
-        loss = lambda a, b, trans=trans: (linalg.lu_solve(linalg.lu_factor(a), b, trans=trans) ** 2).sum()
-        plain = lambda a, b, trans=trans: (np.linalg.solve(a.T if trans else a, b) ** 2).sum()
+
+        def loss(a, b, trans=trans):
+            return (linalg.lu_solve(linalg.lu_factor(a), b, trans=trans) ** 2).sum()
+
+        def plain(a, b, trans=trans):
+            return (np.linalg.solve(a.T if trans else a, b) ** 2).sum()
+
         wanted = tape.func.grad(plain, argnums=(0, 1))(a, right)
         found = tape.func.grad(loss, argnums=(0, 1))(a, right)
         for x, y in zip(found, wanted):

@@ -25,10 +25,11 @@ PROGRAMS = (
         "hypot", "arctan2", "floor_divide",
     )),
     *(f"np.clip(x, {low}, {high})" for low in (None, -0.0, 0.0, -1.0) for high in (None, -0.0, 0.0, 1.0)),
-    *(f"np.max(x, initial={value})" for value in (-0.0, 0.0)), *(f"np.min(x, initial={value})" for value in (-0.0, 0.0)),
+    *(f"np.{name}(x, initial={value})" for name in ("max", "min") for value in (-0.0, 0.0)),
     "np.max(x[:0], initial=-0.0)", "np.quantile(x[:1].ravel()[:1], 0.3)", "np.linspace(x, -0.0, 3)",
     "np.linspace(-0.0, x, 3)", "x**3", "x**2", "x * 0.0", "0.0 - x", "x - x", "-x", "abs(x)", "x // 1.0", "x % -1.0",
-    "np.where(x >= 0, 0.0, -0.0)", "np.full_like(x, -0.0)", "np.median(x, axis=-1)", "np.interp(x, [0.0, 1.0], [0.0, 1.0])",
+    "np.where(x >= 0, 0.0, -0.0)", "np.full_like(x, -0.0)", "np.median(x, axis=-1)",
+    "np.interp(x, [0.0, 1.0], [0.0, 1.0])",
     "np.gradient(x.ravel()) if x.size > 1 else x",
 )  # fmt: skip
 
@@ -48,7 +49,7 @@ def test_signs_of_zeros(program):
             assert repr(bits(f(tape.numpy.array(x)))) == repr(bits(f(x))), (program, x)
 
 
-@pytest.mark.parametrize("program", ["np.median(x)", "np.clip(x, 0.0, 1.0)", "np.clip(x, -1.0, -0.0)", "np.modf(x)"])
+@pytest.mark.parametrize("program", ["np.clip(x, 0.0, 1.0)", "np.clip(x, -1.0, -0.0)", "np.modf(x)"])
 def test_signs_of_zeros_compiled(program):
     f = eval(f"lambda x: {program}", {"np": np})
     for x in SAMPLES[:4]:
