@@ -75,7 +75,7 @@ def result_dtype(computed: np.dtype[Any], values: Sequence[Any], op: Op) -> np.d
     theirs = reduce(common, [dtype for dtype, has_axes in floats if has_axes] or [dtype for dtype, _ in floats])
     dtype = reduce(common, [dtype for dtype, _ in floats])
     bits = max((8 * dtype.itemsize for dtype, _ in dtypes if dtype.kind in "iu"), default=0)
-    if not is_narrow(dtype) or bits >= 32 and computed.itemsize > 4 or bits == 16 and op.kind == "elementwise":
+    if not is_narrow(dtype) or (bits >= 32 and computed.itemsize > 4) or (bits == 16 and op.kind == "elementwise"):
         dtype = computed
     if dtype != theirs and not (all(kind.kind == "f" for kind, _ in floats) and _is_for_arrays()):
         dtype = theirs

@@ -12,7 +12,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
-from ...base.dtypes import float32, is_narrow
+from ...base.dtypes import float32
 from ...recording.halves import result_dtype
 from .trace import Trace
 
