@@ -24,7 +24,7 @@ MAY_STOP = frozenset(
     ndtr pinv polygamma scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi
     special_bip special_chi special_ci special_fresnelc special_fresnels special_shi special_si special_zeta std_mean
     var_mean vector_norm all allclose any anywhere argwhere array_equal array_equiv
-    count_nonzero digitize empty_like flatnonzero isclose isin nonzero pivot_order
+    count_nonzero digitize empty_like exchanged exchanges flatnonzero isclose isin nonzero pivot_order
     """.split()  # noqa: SIM905
 )
 """Those that NumPy or SciPy evaluates from Python for some operand."""
