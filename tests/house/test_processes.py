@@ -167,7 +167,7 @@ if forks:  # not on Windows
             for file in sorted((ROOT / folder).rglob("*.py"))
             if re.search(r"\bR?Lock\(\)|import .*\bcached_property", file.read_text(encoding="utf-8"))
         ]
-        assert made == ["tape/backprop/fresh_stacks.py", "tape/base/locks.py"]
+        assert made == ["tape/backprop/fresh_stacks.py", "tape/base/locks.py", "tape/base/undisturbed.py"]
 
     def test_the_sweeps_of_other_threads_are_not_the_childs():
         """They never end there, and would keep rows from being reclaimed for ever."""
