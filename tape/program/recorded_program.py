@@ -232,7 +232,7 @@ class Program(Native, Display):
         weights = {i: g[i] for i in range(self.count) if g[i] is not None}
         program = self._derive(
             ("vjp", wanted, tuple(weights)),
-            lambda: adjoint_of(self.recorded, self.captures, self.count, xs, wanted, weights),
+            lambda: adjoint_of(self.recorded, self.captures, xs, wanted, weights),
         )
         found = iter(program.outputs((*xs, *weights.values())))
         return [next(found) if i in wanted else None for i in range(len(xs))]

@@ -278,7 +278,7 @@ def _summary(axis: Axis, out: Axis, block: Array, columns: list[Settled], rows: 
     if block.size == 0:
         return Comparison(**facts)
     ratios = np.array([c.ratio[rows] if c.examined else np.full(len(block), -1.0) for c in columns])
-    e, o = _worst(ratios, axis, out)
+    e, o = _worst(ratios, out)
     column = columns[e]
     numbers: dict[str, Any] = {
         name: float(getattr(column, name)[rows][o]) for name in ("numeric", "error", "tolerance", "uncertainty", "step")
@@ -294,7 +294,7 @@ def _summary(axis: Axis, out: Axis, block: Array, columns: list[Settled], rows: 
     )  # fmt: skip
 
 
-def _worst(ratios: Array, axis: Axis, out: Axis) -> tuple[int, int]:
+def _worst(ratios: Array, out: Axis) -> tuple[int, int]:
     """The worst pair of numbers; as in PyTorch, one of the imaginary part of a complex output if any is wrong."""
     if out.is_complex and not out.whole and np.any(ratios[:, 1::2] > 1):
         ratios = np.where(np.arange(ratios.shape[1]) % 2, ratios, -2.0)

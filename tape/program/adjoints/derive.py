@@ -94,9 +94,8 @@ class Retraced:
 
 
 def adjoint_of(
-    listing: Listing, captures: Sequence[Tensor], count: int, xs: Sequence[Any], wanted: Sequence[int],
-    weights: dict[int, Any],
-) -> Listing:  # fmt: skip
+    listing: Listing, captures: Sequence[Tensor], xs: Sequence[Any], wanted: Sequence[int], weights: dict[int, Any]
+) -> Listing:
     """(operands, adjoints of the outputs in `weights`) ↦ adjoints of the wanted operands."""
     again = Retraced(listing, captures, xs)
     adjoints: dict[int, Any] = {}
@@ -124,12 +123,12 @@ def tangent_of(
         for k, z in enumerate(again.rows):
             if listing.code[k] >= 0 and k not in listing.stopped:
                 again.trace.wengert.where = again.trace.line(z._row)
-                _push(again, k, z, dots)
+                _push(again, z, dots)
     rows = [again.rows[k] for k in listing.outputs[:count].tolist()]
     return again.finish([dots.get(z._row, np.zeros(z._spec.shape, z._spec.dtype)[()]) for z in rows])
 
 
-def _push(again: Retraced, k: int, z: Traced, dots: dict[int, Any]) -> None:
+def _push(again: Retraced, z: Traced, dots: dict[int, Any]) -> None:
     """Find the tangent of one record out of those of its operands."""
     op = OPS[again.trace.code(z._row)]
     numbers, params = again.trace.arguments(z._row)

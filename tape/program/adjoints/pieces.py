@@ -98,7 +98,7 @@ class Pieces:
         """The pieces as pieces of an array of which this one is a region; None if they are not all boxes of it."""
         if self.elsewhere:
             return None
-        return [(nested(region, part), _value(part, piece)) for part, piece in self.parts.items()]
+        return [(nested(region, part), _value(piece)) for part, piece in self.parts.items()]
 
     def is_large(self, region: Region) -> bool:
         """Whether a region is so large that all may be asked for."""
@@ -130,20 +130,20 @@ class Pieces:
         """The adjoint as one array; None if nothing was added."""
         rest = dict(self.parts)
         whole = rest.pop(self.full, None)
-        found = None if whole is None else _value(self.full, whole)
+        found = None if whole is None else _value(whole)
         if not rest and not self.elsewhere:
             return found
         cells = [region[0] for region in rest if type(region[0]) is int and region[1:] == self.full[1:]]
         if len(cells) == len(rest) and not self.elsewhere:
-            joined = self._of_cells(cells, [_value(region, piece) for region, piece in rest.items()])
+            joined = self._of_cells(cells, list(map(_value, rest.values())))
             if joined is not None:
                 return joined if found is None else found + joined
         large = [region for region in rest if self.is_large(region)]
         for region in large if len(large) <= FUSED else ():  # kernels add whole arrays in one go
-            g = ops.scatter(_value(region, rest.pop(region)), index=index_of(region), shape=self.shape)
+            g = ops.scatter(_value(rest.pop(region)), index=index_of(region), shape=self.shape)
             found = g if found is None else found + g
         places = [index_of(region) for region in rest] + [index for index, _ in self.elsewhere]
-        values = [_value(region, piece) for region, piece in rest.items()] + [g for _, g in self.elsewhere]
+        values = list(map(_value, rest.values())) + [g for _, g in self.elsewhere]
         return _collected(self.shape, found, places, values) if places else found
 
     def _of_cells(self, cells: list[int], values: list[Any]) -> Any:
@@ -160,7 +160,7 @@ class Pieces:
     def _insert(self, region: Region, piece: Piece, size: int | None = None) -> None:
         known = self.parts.get(region)
         if known is not None:
-            self.parts[region] = Piece(_value(region, known) + _value(region, piece))
+            self.parts[region] = Piece(_value(known) + _value(piece))
             return
         self.parts[region] = piece
         if self._grid is not None:
@@ -201,7 +201,7 @@ class Pieces:
     def _sum(self, parts: list[Region], around: Region) -> None:
         """Make one piece of some that lie in a box."""
         places = [... if part == around else _place(part, around) for part in parts]
-        values = [_value(part, self._remove(part)) for part in parts]
+        values = [_value(self._remove(part)) for part in parts]
         self._insert(around, Piece(_collected(shape_of(around), None, places, values)))
 
     def _remove(self, part: Region) -> Piece:
@@ -257,14 +257,14 @@ def _inner(piece: Piece, part: Region, rest: Region) -> tuple[range, ...]:
 def _shown(piece: Piece, part: Region, shown: Region) -> Any:
     """The values of a piece in a part of its region, along fewer axes where that has integers."""
     if shown == part:
-        return _value(part, piece)
+        return _value(piece)
     opened = tuple([range(r, r + 1) if type(r) is int else r for r in shown])
     inner = _inner(piece, part, opened)
     index = tuple([i[0] if type(s) is int else i for i, s in zip(inner, [s for s, r in zip(shown, part) if _open(r)])])
     return _got(piece.source, index)
 
 
-def _value(part: Region, piece: Piece) -> Any:
+def _value(piece: Piece) -> Any:
     """The values of a piece."""
     return piece.source if piece.inner is None else _got(piece.source, piece.inner)
 

@@ -303,7 +303,7 @@ class Display:
         weights = {i: np.ones(s.shape, s.dtype)[()] for i, s in given.items()}
         xs = [plausible(s) for s in specs]
         try:
-            listing = adjoint_of(self.recorded, self.captures, self.count, xs, wanted, weights)
+            listing = adjoint_of(self.recorded, self.captures, xs, wanted, weights)
         except (ArithmeticError, ValueError) as error:
             raise RuntimeError(
                 f"the list of the adjoints is made by differentiating somewhere, and this failed: {error}.\n"
