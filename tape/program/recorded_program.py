@@ -20,6 +20,7 @@ from ..base.tree import leaves_of, transform
 from ..base.untraced import paused
 from ..numpy.arrays.face import faces
 from ..numpy.arrays.unwrapping import bare, holds_face
+from ..recording.level import Layer, live
 from ..recording.numpy_bridge import outline
 from ..recording.recorder import wrap
 from ..recording.wengert import current
@@ -158,7 +159,7 @@ class Program(Native, Display):
         if self.plain:
             return self.results.build(list(map(unboxed, self.untracked(given))))
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
-        if tracked and current().recording:
+        if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
             outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
             return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)])
         values = self.untracked(given)
@@ -170,7 +171,7 @@ class Program(Native, Display):
 
     def _without_gradient(self, given: Sequence[Any]) -> frozenset[int]:
         """Which results no gradient reaches from the inputs that have a history."""
-        tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
+        tracked = tuple([isinstance(x, Tensor) and (x._node is not None or isinstance(live(x), Layer)) for x in given])
         found = self._still.get(tracked)
         if found is None:
             found = self._still[tracked] = unreached(self.recorded, tracked, self.captures, self.count)

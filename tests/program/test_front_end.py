@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import tape
 from tape.autograd import grad, gradcheck
@@ -120,3 +121,19 @@ def test_numbers_that_are_written_are_not_rounded_to_the_default_dtype():
         assert x.tolist() == [0.3, 1e-300]
     finally:
         tape.set_default_dtype(before)
+
+
+def test_a_recorded_program_follows_transformations_of_tensors_without_history():
+    """Their tangents and lanes were lost where nothing required grad."""
+    x = tape.tensor([0.5, 1.0, 2.0], dtype=tape.float64)
+
+    def f(x):
+        return (tape.sin(x) * x * x).sum()
+
+    program = tape.record(f, x)
+    ones = tape.ones(3, dtype=tape.float64)
+    assert_allclose(tape.func.jvp(program, (x,), (ones,))[1].item(), tape.func.grad(f)(x).sum().item(), rtol=1e-12)
+    with tape.no_grad():
+        assert_allclose(tape.func.jacfwd(program)(x).numpy(), tape.func.jacfwd(f)(x).numpy(), rtol=1e-12)
+    rows = tape.stack([x, 2.0 * x])
+    assert_allclose(tape.func.vmap(program)(rows).numpy(), tape.func.vmap(f)(rows).numpy(), rtol=1e-12)
