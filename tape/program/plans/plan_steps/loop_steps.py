@@ -202,7 +202,7 @@ class LoopSteps(StepMemory):
         if "c" not in (x.spec.dtype.kind, y.spec.dtype.kind):
             raise NoStep("power")
         number = self.numbers[1]
-        way = _power(type(number), number) if x.spec.ndim and type(number) in (int, float) else np.power
+        way = _power(type(number).__name__, number) if x.spec.ndim and type(number) in (int, float) else np.power
         if way is None:
             raise NoStep("power")
         return self.ufunc(np.power, [x, y], self.numbers) if way is np.power else self.ufunc(way, [x])
@@ -246,7 +246,7 @@ def _resolved(ufunc: Any, operands: tuple[Any, ...]) -> str | None:
 
 
 @lru_cache(1 << 10)
-def _power(kind: Any, number: float) -> Any:
+def _power(kind: str, number: float) -> Any:
     """By which function NumPy raises complex arrays to the power of a plain number: as it does some that tell them
     apart; None if by none that is known.  Versions of NumPy differ, and a float is not raised to as an int is."""
     parts = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
