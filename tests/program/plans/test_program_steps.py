@@ -135,6 +135,13 @@ def test_transforms(dtype):
         check(REGISTRY["fft_c2r"], (x,), {"axis": 0, "n": 7, "norm": "forward"}, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("x", [NUMBERS, NUMBERS > 0, NUMBERS.T[::2], np.array(3)], ids=lambda x: f"{x.dtype}{x.shape}")
+def test_whole_numbers_and_truths_are_added_up(x):
+    for axis in (None, 0, (0, -1)) if x.ndim else (None,):
+        for keepdims in (False, True):
+            check(REGISTRY["sum"], (x,), {"axis": axis, "keepdims": keepdims})
+
+
 SPECIAL = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
 PLANE = np.zeros((7, 7), np.complex128)
 PLANE.real, PLANE.imag = SPECIAL[:, None], SPECIAL

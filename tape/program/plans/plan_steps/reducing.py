@@ -10,8 +10,9 @@ import numpy as np
 from ....base.rooms import opened
 from .indexmaps import CopyAxis, axes_of
 from .plan_places import SUFFIXES, Place, PlanValue, row_major
+from .step_memory import StepMemory, castable
 
-BEGINS = {np.multiply: 1, np.logical_and: True, np.logical_or: False}
+BEGINS = {np.add: 0, np.multiply: 1, np.logical_and: True, np.logical_or: False}
 """By function, what a result begins with."""
 RUNNING = {np.add: "running_sum", np.multiply: "running_product"}
 MOST = 1 << 20
@@ -23,10 +24,20 @@ def step(plan: Any, record: Any) -> bool:
     op, params, result = record.op, record.params, record.result
     if len(record.needs) != 1 or result.dtype.kind not in "fbic" or set(params) - {"axis", "keepdims"}:
         return False
-    x = plan.value(record.needs[0])
-    if x.spec.dtype != result.dtype or not 0 < x.spec.size <= MOST:
+    x, counts = plan.value(record.needs[0]), op.hints.reduces is np.add and result.dtype == np.int64
+    if not 0 < x.spec.size <= MOST or not castable(x.spec.dtype, result.dtype):
         return False
-    if op.hints.reduces in (*((np.maximum, np.minimum) if result.dtype.kind != "c" else ()), *BEGINS):
+    if counts and x.spec.dtype in (np.int64, np.bool_):
+        s = StepMemory(plan)
+        fits = _reduced(plan, record, s.convert(x, result.dtype), np.add)
+        s.end()
+        return fits
+    if x.spec.dtype != result.dtype:
+        return False
+    if op.hints.reduces is not np.add and op.hints.reduces in (
+        *((np.maximum, np.minimum) if result.dtype.kind != "c" else ()),
+        *BEGINS,
+    ):
         return _reduced(plan, record, x, op.hints.reduces)
     return op.hints.accumulates in RUNNING and _running(plan, record, x, RUNNING[op.hints.accumulates])
 
