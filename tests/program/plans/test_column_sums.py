@@ -11,7 +11,7 @@ from tape.jit.emission.task import OF_COLUMNS
 from tape.program.plans.plan import Plan
 from tape.program.plans.replay import KernelStep
 
-SHAPES = [(50, 40), (5, 3, 40), (5, 4, 3, 33), (1, 9, 70), (2, 1, 9, 35), (7, 31)]
+SHAPES = [(50, 140), (5, 3, 140), (5, 4, 3, 133), (1, 9, 170), (2, 1, 9, 135), (7, 127)]
 
 
 @pytest.fixture(autouse=True)
@@ -68,13 +68,13 @@ def test_values(f, shape):
 
 
 def test_single_precision():
-    xs = operands((5, 3, 40), np.float32)
+    xs = operands((5, 3, 140), np.float32)
     for found, wanted in zip(tape.compile(of_every_kind, tier="quick")(*xs), of_every_kind(*xs)):
         assert found.dtype == np.float32
         assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("shape", "expected"), [((50, 40), 1), ((50, 20), 0)])
+@pytest.mark.parametrize(("shape", "expected"), [((50, 140), 1), ((50, 120), 0), ((3000, 140), 0)])
 def test_rows_that_fill_vectors_are_added_in_the_kernel(shape, expected):
     program = tape.record(lambda x: np.sin(x).sum(0), np.ones(shape))
     hows = [t.how for s in program.replay.steps if isinstance(s, KernelStep) for t in s.group.targets]
@@ -82,7 +82,7 @@ def test_rows_that_fill_vectors_are_added_in_the_kernel(shape, expected):
 
 
 def test_nan_stays_in_its_column():
-    x = np.ones((9, 3, 50))
+    x = np.ones((9, 3, 150))
     x[4, 1, 7] = np.nan
     found = tape.compile(lambda x: (x * 2.0).sum(0), tier="quick")(x)
     assert np.argwhere(np.isnan(found)).tolist() == [[1, 7]]
@@ -90,6 +90,6 @@ def test_nan_stays_in_its_column():
 
 
 def test_threads_do_not_change_the_bits():
-    x = np.random.default_rng(0).standard_normal((3000, 64))
+    x = np.random.default_rng(0).standard_normal((1800, 140))
     found = [tape.compile(lambda x: np.tanh(x).sum(0), threads=n)(x) for n in (1, 2, None)]
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
