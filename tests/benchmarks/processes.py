@@ -57,11 +57,16 @@ AS_USERS_HAVE_IT = "TAPE_JIT", "PYTHONDONTWRITEBYTECODE"
 """What a fresh process has nothing in its environment of: which sweep to use, and that modules are compiled anew."""
 
 
-def output(arguments: Sequence[str], caches: str | None = None) -> str:
-    """What a fresh Python prints, with its caches of compiled code in a folder of their own."""
+def output(arguments: Sequence[str], caches: str | None = None, filling: bool = False) -> str:
+    """What a fresh Python prints, with its caches of compiled code in a folder of their own.
+
+    With `filling` all that the library has of its own is compiled, as on a machine where it has been used for a while.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in AS_USERS_HAVE_IT}
     if caches is not None:
         environment |= {"NUMBA_CACHE_DIR": f"{caches}/numba", "TAPE_CACHE_DIR": f"{caches}/tape"}
+    if filling:
+        environment["TAPE_JIT"] = "1"
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
@@ -124,10 +129,9 @@ def first_call(peer: str, name: str, warm: int, size: int, caches: str | None = 
 
 @contextmanager
 def copies(name: str, warm: int) -> Iterator[Callable[[], str]]:
-    """Gives folders for caches with what nearly the same work needs; kernels are kept by content, so its own lack."""
+    """Gives folders for caches with all that is the library's own; kernels are kept by content, so this work's lack."""
     with tempfile.TemporaryDirectory() as top:
-        os.mkdir(f"{top}/filled")  # it stays empty where nothing was worth compiling
-        printed(["-m", "tests.benchmarks.first", "tape.compile", name, str(warm)], f"{top}/filled")
+        output(["-m", "tests.benchmarks.first", "tape.compile", name, str(warm)], f"{top}/filled", filling=True)
         yield lambda: shutil.copytree(f"{top}/filled", tempfile.mkdtemp(dir=top), dirs_exist_ok=True)
 
 
