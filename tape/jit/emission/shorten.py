@@ -69,7 +69,8 @@ def merge(  # type: ignore[no-untyped-def]
     """Find for every record the earliest that is the same; ``place`` says which.
 
     Operands in ``args`` become the earliest ones.  `number` is what a constant row stands for, else nan;
-    by opcode, `left` and `right` are the numbers that leave the other operand as it is, `kept` tells
+    by opcode, `left` and `right` are the numbers that leave the other operand as it is, if that is real (z·1 is
+    z·(1 + 0i), where infinite parts and signs of zeros change), `kept` tells
     whether the op gives its operand back (2: if that is real, which `real` tells by spec), `twice` whether
     applying it twice does, `repeats` whether it repeats its operand's numbers, `spreads` whether it does so
     where they differ in shape from the other operand's: it takes a repeated number as that number.
@@ -92,11 +93,11 @@ def merge(  # type: ignore[no-untyped-def]
             continue
         if end - start == 2:
             x, y = args[start], args[start + 1]
-            exact = signed[spec[k]] if spec[k] >= 0 else True
-            if equal(number[y], right[op], exact) and spec[x] == spec[k]:
+            exact, whole = (signed[spec[k]], real[spec[k]]) if spec[k] >= 0 else (True, False)
+            if whole and equal(number[y], right[op], exact) and spec[x] == spec[k]:
                 place[k] = x
                 continue
-            if equal(number[x], left[op], exact) and spec[y] == spec[k]:
+            if whole and equal(number[x], left[op], exact) and spec[y] == spec[k]:
                 place[k] = y
                 continue
             for j in range(2):

@@ -98,11 +98,15 @@ PIECE = 128
 
 
 def sum_f64(step):  # type: ignore[no-untyped-def]
-    """zᵢ = Σⱼ xⱼ / n over the j of i: how many i, where z and x are, where the j of each i begin, the j, and n."""
+    """zᵢ = Σⱼ xⱼ / n over the j of i: how many i, where z and x are, where the j of each i begin, the j, and n.
+
+    The last word says whether the sums begin with 0.0: one of nothing but −0.0 is 0.0 then.
+    """
     z, x, first, places, n = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+    nothing = 0.0 if get(step, 6) else -0.0
     for i in range(get(step, 0)):
         begin, end = get(first, i), get(first, i + 1)
-        total = load_f64(x + 8 * get(places, begin)) if end > begin else 0.0
+        total = load_f64(x + 8 * get(places, begin)) + nothing if end > begin else 0.0
         for piece in range(begin + 1, end, PIECE):
             part = 0.0
             for k in range(piece, min(piece + PIECE, end)):
@@ -114,14 +118,16 @@ def sum_f64(step):  # type: ignore[no-untyped-def]
 def _summing(number: NumberKind) -> Callable[[int], None]:
     """The same for other dtypes, summed in double precision."""
     item, load, store, zero = number
+    negative = -zero
 
     def sums(step):  # type: ignore[no-untyped-def]
         z, x, first, places, n = get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+        nothing = zero if get(step, 6) else negative
         for i in range(get(step, 0)):
             begin, end = get(first, i), get(first, i + 1)
             total = zero
             if end > begin:
-                total = load(x + item * get(places, begin)) - zero
+                total = load(x + item * get(places, begin)) + nothing
             for k in range(begin + 1, end):
                 total += load(x + item * get(places, k))
             store(z + item * i, total / n)

@@ -201,17 +201,18 @@ def _declared(indices: Sequence[Any] | None, operands: Sequence[Spec], result: S
     if indices is None or len(indices) != len(operands):
         return None
     strides, views = row_major(result.shape, result.dtype.itemsize), []
-    count = np.zeros(result.shape, np.int32)
+    count, adds = np.zeros(result.shape, np.int32), False
     for spec, index in zip(operands, indices):
         found = part_of(result.shape, strides, [index])
         if found is None or not spec.size or broadcast(found[1], spec.shape) != spec.shape:
             return None
         view, extra = found[0], spec.ndim - len(found[1])
+        adds = adds or spec.shape != found[1]  # also where there is one number to add up: 0.0 + −0.0 is 0.0
         repeated = [0 if n != m else s for n, m, s in zip(found[1], spec.shape[extra:], view.strides)]
         views.append(View(view.offset, (0,) * extra + tuple(repeated)))
         parts = parts_of(index)
         count[parts if any(p is Ellipsis for p in parts) else (*parts, ...)] += spec.size // math.prod(found[1])
-    return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
+    return Puts(views, adds or bool((count > 1).any()), bool((count > 0).all()))
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -242,7 +243,23 @@ def _tried(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spe
         return None
     if np.shape(found) != result.shape or not np.array_equal(np.ravel(found), z):
         return None
-    return Puts(views, bool((count > 1).any()), bool((count > 0).all()))
+    adds = bool((count > 1).any())
+    if result.dtype.kind in "fc" and (signs_kept(op, params, operands, result).ravel()[count > 0] == adds).any():
+        if adds:
+            return None
+        adds = True  # it adds to zeros, be it one number
+    return Puts(views, adds, bool((count > 0).all()))
+
+
+def signs_kept(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec) -> np.ndarray:
+    """By place of the result, whether operands of nothing but −0.0 give −0.0 there, in both parts of complex numbers.
+
+    A copy does, and a sum that begins with its first element; one that begins with zero does not.
+    """
+    given = [np.full(s.shape, complex(-0.0, -0.0) if s.dtype.kind == "c" else -0.0, s.dtype)[()] for s in operands]
+    z = np.asarray(_forward(op, given, params))
+    found: np.ndarray = np.signbit(z.real) & np.signbit(z.imag) if z.dtype.kind == "c" else np.signbit(z)
+    return found
 
 
 def is_linear(op: Op) -> bool:

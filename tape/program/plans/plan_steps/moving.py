@@ -16,7 +16,7 @@ import numpy as np
 from ops import Op
 
 from ....base.spec import Spec, spec
-from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, view_of
+from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, signs_kept, view_of
 from .plan_places import SUFFIXES, PlanValue, moved
 from .reducing import fold, loop_of
 from .step_memory import StepMemory, castable
@@ -30,11 +30,16 @@ class Moves(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """``z[i] = sum(x[places[first[i]:first[i + 1]]]) / n``, in flat arrays."""
+    """``z[i] = sum(x[places[first[i]:first[i + 1]]]) / n``, in flat arrays.
+
+    Attributes:
+        from_zero: whether the sums begin with zero, so that none is −0.0, and not with their first elements.
+    """
 
     first: np.ndarray
     places: np.ndarray
     n: int
+    from_zero: bool
 
 
 def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: Spec) -> Moves | None:
@@ -68,6 +73,8 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     for i, begin in enumerate([0, *ends[:-1]]):
         to = np.flatnonzero((owner == i) & (source >= 0))
         pairs.append((to, source[to] - begin))
+    if result.dtype.kind in "fc" and not signs_kept(op, params, operands, result).ravel()[source >= 0].all():
+        return None  # it adds to zeros, be it one number
     return Moves(pairs, bool((source >= 0).all()))
 
 
@@ -115,7 +122,10 @@ def sums_of(op: Op, params: dict[str, Any], operand: Spec, result: Spec) -> Sums
         return None
     order = np.argsort(owner, kind="stable")
     counts = np.bincount(owner + 1, minlength=result.size + 1)
-    return Sums(np.concatenate([[0], np.cumsum(counts[1:])]), order[counts[0] :], n)
+    signs = signs_kept(op, params, [operand], result).ravel()[counts[1:] > 0]
+    if signs.any() and not signs.all():
+        return None
+    return Sums(np.concatenate([[0], np.cumsum(counts[1:])]), order[counts[0] :], n, not signs.any())
 
 
 def _transposed(op: Op, params: dict[str, Any], operand: Spec, g: np.ndarray) -> np.ndarray:
@@ -271,5 +281,5 @@ def _sum(plan: Any, record: Any, sums: Sums) -> bool:
     z, dtype = plan.make(record.row), record.result.dtype
     kernel = plan.jit("sweeps.linked", f"sum_{SUFFIXES[dtype]}")
     tables = [plan.pin(a) for a in (sums.first, sums.places)]
-    plan.call(kernel, [record.result.size, z.place, x.place, *tables, sums.n])
+    plan.call(kernel, [record.result.size, z.place, x.place, *tables, sums.n, int(sums.from_zero)])
     return True
