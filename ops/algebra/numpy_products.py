@@ -9,10 +9,10 @@ import numpy as np
 from ..core.op import composite, conjugate, is_complex, ready
 from ..pointwise.arithmetic import mul
 from ..pointwise.elementary import sqrt
-from ..pointwise.selection import maximum
+from ..pointwise.selection import maximum, where
 from ..reductions.reduction import mean
 from ..shapes.diagonals import diag
-from ..shapes.index import getitem, take
+from ..shapes.index import take
 from ..shapes.joining import cat
 from ..shapes.parts import mH, real
 from ..shapes.shape import cast, flip, reshape, transpose
@@ -97,11 +97,26 @@ corrcoef = composite("corrcoef", _corrcoef, numpy=(np.corrcoef,))
 def _sliding(a: Any, v: Any, mode: str) -> Any:
     """Sums of products of a vector with the parts of a longer one that are as long, beyond its ends too."""
     n, m = a.shape[0], v.shape[0]
-    around = np.zeros(m - 1, a.dtype)
-    windows = np.arange(n + m - 1)[:, None] + np.arange(m)
-    z = matmul(take(cat([around, a, around], axis=0), windows, axis=0), v)
-    start, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return getitem(z, index=slice(start, start + length))
+    first, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
+    before, after = max(m - 1 - first, 0), max(first + length - n, 0)
+    within = matmul(take(a, np.arange(n - m + 1)[:, None] + np.arange(m), axis=0), v)
+    left = [_beyond(a, v, np.arange(first, first + before))] if before else []
+    right = [_beyond(a, v, np.arange(n, n + after))] if after else []
+    return cat([*left, within, *right], axis=0) if left or right else within
+
+
+def _beyond(a: Any, v: Any, rows: Any) -> Any:
+    """Those of the sums, by their numbers, in which v reaches beyond an end of a.
+
+    What is beyond is left out, and not taken times zero: v may be infinite there.
+    """
+    n, m = a.shape[0], v.shape[0]
+    places = rows[:, None] + np.arange(1 - m, 1)
+    inside = (places >= 0) & (places < n)
+    parts = where(inside, take(a, np.clip(places, 0, n - 1), axis=0), np.zeros((), a.dtype))
+    if np.result_type(a.dtype, v.dtype).kind not in "fc":  # whole numbers are finite; a product keeps their dtype
+        return matmul(parts, v)
+    return sum(parts * where(inside, v, np.zeros((), v.dtype)), axis=1)
 
 
 def _vectors(a: Any, v: Any, mode: str) -> tuple[Any, Any]:
