@@ -10,7 +10,7 @@ from ..core.op import composite, joining, ready
 from ..pointwise.arithmetic import pow, remainder
 from ..pointwise.comparison import eq, gt, logical_and, lt
 from ..pointwise.elementary import exp, log
-from ..pointwise.selection import abs, where
+from ..pointwise.selection import abs, floor, where
 from ..reductions.cumulative import cumsum
 from ..shapes.index import getitem, take
 from ..shapes.joining import along, cat
@@ -181,12 +181,12 @@ def _evenly(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple
     start, stop, dtype = _in_one_dtype(start, stop)
     parts = num - 1 if endpoint else num
     shape = np.broadcast_shapes(start.shape, stop.shape)
-    steps = (np.arange(num).reshape(-1, *(1,) * len(shape)) / max(parts, 1)).astype(dtype)
-    z = broadcast_to(start + (stop - start) * steps, shape=(num, *shape))
+    step = (stop - start) / parts if parts > 0 else np.nan
+    steps = np.arange(num).reshape(-1, *(1,) * len(shape)).astype(dtype)
+    z = broadcast_to(start + steps * (step if parts > 0 else stop - start), shape=(num, *shape))
     if endpoint and num > 1:  # exactly, whatever the rounding
         last = broadcast_to(stop, shape=(1, *shape))
         z = cat([getitem(z, index=slice(0, -1)), last], axis=0)
-    step = (stop - start) / parts if parts else (stop - start) * np.nan
     return movedim(z, 0, axis) if shape else z, step
 
 
@@ -195,7 +195,8 @@ def _linspace(
 ) -> Any:
     """`num` numbers evenly spaced from start to stop, which may be arrays."""
     z, step = _evenly(start, stop, num, endpoint, axis)
-    z = z if dtype is None else cast(z, dtype=np.dtype(dtype))
+    if dtype is not None:
+        z = cast(floor(z) if np.dtype(dtype).kind in "iu" else z, dtype=np.dtype(dtype))
     return (z, step) if retstep else z
 
 

@@ -123,17 +123,7 @@ def linspace(
     num = int(num)
     if not isinstance(start, Face) and not isinstance(stop, Face):
         return recordable(numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named))
-    kind = np.result_type(start, stop, float(num))  # in which whole numbers do not wrap around
-    start, stop = [x.astype(kind) if getattr(x, "dtype", kind) != kind else x for x in (start, stop)]
-    steps = np.arange(num, dtype=kind).reshape((-1,) + (1,) * max(np.ndim(start), np.ndim(stop)))
-    between = num - 1 if endpoint else num
-    step = (stop - start) / between if between > 0 else np.nan
-    along = start + steps * step if between > 0 else start + steps * (stop - start)
-    along = np.moveaxis(along, 0, axis)
-    dtype = kind if dtype is None else np.dtype(dtype)
-    along = np.floor(along) if dtype.kind in "iu" else along
-    along = along if along.dtype == dtype else along.astype(dtype)
-    return (along, step) if retstep else along
+    return numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named)
 
 
 def gathered(x: Any, dtype: Any = None) -> Any:

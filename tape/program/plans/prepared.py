@@ -120,15 +120,19 @@ class Interpreted:
         last, free = np.full(given + n, -1), np.empty(n, dtype=np.int64)
         places = grouping.instructions(numbers, layout.operands(), given, keep, place, last, free, body.reshape(-1))
         loads = [(interpreter.LOAD, k, self.header + a, max(at, 0), 0) for k, (a, at) in enumerate(layout.inputs)]
-        stores = [
-            (interpreter.STORE, place[layout.place[v]], self.header + address, start + i, 0)
-            for target, (address, start) in zip(group.targets, layout.outputs)
-            for i, v in enumerate(target.values)
-        ]
+        add, total, zero = interpreter.numbering(count)[REGISTRY["add"].code], places, places + 1
+        stores = []
+        for target, (address, start) in zip(group.targets, layout.outputs):
+            for i, v in enumerate(target.values):
+                at = place[layout.place[v]]
+                if target.how in _jit("emission.task").SUMS:  # of one number; it begins with zero, so −0.0 gives 0.0
+                    stores.append((add, total, at, zero, 0))
+                    at = total
+                stores.append((interpreter.STORE, at, self.header + address, start + i, 0))
         parts = (loads, body, stores, [(interpreter.END, 0, 0, 0, 0)])
         self.code = np.concatenate([np.array(p, dtype=np.int32).reshape(-1, width) for p in parts])
         self.code_at = self.code.ctypes.data
-        self.values = np.zeros(places, dtype=layout.dtype)
+        self.values = np.zeros(places + 2, dtype=layout.dtype)
         self.values[len(layout.inputs) : given] = [float(c) for c in layout.constants]
 
     def head(self) -> tuple[list[int], Any]:

@@ -164,12 +164,12 @@ def _forward(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def _element(op: Op, params: dict[str, Any], operand: Spec, strides: tuple[int, ...]) -> View | None:
-    """Which element of its operand an op gives: by its number."""
-    numbers = np.arange(operand.size).reshape(operand.shape)
+    """Which element of its operand an op gives: by its number, which is not 0: the imaginary part of a real one is."""
+    numbers = np.arange(1, operand.size + 1).reshape(operand.shape)
     found = np.asarray(_forward(op, (numbers[()] if operand.ndim else numbers,), params))
-    if found.dtype != numbers.dtype:
+    if found.dtype != numbers.dtype or not 1 <= found <= operand.size:
         return None
-    index = np.unravel_index(int(found), operand.shape)
+    index = np.unravel_index(int(found) - 1, operand.shape)
     return View(int(sum(int(i) * s for i, s in zip(index, strides))), ())
 
 
