@@ -113,6 +113,8 @@ CALLS = {
     ],
     **{name: [((HOLES,), {}), ((HOLES, 1), {}), ((A, 0), {"keepdims": True}), ((HOLES, (0, 1)), {})]
        for name in ("nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanvar", "nanstd")},
+    **{name: [((HOLES,), {}), ((HOLES, 1), {}), ((A, 0), {"keepdims": True})] for name in ("nanargmax", "nanargmin")},
+    **{f"numpy_{name}": [((HOLES,), {}), ((1.0 / B,), {})] for name in ("isposinf", "isneginf")},
     "nancumsum": [((HOLES,), {}), ((HOLES, 1), {})],
     "nancumprod": [((HOLES,), {}), ((HOLES, -2), {})],
     **{name: [((V,), {}), ((A,), {"axis": 1, "include_initial": True}), ((V,), {"include_initial": True})]

@@ -124,7 +124,8 @@ numpy_gradient = composite("numpy_gradient", _gradient, numpy=(np.gradient,))
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours in the flattened array, between numbers to begin and to end with."""
-    z = diff(ravel(ary))
+    x = ravel(ary)
+    z = getitem(x, index=slice(1, None)) - getitem(x, index=slice(None, -1))
     return cat([x if x is z else ravel(x) for x in (to_begin, z, to_end) if x is not None], axis=0)
 
 

@@ -136,8 +136,8 @@ def test_an_object_that_gives_a_recorded_array_says_what_to_write(function):
 
 def test_functions_of_scipys_are_named_though_others_take_the_arrays():
     linalg = pytest.importorskip("scipy.linalg")
-    with pytest.raises(TypeError, match=r"(?s)scipy\.linalg\.lu_factor needs plain numbers.*record solve"):
-        tape.func.grad(lambda x: linalg.lu_factor(np.outer(x, x))[0].sum())(X)
+    with pytest.raises(TypeError, match=r"(?s)scipy\.linalg\.ldl needs plain numbers"):
+        tape.func.grad(lambda x: linalg.ldl(np.outer(x, x))[0].sum())(X)
 
 
 def test_numbers_that_differ_from_lane_to_lane_are_named_as_such():

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numba
@@ -104,27 +103,6 @@ def test_scalar_code_that_may_raise_is_a_stop(stops):
     op(x).sum().backward()
     assert x.grad.tolist() == [-0.25, -0.0625]
     assert len(stops) == 1
-
-
-def test_within_the_sweep_is_faster_than_a_stop():
-    ops.elementwise("bump", bump, bump_dx)
-
-    def seconds():
-        best = 1.0
-        for _ in range(7):
-            x = leaf([0.1, 0.2])
-            z = x
-            for _ in range(100):
-                z = ops.bump(z)
-            start = time.process_time()
-            z.sum().backward()
-            best = min(best, time.process_time() - start)
-        return best
-
-    seconds()
-    jitted_seconds = seconds()
-    KERNELS.ops[ops.bump.code, MOTION] = PYTHON
-    assert 3.0 * jitted_seconds < seconds()
 
 
 @pytest.fixture

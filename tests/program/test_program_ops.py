@@ -72,17 +72,20 @@ def test_single_precision(op):
                 assert_allclose(z, w, rtol=2e-4, atol=2e-5)
 
 
+OF_ORDERS = {"exchanges", "exchanged"}
+"""Ops of orders of rows."""
 PLAIN = [op for op in REGISTRY.values() if op.kind == "plain" and op.arity in (1, 2) and not op.params]
 
 
 @pytest.mark.parametrize("op", PLAIN, ids=lambda op: op.name)
 def test_ops_without_derivative(op):
     rng = np.random.default_rng(0)
-    kinds = (np.float64, np.int64, np.bool_)
+    kinds = (np.float64, np.int64, np.bool_) if op.name not in OF_ORDERS else (np.int64,)
     tried = 0
     for kind in kinds:
-        xs = [(3 * rng.standard_normal((5, 3))).astype(kind) for _ in range(op.arity)]
-        ys = [(3 * rng.standard_normal((5, 3))).astype(kind) for _ in range(op.arity)]
+        xs, ys = (3 * rng.standard_normal((2, op.arity, 5, 3))).astype(kind)
+        if op.name in OF_ORDERS:
+            xs, ys = np.argsort(xs), np.argsort(ys)
         try:
             with np.errstate(all="ignore"):
                 op.forward(*xs)
@@ -91,6 +94,6 @@ def test_ops_without_derivative(op):
         tried += 1
         fast = compile(lambda *xs: op(*xs))
         with np.errstate(all="ignore"):
-            for values in (xs, ys):
+            for values in (list(xs), list(ys)):
                 np.testing.assert_array_equal(fast(*values), op.forward(*values))
     assert tried
