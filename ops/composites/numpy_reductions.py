@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.op import Op, composite, is_complex, ready
 from ..pointwise.arithmetic import square
-from ..pointwise.comparison import eq, isnan, logical_not
+from ..pointwise.comparison import eq, isnan, logical_and, logical_not, signbit
 from ..pointwise.elementary import sqrt
 from ..pointwise.selection import maximum, minimum, where as choose
 from ..reductions.cumulative import cumprod, cumsum
@@ -17,7 +17,7 @@ from ..reductions.extremes import amax, amin
 from ..reductions.reduction import mean, prod
 from ..shapes.joining import cat
 from ..shapes.parts import conj, real
-from ..shapes.queries import anywhere, argmax, argmin
+from ..shapes.queries import all, anywhere, argmax, argmin
 from ..shapes.shape import cast, size_of
 from ..shapes.sums import normal_axes, sum
 
@@ -58,20 +58,30 @@ def _single(initial: Any, dtype: np.dtype[Any]) -> Any:
     return initial if initial.dtype == dtype else cast(initial, dtype=dtype)
 
 
-def _total(name: str, reduce: Op, neutral: float, join: Callable[[Any, Any], Any], function: Any, doc: str) -> Op:
+def _total(name: str, reduce: Op, neutral: float, join: Callable[..., Any], function: Any, doc: str) -> Op:
     def total(
         a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
-        z = reduce(_chosen(a, dtype, where, neutral), axis=axis, keepdims=keepdims)
-        return z if initial is None else join(z, _single(initial, z.dtype))
+        x = _chosen(a, dtype, where, neutral)
+        z = reduce(x, axis=axis, keepdims=keepdims)
+        return z if initial is None else join(z, _single(initial, z.dtype), x, axis, keepdims)
 
     return composite(f"numpy_{name}", total, numpy=(function,), doc=doc)
 
 
-numpy_sum = _total("sum", sum, 0.0, lambda z, x: z + x, np.sum, "Sum over axes, of what is chosen, and of `initial`.")
+def _from(z: Any, initial: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """A sum z of x, and the number where it begins, in the place of 0.0: from −0.0 on, zeros of sign − give −0.0."""
+    if not isinstance(initial, np.ndarray | np.generic) or z.dtype.kind != "f" or initial or not np.signbit(initial):
+        return z + initial
+    negative = all(logical_and(eq(x, 0.0), signbit(x)), axis=axis, keepdims=keepdims)
+    return choose(negative, -sum(-x, axis=axis, keepdims=keepdims), z)
+
+
+numpy_sum = _total("sum", sum, -0.0, _from, np.sum, "Sum over axes, of what is chosen, and of `initial`.")
 numpy_prod = _total(
-    "prod", prod, 1.0, lambda z, x: z * x, np.prod, "Product over axes, of what is chosen, and of `initial`."
-)
+    "prod", prod, 1.0, lambda z, initial, *_: z * initial, np.prod,
+    "Product over axes, of what is chosen, and of `initial`.",
+)  # fmt: skip
 
 
 def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: str) -> Op:
@@ -90,9 +100,7 @@ def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: s
     return composite(f"numpy_{name}", extreme, numpy=functions, doc=doc)
 
 
-numpy_max = _extreme(
-    "max", amax, maximum, (np.max, np.amax), "Largest over axes, of what is chosen, and of `initial`."
-)
+numpy_max = _extreme("max", amax, maximum, (np.max, np.amax), "Largest over axes, of what is chosen, and of `initial`.")
 numpy_min = _extreme(
     "min", amin, minimum, (np.min, np.amin), "Smallest over axes, of what is chosen, and of `initial`."
 )
@@ -227,9 +235,7 @@ def _running(name: str, scan: Op, skipped: float, function: Any, doc: str) -> Op
 
 
 nancumsum = _running("nancumsum", cumsum, 0.0, np.nancumsum, "Running sums over the elements that are not nan.")
-nancumprod = _running(
-    "nancumprod", cumprod, 1.0, np.nancumprod, "Running products over the elements that are not nan."
-)
+nancumprod = _running("nancumprod", cumprod, 1.0, np.nancumprod, "Running products over the elements that are not nan.")
 
 
 def _cumulative(name: str, scan: Op, start: float, doc: str) -> Op:
