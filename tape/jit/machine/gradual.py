@@ -99,18 +99,26 @@ class JittedPass:
         self._kernels: dict[str, tuple[Any, Any]] = {}
 
     def __call__(self, *columns: Any) -> int | None:
-        given = [np.ascontiguousarray(c) if isinstance(c, np.ndarray) else int(c) for c in columns]
-        kinds = "".join([c.dtype.char if isinstance(c, np.ndarray) else "." for c in given])
+        fields: list[int] = []
+        kinds, copied = "", []
+        for c in columns:
+            if not isinstance(c, np.ndarray):
+                kinds += "."
+                fields += int(c), 0
+                continue
+            given = c if c.flags.c_contiguous else np.ascontiguousarray(c)
+            if given is not c:
+                copied.append((given, c))
+            kinds += c.dtype.char
+            fields += address_of(given), c.size
         if kinds not in self._kernels:
             self._kernels[kinds] = undisturbed(lambda: self._kernel(kinds))
-        words = np.zeros(2 * len(given) + 2, dtype=np.int64)
-        for i, c in enumerate(given):
-            words[2 * i : 2 * i + 2] = (address_of(c), c.size) if isinstance(c, np.ndarray) else (c, 0)
+        words = np.array([*fields, 0, 0], dtype=np.int64)
         self._kernels[kinds][1](address_of(words))
-        for mine, theirs in zip(given, columns):
-            if isinstance(theirs, np.ndarray) and mine is not theirs and theirs.flags.writeable:
-                theirs[:] = mine
-        return int(words[-2]) if words[-1] else None
+        for given, theirs in copied:
+            if theirs.flags.writeable:
+                theirs[:] = given
+        return words.item(-2) if words.item(-1) else None
 
     def _kernel(self, kinds: str) -> tuple[Any, Any]:
         """What keeps machine code for columns of those dtypes loaded, and the code."""
