@@ -11,8 +11,8 @@ import numpy as np
 from ops import REGISTRY, Op
 
 from ...base.spec import Spec, spec
+from ..recorded.fingerprint import key_of
 from ..recorded.listing import Listing, columns_of, is_fixed
-from ..recorded.parameters_key import key_of
 from ..recorded.trace import CONSTANT
 
 BROADCAST, GETITEM, PERMUTE, RESHAPE, SELECT, STACK = (

@@ -23,7 +23,7 @@ from ops.shapes.index import is_basic
 from ...base.locks import new_lock
 from ...base.spec import Spec, spec, spec_of
 from ...recording.recorder import forward_of
-from .parameters_key import key_of
+from .fingerprint import key_of
 
 LARGE = 1 << 18
 """Bytes from which on an array is computed later."""

@@ -17,8 +17,8 @@ from ops.core.registry import OPS
 
 from ...base.location import Location, locate
 from ...base.spec import Spec
+from .fingerprint import key_of
 from .guards import Guard
-from .parameters_key import key_of
 from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Trace, X, Y
 
 

@@ -12,8 +12,8 @@ from ops import REGISTRY, Op
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
 from ....jit.machine.state import STORE
+from .blas_calls import LETTERS, as_words, call_library, pointers
 from .indexmaps import View, view_of
-from .library_calls import LETTERS, as_words, call_library, pointers
 from .loop_steps import LoopSteps
 from .plan_places import SUFFIXES, Place, PlanValue, moved, row_major
 from .stacked_products import joined
