@@ -61,7 +61,7 @@ def paused() -> Iterator[None]:
         gc.enable()
 
 
-MANY = 100_000
+MANY = 10_000
 """So many new objects there may be before circles are looked for where most objects stay."""
 _recordings: list[tuple[int, int, int]] = []
 """For each recording, in whichever thread, how often circles were looked for before the first."""
