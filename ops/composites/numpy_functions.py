@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.differentiate import dtype_of
 from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import pow
 from ..pointwise.comparison import isnan, ne
@@ -50,7 +51,7 @@ def _full_like(
     z = empty_like(ready(a), dtype=dtype, order=order, shape=shape)
     value = ready(np.full((), fill_value, z.dtype) if type(fill_value) is int else fill_value)
     z = fill(z, broadcast_to(value, shape=z.shape) if value.shape else value)
-    kind = ready(a).dtype if dtype is None else np.dtype(dtype)
+    kind = ready(a).dtype if dtype is None else dtype_of(dtype)
     return z if z.dtype == kind else cast(z, dtype=kind)
 
 

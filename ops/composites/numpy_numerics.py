@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.differentiate import dtype_of
 from ..core.op import composite, joining, ready
 from ..pointwise.arithmetic import pow, remainder
 from ..pointwise.comparison import eq, gt, logical_and, lt
@@ -197,7 +198,7 @@ def _linspace(
     """`num` numbers evenly spaced from start to stop, which may be arrays."""
     z, step = _evenly(start, stop, num, endpoint, axis)
     if dtype is not None:
-        z = cast(floor(z) if np.dtype(dtype).kind in "iu" else z, dtype=np.dtype(dtype))
+        z = cast(floor(z) if dtype_of(dtype).kind in "iu" else z, dtype=dtype_of(dtype))
     return (z, step) if retstep else z
 
 
@@ -206,16 +207,16 @@ def _logspace(
 ) -> Any:
     """`base` to the powers that `linspace` gives."""
     z = pow(base, _evenly(start, stop, num, endpoint, axis)[0])
-    return z if dtype is None else cast(z, dtype=np.dtype(dtype))
+    return z if dtype is None else cast(z, dtype=dtype_of(dtype))
 
 
 def _geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """`num` numbers from start to stop, of which each is the same multiple of the one before."""
-    start, stop, _ = _in_one_dtype(start, stop, np.dtype(float if dtype is None else dtype))
+    start, stop, _ = _in_one_dtype(start, stop, dtype_of(float if dtype is None else dtype))
     z = start * exp(_evenly(log(start / start), log(stop / start), num, endpoint, axis)[0])
-    return z if dtype is None else cast(z, dtype=np.dtype(dtype))
+    return z if dtype is None else cast(z, dtype=dtype_of(dtype))
 
 
 numpy_linspace = composite("numpy_linspace", _linspace, numpy=(np.linspace,))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.differentiate import dtype_of
 from ..core.op import Op, composite, is_complex, ready
 from ..pointwise.arithmetic import square
 from ..pointwise.comparison import eq, isnan, logical_and, logical_not, signbit
@@ -25,7 +26,7 @@ from ..shapes.sums import normal_axes, sum
 def _chosen(a: Any, dtype: Any, where: Any, otherwise: Any) -> Any:
     """What is reduced: in a dtype, with a number in the place of what is not chosen."""
     a = ready(a)
-    a = a if dtype is None else cast(a, dtype=np.dtype(dtype))
+    a = a if dtype is None else cast(a, dtype=dtype_of(dtype))
     if where is None or where is True:
         return a
     return choose(_mask(where, a.shape), a, cast(ready(otherwise), dtype=a.dtype))
@@ -121,7 +122,7 @@ def _fractions(dtype: Any) -> Any:
 def _numpy_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Mean over axes, of what is chosen; in whole numbers the sum is one, and so is what it is divided to."""
     a = _chosen(a, dtype, None, 0.0)
-    if dtype is not None and np.dtype(dtype).kind in "biu":
+    if dtype is not None and dtype_of(dtype).kind in "biu":
         there = choose(_mask(True if where is None else where, a.shape), np.ones(a.shape), 0.0)
         total = numpy_sum.forward(a, axis, keepdims=keepdims, where=where)
         return cast(cast(total, dtype=dtype) / sum(there, axis=axis, keepdims=keepdims), dtype=dtype)

@@ -23,6 +23,11 @@ def shape_of(x: Any) -> tuple[int, ...]:
         return np.shape(x)
 
 
+def dtype_of(wanted: Any) -> np.dtype[Any]:
+    """The dtype that somebody asks for; of a class of dtypes (``np.dtypes.Float64DType``) `np.dtype` makes objects."""
+    return np.empty(0, wanted).dtype if isinstance(wanted, type) and issubclass(wanted, np.dtype) else np.dtype(wanted)
+
+
 def ready(x: Any) -> Any:
     """The argument of a composite as something with a shape and a dtype: lists become arrays."""
     return x if hasattr(x, "dtype") else np.asarray(x)

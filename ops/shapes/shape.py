@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core import batching
+from ..core.differentiate import dtype_of
 from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import composite, linear, ready, shape_of
@@ -147,7 +148,7 @@ clone = linear(
 
 
 def _cast(x: Any, *, dtype: Any) -> Any:
-    x, dtype = np.asarray(x), np.dtype(dtype)
+    x, dtype = np.asarray(x), dtype_of(dtype)
     discards = x.dtype.kind == "c" and dtype.kind not in "cb"
     return (x.real if discards else x).astype(dtype)[()]
 
@@ -156,7 +157,7 @@ cast = linear(
     "cast", _cast, lambda g, x_dtype: cast(g, dtype=x_dtype),
     node="ToCopyBackward0", numpy=(np.astype,) if hasattr(np, "astype") else (),
     cases=cases_of(((3,), {"dtype": np.dtype("float64")}), ((), {"dtype": np.dtype("float64")})),
-    batch=batching.elementwise, hints=Hints(steps=lambda s, x, dtype: s.cast(x, np.dtype(dtype))),
+    batch=batching.elementwise, hints=Hints(steps=lambda s, x, dtype: s.cast(x, dtype_of(dtype))),
     doc="The same numbers in another dtype; of complex numbers the real part where that is real.",
 )
 

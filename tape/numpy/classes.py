@@ -114,20 +114,26 @@ def _attribute(names: dict[str, Any], name: str, seen: Callable[[Any], Any]) -> 
     return property(get, put, remove)
 
 
+PAST_CLASSES = sys.version_info >= (3, 14)
+"""Whether code reads names of a module past the attributes of its class (CPython's LOAD_ATTR_MODULE)."""
+
+
 def with_doors(module: ModuleType, plain: type, doors: dict[str, Any]) -> type:
     """The class of a module while some function is recorded, with doors by name; it is pickled as modules are.
 
     Its class otherwise is `plain`.
 
     That the class changes, and not the names in the module, costs nothing for each door, and whoever watches the names
-    sees none of it.
+    sees none of it.  From CPython 3.14 on, code that has read a name of a module some times reads it past the class,
+    unless the class finds attributes in a way of its own: that of a class with a `__getattr__` is one.
     """
     names = vars(module)
     seen = {name: _doorway(names[name], door) for name, door in doors.items()}
     if module.__name__ == "numpy":
         seen |= {name: _class_of_numpy(name) for name in CALLED}
     attributes = {name: _attribute(names, name, as_what) for name, as_what in seen.items()}
-    return type("module", (plain,), {"__reduce_ex__": _by_name, **attributes})
+    ways = {"__getattr__": plain.__getattribute__} if PAST_CLASSES else {}
+    return type("module", (plain,), {"__reduce_ex__": _by_name, **ways, **attributes})
 
 
 def _by_name(module: ModuleType, protocol: Any) -> Any:

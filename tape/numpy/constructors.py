@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.differentiate import dtype_of
 
 from ..base.dtypes import kind_of
 from ..base.tensor import Face, Tensor
@@ -153,7 +154,7 @@ def array_(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     **named: Any,
 ) -> Any:  # fmt: skip
-    dtype = None if dtype is None else np.dtype(dtype)
+    dtype = None if dtype is None else dtype_of(dtype)
     is_numeric = dtype is None or kind_of(dtype) in NUMERIC
     found = gathered(of_objects(object), dtype if is_numeric else None)
     if not isinstance(found, Face):
@@ -220,7 +221,7 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, **named: Any) -> Any:
         return recordable(np.fromiter(found, dtype, count, **named))
     if len(found) < count:
         raise ValueError("iterator too short")
-    return gathered(found, np.dtype(dtype))
+    return gathered(found, dtype_of(dtype))
 
 
 @functools.wraps(np.copy)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.core.differentiate import dtype_of
+
 from .arrays.leaving import plain
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
@@ -99,7 +101,7 @@ def _joined(results: list[Any], loop: tuple[int, ...], kind: str | None) -> Any:
 
 def _shaped(results: list[Any], shape: tuple[int, ...], types: str | None, k: int) -> Any:
     """Results one after another as an array, of the dtype that was asked for or that of the first."""
-    dtype = np.dtype(types[k]) if types else np.asarray(results[0]).dtype if not holds_face(results[0]) else None
+    dtype = dtype_of(types[k]) if types else np.asarray(results[0]).dtype if not holds_face(results[0]) else None
     flat = gathered(results) if holds_face(results) else np.array(results, dtype)
     dtype = dtype or results[0].dtype
     return (flat if flat.dtype == dtype else flat.astype(dtype)).reshape(shape)

@@ -11,12 +11,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import ops
 from ops import REGISTRY, Op
 from ops.algebra.sparse import is_sparse, times, times_from_left
 from ops.core.arguments import argument_names, arguments_of
+from ops.core.differentiate import dtype_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Tensor, Theme
@@ -208,7 +207,7 @@ def public(op: Op) -> Callable[..., Any]:
             out = kwargs.pop("out", None)
             dtype = kwargs.pop("dtype", None) if "dtype" in kwargs and "dtype" not in op.params else None
             if dtype is not None:
-                args = (ops.cast(args[0], dtype=np.dtype(dtype)), *args[1:])
+                args = (ops.cast(args[0], dtype=dtype_of(dtype)), *args[1:])
             result = tensors(signature[0].call(args, kwargs))
             return result if out is None else store(result, out, op.name)
 

@@ -20,6 +20,7 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 from ops.algebra.sparse import yielding
+from ops.core.differentiate import dtype_of
 from ops.core.op import answers
 from ops.core.own import CHANGES
 
@@ -157,7 +158,7 @@ class NumpyMethods(Theme):
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
-                raise ValueError(f"a {array.dtype} tensor cannot become an array of {np.dtype(dtype)} without a copy")
+                raise ValueError(f"a {array.dtype} tensor cannot become an array of {dtype_of(dtype)} without a copy")
             return array.astype(dtype)
         return array.copy() if copy else array
 
@@ -270,7 +271,7 @@ def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
     if unknown := sorted(set(params) - set(op.params)):
         raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
     if dtype is not None:
-        operands = tuple(ops.cast(x, dtype=np.dtype(dtype)) for x in operands)
+        operands = tuple(ops.cast(x, dtype=dtype_of(dtype)) for x in operands)
     return op(*operands, **params)
 
 

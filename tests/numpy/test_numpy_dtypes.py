@@ -140,3 +140,27 @@ def test_whole_numbers_beyond_a_dtype_are_refused_as_by_numpy():
         with pytest.raises(OverflowError):
             f(tape.numpy.array(x), 2**40)
     assert np.clip(tape.numpy.array(x), -(2**40), 2**40).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Complex128DType])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, kind: np.subtract(x, 2, dtype=kind),
+        lambda x, kind: np.sum(x, 0, kind),
+        lambda x, kind: np.mean(x, dtype=kind),
+        lambda x, kind: np.add.reduce(x, dtype=kind),
+        lambda x, kind: np.zeros(3, kind) + x,
+        lambda x, kind: np.array([x[0], 1.0], kind),
+        lambda x, kind: np.full(2, x[0], dtype=kind),
+        lambda x, kind: np.zeros_like(x, dtype=kind) + x,
+        lambda x, kind: np.linspace(x[0], x[1], 3, dtype=kind),
+        lambda x, kind: x.astype(kind),
+    ],
+)
+def test_classes_of_dtypes_are_what_numpy_takes_them_for(f, kind):
+    x, found = np.array([0.5, 1.5, 2.5]), []
+    expected = f(x, kind)
+    gradient = tape.func.grad(lambda x: np.sum(np.real(found.append(f(x, kind)) or found[-1])))(x)
+    assert gradient.dtype == x.dtype
+    np.testing.assert_array_equal(tape.stop_gradient(found[0]), expected, strict=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.differentiate import dtype_of
 
 from ...base.tensor import Tensor
 from ...recording.views import base_of
@@ -143,8 +144,8 @@ class Attributes(Base):
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
-        if np.dtype(dtype) != self.dtype:
-            raise refusal(f"setting .dtype to {np.dtype(dtype)}, which reads the same bytes as other numbers,")
+        if dtype_of(dtype) != self.dtype:
+            raise refusal(f"setting .dtype to {dtype_of(dtype)}, which reads the same bytes as other numbers,")
 
     def _set_dtype(self, dtype: Any) -> None:
         """What NumPy 2.5 has for the assignment, which it deprecates."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.differentiate import dtype_of
 
 from ...base.dtypes import kind_of
 from ...base.tensor import Face, Tensor
@@ -56,7 +57,7 @@ def in_loop(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any, casting: Any) 
         type(x) if type(x) in weak else getattr(x, "dtype", None) or np.asarray(x).dtype for x in inputs
     ]
     wanted: dict[str, Any] = (
-        {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
+        {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[dtype_of(dtype)] * ufunc.nout)}
     )
     loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), casting=casting, **wanted)
     return tuple([

@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import ops
+from ops.core.differentiate import dtype_of
 
 from ...base.dtypes import kind_of
 from ...base.rooms import Room
@@ -39,7 +40,7 @@ class Conversions(Attributes):
         Raises:
             TypeError: if `casting` does not allow it, or the dtype is none of numbers and a gradient would be lost.
         """
-        wanted = np.dtype(dtype)
+        wanted = dtype_of(dtype)
         if not numpy.can_cast(self.dtype, wanted, casting):
             raise TypeError(f"Cannot cast array data from {self.dtype!r} to {wanted!r} by the rule {casting!r}")
         if kind_of(wanted) not in NUMERIC:
@@ -55,9 +56,9 @@ class Conversions(Attributes):
         Raises:
             TypeError: for another dtype, where a gradient would be lost.
         """
-        if dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype:
+        if dtype is None or dtype is np.ndarray or dtype_of(dtype) == self.dtype:
             return self[...]
-        if self.dtype.kind == "c" and np.dtype(dtype) == self.real.dtype:
+        if self.dtype.kind == "c" and dtype_of(dtype) == self.real.dtype:
             if not self.ndim:
                 raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
             found = ops.view_as_real(self._tensor)

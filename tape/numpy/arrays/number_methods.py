@@ -54,6 +54,7 @@ OWN = {
     "is_integer": OfKind("is_integer", is_integer),
     **{name: OfKind(name, _of_value(name)) for name in ("as_integer_ratio", "hex", "bit_count")},
     "fromhex": OfKind("fromhex", lambda x: x.dtype.type.fromhex, is_attribute=True),
+    "from_number": OfKind("from_number", lambda x: x.dtype.type.from_number, is_attribute=True),  # since Python 3.14
     "numerator": OfKind("numerator", lambda x: x, is_attribute=True),
     "denominator": OfKind("denominator", lambda x: 1, is_attribute=True),
     **{name: _of_temporary(name) for name in ("fill", "put", "resize", "setfield", "setflags", "sort")},
