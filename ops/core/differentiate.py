@@ -209,7 +209,7 @@ class Derivatives:
         """
         if self.joint is not None:
             return self.vjps((i,), g, env)[i]
-        rule = self.rule(i)
+        rule = self.rules[0 if self.variadic else i] if self.rules else None
         if rule is None:
             return None
         if 0 in shape and self.kind == "general":

@@ -51,7 +51,7 @@ REDUCTIONS: Any = (
 )
 
 sum = linear(
-    "sum", lambda x, *, axis=None, keepdims=False: np.sum(x, axis=axis, keepdims=keepdims),
+    "sum", lambda x, *, axis=None, keepdims=False: np.add.reduce(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
     hints=Hints(reduces=np.add, motion="spread"), cases=cases_of(*REDUCTIONS),

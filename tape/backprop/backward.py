@@ -26,7 +26,7 @@ from ..recording.level import Layer
 from ..recording.packing import drop_later
 from ..recording.recorder import wrap
 from ..recording.views import materialise
-from ..recording.wengert import WengertList, current, key, list_of
+from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of
 from .cotangents import Tensors, as_cotangent, check_inputs, renamed, sequence
 from .fresh_stacks import is_deep, on_fresh_stack
 
@@ -157,13 +157,13 @@ def differentiate(
         again = partial(differentiate, outputs, gradients, targets, arrive)
         how = {"retain_graph": retain_graph, "create_graph": create_graph, "passing": passing}
         return on_fresh_stack(recorder, partial(again, **how))
-    wanted = None if targets is None else {key(node_of(t)): node_of(t) for t in targets}
+    wanted = None if targets is None else {key_of(t): node_of(t) for t in targets}
     # Batched adjoints go through the sweep that can be recorded, also where it is not.
     as_tensors = create_graph or any(isinstance(g, Layer) for g in gradients)
     adjoints: dict[int, Any] = {}
     leaves: dict[int, Tensor] = {}
     for output, g in zip(outputs, gradients):
-        k = key(node_of(output))
+        k = key_of(output)
         _add(adjoints, k, g if as_tensors else g._data)
         if k < 0:
             leaves[k] = output
@@ -191,12 +191,17 @@ def differentiate(
 def _keep(kept: dict[int, Any], arrive: Arrive, leaf: Tensor, box: list[Any]) -> None:
     left = arrive(leaf, box)
     if left is not None:
-        kept[key(leaf)] = left
+        kept[-id(leaf)] = left
 
 
 def node_of(tensor: Tensor) -> Any:
     """What a row would hold for this tensor as an operand."""
     return tensor if tensor._node is True else tensor._node
+
+
+def key_of(tensor: Tensor) -> int:
+    """The key of a tensor among adjoints: that of `node_of` it."""
+    return -id(tensor) if tensor._node is True else tensor._node
 
 
 def _sweep_lists(
@@ -222,14 +227,14 @@ def _sweep_lists(
                 _add(found, k, adjoints.pop(k))
                 continue
             wengert = list_of(k)
-            roots = {h: adjoints.pop(h) for h in list(adjoints) if wengert.owns(h)}
+            roots = {h: adjoints.pop(h) for h in list(adjoints) if h >> THREAD_SHIFT == wengert.number}
             busy.append(wengert)
             wengert.enter(busy)
             alone = not (adjoints or found or consumed)
             reached, runs = sweep(wengert, roots, leaves, wanted, create_graph, early if alone else None)
             consumed.append((wengert, runs))
             for k, g in reached.items():
-                _add(found if k < 0 or wengert.owns(k) else adjoints, k, g)
+                _add(found if k < 0 or k >> THREAD_SHIFT == wengert.number else adjoints, k, g)
         if not retain:
             for wengert, runs in consumed:
                 wengert.release(runs)

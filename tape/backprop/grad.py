@@ -15,7 +15,6 @@ from ..history.chain import apply
 from ..history.changes import DOUBTS, check_unchanged
 from ..levels.batch import Batch
 from ..recording.recorder import wrap
-from ..recording.wengert import key
 from . import backward as reverse
 from .cotangents import Tensors, check_inputs, one_each, renamed, sequence
 
@@ -128,7 +127,7 @@ def _grad_once(
 
 def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tensor | None:
     """The gradient of input ``i``, out of what a sweep found."""
-    k = key(reverse.node_of(tensor))
+    k = reverse.key_of(tensor)
     if k not in found:
         if unused:
             return None

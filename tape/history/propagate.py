@@ -28,11 +28,11 @@ from ops.core.registry import OPS
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, XV, ZV, X
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
-from ..recording.wengert import THREAD_SHIFT, WengertList, arguments, current, name_of, specs_of, user_frame
+from ..recording.wengert import THREAD_SHIFT, WengertList, arguments, current, name_of, row_of, user_frame
 from .chain import pass_by, surrounded
 from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
 
@@ -94,7 +94,9 @@ def _by_its_rules(row: list[Any], g: Any, positions: tuple[int, ...], record: bo
     if row[SPEC] is None or row[SPEC].narrow:
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
         wide = float32
-    found = op.contributions(positions, g, values, z, params, specs_of(refs, positions), dtype, wide)
+    operands = [(i, refs[i]) for i in positions]
+    specs = {i: ref._spec if isinstance(ref, Tensor) else row_of(ref)[SPEC] for i, ref in operands}
+    found = op.contributions(positions, g, values, z, params, specs, dtype, wide)
     return [(i, refs[i], bar) for i, bar in found]
 
 
@@ -176,8 +178,13 @@ def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> R
         handle = -heapq.heappop(queue)
         if handle in rows:
             continue
-        row, keys[handle] = wengert.look(handle)
-        rows[handle] = row
+        start = (handle - wengert.shift) * WIDTH
+        row = wengert.rows[start : start + WIDTH]
+        if not row or row[HANDLE] != handle:  # an older one, which has moved up
+            row = wengert.record(handle)
+        rows[handle], x = row, row[X]
+        refs = x if type(x) is tuple else (x, row[Y])
+        keys[handle] = tuple([-id(ref) if isinstance(ref, Tensor) else ref for ref in refs])
         op, spec = OPS[row[OP]], row[SPEC]
         if (op.lane or op.hints.motion) and spec is not None:
             work += PER_RECORD + PER_ELEMENT * spec.size
@@ -229,7 +236,7 @@ def sweep(
 
     # A target that leads no further is not consumed.
     consumed = [handle for handle in rows if any(map(wanted, keys[handle]))]
-    check_not_released(rows[handle] for handle in consumed)
+    check_not_released(rows[handle] for handle in consumed if handle <= wengert.released)
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
     for handle in roots.keys() - rows.keys():

@@ -19,7 +19,7 @@ import itertools
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
@@ -47,6 +47,7 @@ class WengertList:
         rows: the flat list of fields.
         extend: ``rows.extend``, bound once; while hooks put saved values away, what does that first.
         next: gives the next handle.
+        released: the last handle up to which values of records may have been dropped; none of a later record was.
         recording: whether gradients are on in this thread.
         where: code and offset that stand for the user's line while library code records, or None.
         limit: the handle at which the next scan for dead records is due.
@@ -58,8 +59,8 @@ class WengertList:
     """
 
     __slots__ = (
-        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_lock", "_released", "_sweeps", "entangled", "extend",
-        "hooks", "limit", "next", "number", "recording", "rows", "shift", "task", "unpacked", "where",
+        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_late", "_lock", "_sweeps", "entangled", "extend",
+        "hooks", "limit", "next", "number", "recording", "released", "rows", "shift", "task", "unpacked", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
@@ -67,6 +68,7 @@ class WengertList:
         self.rows: list[Any] = []
         self.extend: Any = self.rows.extend
         self.next = itertools.count(number << THREAD_SHIFT).__next__
+        self.released = -1
         self.recording = True
         self.where: tuple[CodeType, int] | None = None
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
@@ -74,7 +76,7 @@ class WengertList:
         self.task: Any = None
         self.unpacked: str | None = None
         self._lock = new_lock()
-        self._released: list[Any] = []
+        self._late: list[Any] = []
         self.entangled = False
         self.hooks: dict[int, Any] = {}
         self.shift = number << THREAD_SHIFT
@@ -111,12 +113,6 @@ class WengertList:
         """The fields of the record with a handle."""
         start = self.locate(handle) * WIDTH
         return self.rows[start : start + WIDTH]
-
-    def look(self, handle: int) -> tuple[list[Any], tuple[int | None, ...]]:
-        """The fields of the record with a handle, and the key of each operand, None where no gradient flows."""
-        start = self.locate(handle) * WIDTH
-        row = self.rows[start : start + WIDTH]
-        return row, tuple(map(key, operands(row[X], row[Y])))
 
     def runs(self, handles: Iterable[int]) -> list[tuple[int, int]]:
         """The positions of records, latest first, as half-open runs of neighbours."""
@@ -155,8 +151,8 @@ class WengertList:
         """A sweep has ended, if it had begun; the last one lets go of the values that were released meanwhile."""
         with self._lock:
             self._sweeps.discard(id(sweep))
-            released, self._released = (self._released, []) if not self._sweeps else ([], self._released)
-        del released
+            late, self._late = (self._late, []) if not self._sweeps else ([], self._late)
+        del late
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -179,10 +175,11 @@ class WengertList:
         """
         rows = self.rows
         for start, stop in runs:
+            self.released = max(self.released, -(-rows[(stop - 1) * WIDTH + HANDLE]))  # an int of its own
             for field in (XV, YV, ZV):
                 column = slice(start * WIDTH + field, stop * WIDTH, WIDTH)
                 if len(self._sweeps) > 1:
-                    self._released.append(rows[column])
+                    self._late.append(rows[column])
                 rows[column] = [None] * (stop - start)
 
     def has_many_hooks(self) -> bool:
@@ -380,11 +377,6 @@ def _orphan() -> WengertList | None:
                 orphan.extend, orphan.unpacked = orphan.rows.extend, None
                 return orphan
     return None
-
-
-def specs_of(refs: Sequence[Any], positions: Iterable[int]) -> dict[int, Spec | None]:
-    """By position, the shape and dtype of an operand; None for an op with several results."""
-    return {i: spec_of_operand(refs[i]) for i in positions}
 
 
 def spec_of_operand(ref: Any) -> Spec | None:

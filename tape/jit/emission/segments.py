@@ -11,6 +11,7 @@ as the first one that reads what was there before the loop, is a piece of its ow
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -82,10 +83,10 @@ class Slotted:
         n = len(self.operands)
         pieces = list(stretches(n, loops))
         lengths = np.array([s.period for s in pieces for _ in range(s.times)], dtype=np.int64)
-        home = np.repeat(np.arange(len(lengths)), lengths)
+        begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
         made = self.operands - given
         crossing = np.zeros(n, dtype=np.bool_)
-        crossing[made[(made >= 0) & (home.take(made, mode="clip") != home[:, None])]] = True
+        crossing[made[(made >= 0) & (made < begin[:, None])]] = True
         inside = np.zeros(n, dtype=np.bool_)
         for loop in loops:
             inside[loop.start : loop.end] = True
@@ -125,12 +126,18 @@ class Slotted:
 
 def different(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The columns that differ, each once, and for each column which of them it is."""
-    keys = np.random.default_rng(0).integers(1, 1 << 62, len(columns)) @ columns
+    keys = _factors(len(columns)) @ columns
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     found: np.ndarray = columns[:, first]
     if (found[:, which] != columns).any():  # two that differ have one key
         found, which = np.unique(columns, axis=1, return_inverse=True)
     return found, which.reshape(-1)
+
+
+@lru_cache(maxsize=16)
+def _factors(count: int) -> np.ndarray:
+    """So many numbers by which the rows of columns are multiplied and added up to tell the columns apart."""
+    return np.random.default_rng(0).integers(1, 1 << 62, count)
 
 
 def stretches(n: int, loops: Sequence[Loop]) -> Iterator[Loop]:

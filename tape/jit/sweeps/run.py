@@ -340,11 +340,16 @@ class SweepRun:
 
     def positions(self, row: list[Any]) -> tuple[int, ...]:
         """Which operands of a record get an adjoint."""
-        return tuple([i for i, ref in enumerate(operands(row[X], row[Y])) if self.wanted(ref)])
+        refs = operands(row[X], row[Y])
+        if self.targets is None:
+            return tuple([i for i, ref in enumerate(refs) if ref is not None])
+        return tuple([i for i, ref in enumerate(refs) if self.wanted(ref)])
 
     def wanted(self, ref: Any) -> bool:
-        if self.targets is None or ref is None:
-            return ref is not None
+        """Whether an operand leads to a target."""
+        assert self.targets is not None, "without targets all operands are wanted"
+        if ref is None:
+            return False
         if self.wengert.owns(ref):
             return self.flags.item(self.wengert.locate(ref)) & LEADS != 0
         return type(ref) is int or key(ref) in self.targets
