@@ -231,7 +231,7 @@ def _sweep_lists(
             busy.append(wengert)
             wengert.enter(busy)
             alone = not (adjoints or found or consumed)
-            reached, runs = sweep(wengert, roots, leaves, wanted, create_graph, early if alone else None)
+            reached, runs = sweep(wengert, roots, leaves, wanted, create_graph, early if alone else None, retain)
             consumed.append((wengert, runs))
             for k, g in reached.items():
                 _add(found if k < 0 or k >> THREAD_SHIFT == wengert.number else adjoints, k, g)
@@ -259,6 +259,7 @@ def sweep(
     wanted: dict[int, Any] | None,
     create_graph: bool,
     early: Arrive | None = None,
+    retain: bool = False,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Sweep one list: jitted on plain arrays, in Python where that pays not yet or the sweep itself is recorded.
 
@@ -266,21 +267,21 @@ def sweep(
     `early`, a leaf that has hooks gets its adjoint as soon as that is complete.
     """
     if create_graph:
-        return propagate.sweep(wengert, roots, leaves, wanted, True, early)
+        return propagate.sweep(wengert, roots, leaves, wanted, True, early, None, retain)
     if not SWEEPS.is_open:
         reached = propagate.reach(wengert, roots, SWEEPS.free)
         work = reached.work
         if work < SWEEPS.free:
             SWEEPS.free -= work
-            return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached)
+            return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached, retain)
         if (limit := SWEEPS.left(work)) > work:
             reached = propagate.reach(wengert, roots, limit)
             work = reached.work
         if SWEEPS.defers(work):
-            return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached)
+            return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached, retain)
     room = jitted("sweeps.run")
     if room is None:
-        return propagate.sweep(wengert, roots, leaves, wanted, False, early)
+        return propagate.sweep(wengert, roots, leaves, wanted, False, early, None, retain)
     found: tuple[dict[int, Any], list[tuple[int, int]]] = room.sweep(wengert, roots, leaves, wanted, early)
     if not SWEEPS.settled:
         SWEEPS.settle()

@@ -18,9 +18,9 @@ from .derivatives.grid import Grid
 from .derivatives.hand_written import Written, split
 from .derivatives.report import FORWARD, REVERSE, RIGHT, Comparison, Report
 from .derivatives.rounding import Derivative, output_spread, spread, wide_dtype
-from .derivatives.subject import Array, Jacobian, Subject, flattened, is_inexact, plain, reverse, reverse_along
+from .derivatives.subject import Array, Jacobian, Recorded, Subject, is_inexact, plain, reverse, swept
 from .suspects import find_suspects
-from .undefined import check_function, differing, lost, mistyped, not_multiplied, undefined_adjoints, without_history
+from .undefined import check_repeatable, differing, lost, mistyped, not_finite, not_multiplied, undefined_adjoints
 
 MANY = 1 << 14
 """So many numbers of inputs and outputs are too many to look at one by one, where fast mode was asked for."""
@@ -44,7 +44,7 @@ class Comparing:
         self.elements = Grid(subject, point)
         self.grid = Along.random(subject, point, np.random.default_rng(seed)) if fast else self.elements
         self.wide = _widened(subject, self.point)
-        self.tick: Callable[[], object] = lambda: None
+        self.tick: Callable[[], object] | None = None
 
     def watch(self, progress: Callable[[int, int], object] | None, modes: int) -> None:
         """Tell `progress` how many numbers of the inputs are done, in so many modes."""
@@ -62,23 +62,30 @@ class Comparing:
         """What computes the Jacobian in a mode."""
         return derivative(mode, self.grid)
 
-    def mode(self, mode: str) -> Jacobian:
-        """Compare in one mode; gives the Jacobian that was compared."""
-        jacobian = self.derivative(mode)(self.subject, self.point)
+    def swept(self, recorded: Recorded) -> Jacobian:
+        """The Jacobian in reverse mode, by sweeps over a call of the function."""
+        return swept_as(self.grid, self.subject, recorded)
+
+    def compare(self, jacobian: Jacobian, mode: str) -> bool:
+        """Compare the Jacobian of a mode; whether all of it is right."""
         found = self._compare(self.grid, jacobian, mode)
-        self.report.comparisons += self._looked_into(found, jacobian, mode) if self.grid is not self.elements else found
-        return jacobian
+        found = self._looked_into(found, jacobian, mode) if self.grid is not self.elements else found
+        self.report.comparisons += found
+        return all(c.verdict == RIGHT for c in found)
 
     def curves(self, comparisons: Sequence[Comparison]) -> list[Curve | None]:
         """The error over the step at the worst element of each comparison, in float64 where the function allows it."""
-        elements = self.elements.at(*self.wide)
-        return curves_of(self.grid.at(*self.wide), elements, comparisons)
+        return curves_of(self._widely(self.grid), self._widely(self.elements), comparisons)
+
+    def _widely(self, grid: Grid) -> Grid:
+        """A grid in float64 where the function allows it."""
+        return grid if self.wide[0] is self.subject else grid.at(*self.wide)
 
     def _compare(self, grid: Grid, jacobian: Jacobian, mode: str) -> list[Comparison]:
         """Compare with differences, taken in float64 where the function allows it."""
         coarse = max(precision_of(x.dtype) for x in self.point)
         precision = np.maximum(precisions(grid.outputs), coarse)
-        wide = grid.at(*self.wide)
+        wide = self._widely(grid)
 
         @cache
         def noise() -> tuple[Array, list[Array]]:
@@ -271,50 +278,69 @@ def _run(
     progress: Callable[[int, int], object] | None,
 ) -> None:  # fmt: skip
     written = isinstance(subject, Written)
-    first = flattened(subject.call(point)) if written else _note_history(subject, point, options, report)
+    first = subject.recorded(point) if written else _note_history(subject, point, options, report)
     if first is None:
         return
-    check_function(subject, point, first, options.nondet_tol)
+    if not np.isfinite(first.flat).all():
+        raise not_finite(subject, first.flat)
     ours = [m for m, on in ((REVERSE, options.reverse), (FORWARD, options.forward)) if on]
     modes = [subject.mode] if isinstance(subject, Written) else ours
     comparing = Comparing(subject, point, options.tolerances, report, options.fast, options.seed)
     comparing.watch(progress, len(modes))
+    # A call is swept before the next one, which may write to memory that the function keeps.
+    jacobians = {REVERSE: comparing.swept(first)} if REVERSE in modes else {}
+    again = subject.recorded(point)
+    if not np.array_equal(first.flat, again.flat):
+        check_repeatable(subject, first.flat, again.flat, options.nondet_tol)
+    if REVERSE in modes:
+        _check_swept(subject, point, jacobians[REVERSE], comparing.swept(again), options, report)
+        _check_adjoints(subject, again, options, report)
+    right = True
     for mode in modes:
-        jacobian = comparing.mode(mode)
-        if mode != FORWARD:
-            report.faults += differing(subject, point, jacobian, comparing.derivative(mode), options.nondet_tol)
-            report.faults += mistyped(subject, point, jacobian) if options.dtypes else []
-        if mode == REVERSE:
-            _check_adjoints(subject, point, options, report)
+        jacobian = jacobians.get(mode) or comparing.derivative(mode)(subject, point)
+        if written:
+            _check_swept(subject, point, jacobian, comparing.derivative(mode)(subject, point), options, report)
+        right = comparing.compare(jacobian, mode) and right
+        if mode == REVERSE and options.batched:
+            report.faults += batched_adjoints(subject, point, np.random.default_rng(options.seed))
         if mode == FORWARD:
             _check_tangents(subject, point, options, report)
     if options.curves:
         report.curves = comparing.curves(report.comparisons)
-    if report.wrong and options.causes and not written:
+    if (report.faults or not right) and report.wrong and options.causes and not written:
         report.faults += lost(report.detached, report)
         report.suspects, report.lines = find_suspects(*comparing.wide, modes)
 
 
-def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> Array | None:
-    """Find out which outputs are to be checked; these, as real numbers, or None if there are none."""
-    outs = subject.call(point)
-    report.detached = without_history(subject, outs)
+def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> Recorded | None:
+    """A call of the function; find out which outputs are to be checked, None if there are none."""
+    first = subject.recorded(point)
     names = [axis.name for axis in subject.output_axes]
+    tracked = {id(out) for out in first.tracked}
+    report.detached = [name for name, out in zip(names, first.outs) if id(out) not in tracked]
     if options.only_differentiable and len(report.detached) < len(names):
         subject.kept = set(names) - set(report.detached)
         subject.axes, report.detached = None, []
-        outs = subject.call(point)
-    return flattened(outs) if names else None
+        first = subject.recorded(point)
+    return first if names else None
 
 
-def _check_adjoints(subject: Subject, point: list[Array], options: Options, report: Report) -> None:
-    given = subject.arguments(point)
-    leaves, results = [given[i] for i in subject.wrt], subject.outputs(subject.func(*given))
-    report.faults += not_multiplied(subject, leaves, results)
-    if options.undefined:
-        report.faults += undefined_adjoints(subject, leaves, results, hooks=options.only_differentiable)
-    if options.batched:
-        report.faults += batched_adjoints(subject, point, np.random.default_rng(options.seed))
+def _check_swept(
+    subject: Subject, point: list[Array], jacobian: Jacobian, again: Jacobian, options: Options, report: Report
+) -> None:
+    """Check that a gradient is the same once more, and of the dtype of its input where that is asked."""
+    if not all(map(np.array_equal, jacobian.blocks, again.blocks)):
+        report.faults += differing(subject, jacobian, again, options.nondet_tol)
+    if options.dtypes:
+        report.faults += mistyped(subject, point, jacobian)
+
+
+def _check_adjoints(subject: Subject, recorded: Recorded, options: Options, report: Report) -> None:
+    found = recorded.of_zeros()
+    if any(bar is not None and np.any(bar._data) for bar in found):
+        report.faults += not_multiplied(subject, found)
+    if options.undefined and not (len(recorded.tracked) < 2 and recorded.only_ops()):
+        report.faults += undefined_adjoints(subject, recorded, hooks=options.only_differentiable)
 
 
 def _check_tangents(subject: Subject, point: list[Array], options: Options, report: Report) -> None:
@@ -336,8 +362,7 @@ def derivative(mode: str, grid: Grid) -> Derivative:
 
     def fast(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
         if mode == REVERSE:
-            found = reverse_along(subject, arrays, along.weights)
-            return Jacobian(along.times_v(found.blocks), found.dtypes)
+            return swept_as(along, subject, subject.recorded(arrays))
         if mode == FORWARD:
             from .tangent_checks import forward_along
 
@@ -345,6 +370,14 @@ def derivative(mode: str, grid: Grid) -> Derivative:
         return Jacobian(along.reduce(slow(subject, arrays).blocks))
 
     return fast
+
+
+def swept_as(grid: Grid, subject: Subject, recorded: Recorded) -> Jacobian:
+    """The Jacobian that a grid compares, in reverse mode, by sweeps over a call of the function."""
+    if not isinstance(grid, Along):
+        return swept(subject, recorded)
+    found = swept(subject, recorded, grid.weights)
+    return Jacobian(grid.times_v(found.blocks), found.dtypes)
 
 
 def elementwise(mode: str) -> Derivative:

@@ -20,8 +20,8 @@ from ops.core.bundle import Bundle
 from ..base.location import Location, locate
 from ..base.row import CODE, HANDLE, LASTI, X, Y
 from ..base.tensor import Tensor
-from ..history.propagate import contributions, elsewhere, visit
-from ..recording.wengert import WengertList, key, list_of, name_of, op_of, operands
+from ..history.propagate import behind, contributions, elsewhere
+from ..recording.wengert import WengertList, key, name_of, op_of, operands
 from .derivatives.subject import Array, components
 
 OVERFLOWS, UNDERFLOWS, POLE, ENDS = "overflows", "underflows", "is infinite or nan", "is zero"
@@ -77,9 +77,7 @@ def flow_of(outs: list[Tensor]) -> Flow:
         ones = np.ones(out.shape, out.dtype)[()]
         _add(adjoints, _key(out), ones)
         _add(patterns, _key(out), _random(ones, rng))
-    handles = {handle for handle in adjoints if handle >= 0}
-    for wengert in {list_of(handle) for handle in handles}:
-        rows = visit(wengert, [handle for handle in handles if wengert.owns(handle)], None)
+    for wengert, rows in behind({handle for handle in adjoints if handle >= 0}):
         for handle, row in rows.items():
             if handle in adjoints:
                 flow.records += 1

@@ -20,14 +20,12 @@ from ..base.location import locate
 from ..base.row import CODE, LASTI, PARAMS, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
-from ..history.propagate import visit
 from ..recording.recorder import CUSTOM
 from ..recording.recording_modes import no_grad
-from ..recording.wengert import list_of, name_of, op_of, operands
+from ..recording.wengert import name_of, op_of, operands
 from .derivatives.gradcheck_errors import GradcheckError, Unfit
 from .derivatives.report import FORWARD, Report
-from .derivatives.rounding import Derivative
-from .derivatives.subject import Array, Jacobian, Subject, components, flattened, has_history, plain, pull
+from .derivatives.subject import Array, Jacobian, Recorded, Subject, components, has_history, plain, pull
 
 PHRASE = "Expected backward function to handle undefined output grads"
 WARNING = (
@@ -36,10 +34,11 @@ WARNING = (
 )
 
 
-def undefined_adjoints(subject: Subject, leaves: Sequence[Tensor], results: Sequence[Any], *, hooks: bool) -> list[str]:
+def undefined_adjoints(subject: Subject, recorded: Recorded, *, hooks: bool) -> list[str]:
     """What is wrong where adjoints are left out, as sentences; `hooks` says whether those of tensors are tried too."""
-    outs = [(axis.name, o) for axis, o in zip(subject.output_axes, results) if has_history(o)]
-    faults = [*_left_out(subject, leaves, outs), *dict.fromkeys(_nothing_to([o for _, o in outs], leaves, hooks))]
+    named = zip(subject.output_axes, recorded.outs)
+    outs = [(axis.name, o) for axis, o in named if has_history(o)]
+    faults = [*_left_out(subject, recorded.leaves, outs), *dict.fromkeys(_nothing_to(recorded, hooks))]
     if faults:
         warnings.warn(WARNING.format(faults[0].splitlines()[0]), UserWarning, stacklevel=4)
     return faults
@@ -71,17 +70,15 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y))))
 
 
-def _nothing_to(outs: Sequence[Tensor], leaves: Sequence[Tensor], hooks: bool) -> Iterator[str]:
+def _nothing_to(recorded: Recorded, hooks: bool) -> Iterator[str]:
     """What custom functions and hooks make of nothing, which must be nothing or zeros."""
-    handles = {o._node for o in outs if o._node is not True}
-    for wengert in {list_of(handle) for handle in handles}:
-        rows = visit(wengert, [handle for handle in handles if wengert.owns(handle)], None)
+    for wengert, rows in recorded.histories():
         for handle, row in rows.items():
             if hooks and handle in wengert.hooks:
                 yield from _hooks(wengert.hooks[handle].hooks, f"the result of {name_of(row)}", row)
             if op_of(row) is CUSTOM:
                 yield from _custom(row)
-    for leaf in leaves if hooks else ():
+    for leaf in recorded.leaves if hooks else ():
         yield from _hooks(leaf._chain.hooks if leaf._chain else {}, "an input", None)
 
 
@@ -129,20 +126,23 @@ def _at(row: list[Any] | None) -> str:
     return "" if row is None else f"\n    recorded at {locate(row[CODE], row[LASTI])}"
 
 
-def check_function(subject: Subject, point: Sequence[Array], first: Array, nondet_tol: float) -> None:
-    """The function must be finite at the point, and the same every time, as it was the `first` time.
+def not_finite(subject: Subject, first: Array) -> Unfit:
+    """The error for a function that is not finite at the point."""
+    k = int(np.argmin(np.isfinite(first)))
+    return Unfit(
+        f"{subject.title} gives {first[k]} at these inputs ({int(np.sum(~np.isfinite(first)))} of {len(first)} "
+        "output elements are not finite). Choose inputs inside its domain."
+    )
+
+
+def check_repeatable(subject: Subject, first: Array, again: Array, nondet_tol: float) -> None:
+    """The function must be the same every time.
 
     Raises:
         Unfit: if it is not.
         GradcheckError: if the function is itself a gradient, which is not the same every time.
     """
-    if not np.all(np.isfinite(first)):
-        k = int(np.argmin(np.isfinite(first)))
-        raise Unfit(
-            f"{subject.title} gives {first[k]} at these inputs ({int(np.sum(~np.isfinite(first)))} of {len(first)} "
-            "output elements are not finite). Choose inputs inside its domain."
-        )
-    gap = np.max(np.abs(flattened(subject.call(point)) - first), initial=0.0)
+    gap = np.max(np.abs(again - first), initial=0.0)
     if gap > nondet_tol and subject.needs_history:
         raise GradcheckError(
             f"Backward is not reentrant: the {subject.title} is not deterministic, two computations at the same inputs "
@@ -155,12 +155,9 @@ def check_function(subject: Subject, point: Sequence[Array], first: Array, nonde
         )
 
 
-def differing(
-    subject: Subject, point: Sequence[Array], jacobian: Jacobian, derivative: Derivative, nondet_tol: float
-) -> list[str]:
+def differing(subject: Subject, jacobian: Jacobian, again: Jacobian, nondet_tol: float) -> list[str]:
     """Gradients that are not the same when they are computed once more."""
     faults = []
-    again = derivative(subject, point)
     for name, x, y in zip(_checked(subject), jacobian.blocks, again.blocks):
         gaps = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(x - y), nan=np.inf))
         gap = float(np.max(gaps, initial=0.0))
@@ -187,12 +184,8 @@ def mistyped(subject: Subject, point: Sequence[Array], jacobian: Jacobian) -> li
     return faults
 
 
-def not_multiplied(subject: Subject, leaves: Sequence[Tensor], results: Sequence[Any]) -> list[str]:
-    """Gradients of results that are not zero where every adjoint is."""
-    outs = [o for o in results if has_history(o)]
-    if not outs:
-        return []
-    found = pull(outs, leaves, [np.zeros(o._spec.shape, o._spec.dtype)[()] for o in outs])
+def not_multiplied(subject: Subject, found: Sequence[Tensor | None]) -> list[str]:
+    """Gradients of results that are not zero where every adjoint is: what `Recorded.of_zeros` gives."""
     faults = []
     for name, bar in zip(_checked(subject), found):
         numbers = np.zeros(0) if bar is None else components(bar)
@@ -203,11 +196,6 @@ def not_multiplied(subject: Subject, leaves: Sequence[Tensor], results: Sequence
                 f"but {wrong[0]:.10g} ({wrong.size} such numbers)"
             )
     return faults
-
-
-def without_history(subject: Subject, outs: Sequence[Any]) -> list[str]:
-    """Names of the outputs that no gradient flows back from."""
-    return [axis.name for axis, out in zip(subject.output_axes, outs) if not has_history(out)]
 
 
 def lost(detached: Sequence[str], report: Report) -> list[str]:

@@ -32,7 +32,7 @@ from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, ZV, X, 
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, wrap
-from ..recording.wengert import THREAD_SHIFT, WengertList, arguments, current, name_of, row_of, user_frame
+from ..recording.wengert import THREAD_SHIFT, WengertList, arguments, current, list_of, name_of, row_of, user_frame
 from .chain import pass_by, surrounded
 from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
 
@@ -213,6 +213,15 @@ def visit(wengert: WengertList, roots: Collection[int], targets: Collection[int]
     return reached.rows if targets is None else leading_to(targets, wengert, reached)
 
 
+def behind(handles: Collection[int]) -> list[tuple[WengertList, Rows]]:
+    """The lists of some records, each with the rows that those depend on there."""
+    found = []
+    for wengert in {list_of(handle) for handle in handles}:
+        mine = [handle for handle in handles if not elsewhere(wengert, handle)]
+        found.append((wengert, visit(wengert, mine, None)))
+    return found
+
+
 def sweep(
     wengert: WengertList,
     roots: dict[int, Any],
@@ -221,8 +230,11 @@ def sweep(
     create_graph: bool,
     early: Callable[[Tensor, list[Any]], Any] | None = None,
     reached: Reached | None = None,
+    retain: bool = False,
 ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
     """Adjoints of the leaves, the targets and other lists' records, by key; and the runs of rows visited.
+
+    The runs, which are wanted for what is released, are none if all is to `retain` its values.
 
     With `early`, a leaf that has hooks gets its adjoint there as soon as that is complete.  `reached` is what
     the roots depend on, where that has been looked for.
@@ -272,7 +284,7 @@ def sweep(
             if early and k in adjoints:
                 recorder.where = None
                 early(leaf, [adjoints.pop(k)])
-    return found | adjoints, wengert.runs(consumed)
+    return found | adjoints, [] if retain else wengert.runs(consumed)
 
 
 def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:

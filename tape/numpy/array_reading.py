@@ -37,7 +37,7 @@ def read(x: Face, index: Any) -> Any:
             raise IndexError("invalid index to scalar variable.")
         np.empty(())[index]  # NumPy's own error
     z: Tensor = tensor[index]
-    if z._spec.shape or has_ellipsis(index):
+    if z._spec.shape or (type(index) is not int and has_ellipsis(index)):
         made: Any = new(Array)
         made._tensor = z if type(x) is Array else settled(z)
         if tensor._readonly and is_basic(index):

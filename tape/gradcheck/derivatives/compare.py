@@ -121,7 +121,7 @@ def compare(
     noise: Callable[[], tuple[Array, Sequence[Array]]],
     tolerances: Tolerances,
     mode: str,
-    progress: Callable[[], object] = lambda: None,
+    progress: Callable[[], object] | None = None,
 ) -> Iterator[Comparison]:
     """Compare the blocks of a Jacobian with differences of the function.
 
@@ -142,7 +142,8 @@ def compare(
             column = _examine(grid.line(k, e), block[:, e], rough, allowed, failures < PATIENCE)
             failures += bool(column.examined and np.any(column.ratio > 1))
             columns.append(column)
-            progress()
+            if progress is not None:
+                progress()
         yield from _summaries(grid, axis, block, columns, mode)
 
 

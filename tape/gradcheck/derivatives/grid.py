@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ class Element(Line):
     def __init__(self, grid: Grid, k: int, e: int):
         self.grid, self.subject, self.point, self.k, self.e = grid, grid.subject, grid.point, k, e
         numbers, self.scale = grid.numbers(k)
-        self.x = real_dtype(self.point[k].dtype).type(numbers[e])
-        self.size = sum(axis.size for axis in grid.outputs)
+        self.x = numbers[e]
+        self.size = grid.size
 
     def moved(self, value: object, dtype: np.dtype[Any] | None = None) -> list[Array]:
         point = list(self.point)
@@ -99,12 +100,18 @@ class Grid:
         self._numbers: dict[int, tuple[Array, float]] = {}
 
     def numbers(self, k: int) -> tuple[Array, float]:
-        """The numbers of one input, and the size of the largest of them."""
+        """The numbers of one input in their own precision, and the size of the largest of them."""
         if k not in self._numbers:
             numbers = components(self.point[k])
             size = np.max(np.abs(numbers))
-            self._numbers[k] = numbers, float(size) if np.isfinite(size) and size > 0 else 1.0
+            scale = float(size) if np.isfinite(size) and size > 0 else 1.0
+            self._numbers[k] = numbers.astype(real_dtype(self.point[k].dtype)), scale
         return self._numbers[k]
+
+    @cached_property
+    def size(self) -> int:
+        """How many numbers the outputs are."""
+        return sum(axis.size for axis in self.outputs)
 
     def line(self, k: int, e: int) -> Line:
         """The outputs along element e of input k."""

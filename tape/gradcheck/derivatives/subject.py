@@ -10,14 +10,18 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...backprop.grad import gradients
+from ...base.row import OP
 from ...base.spec import SPECS
 from ...base.tensor import Tensor
-from ...recording.recorder import wrap
+from ...history.propagate import behind
+from ...recording.recorder import CUSTOM, wrap
+from ...recording.wengert import WengertList
 from .gradcheck_errors import GradcheckError, Unfit, Unsteady
 
 Array = np.ndarray[Any, Any]
@@ -41,12 +45,12 @@ class Axis:
     dtype: np.dtype[Any]
     whole: bool = False
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many real numbers it is."""
         return 1 if self.whole else math.prod(self.shape) * (2 if self.is_complex else 1)
 
-    @property
+    @cached_property
     def is_complex(self) -> bool:
         return self.dtype.kind == "c"
 
@@ -57,6 +61,39 @@ class Axis:
         element, part = divmod(k, 2) if self.is_complex else (k, None)
         index = tuple(map(int, np.unravel_index(element, self.shape))) if self.shape else ()
         return index, "" if part is None else PARTS[part]
+
+
+class Recorded:
+    """A call of a function, with its history.
+
+    Attributes:
+        leaves: the checked inputs.
+        outs: the outputs that are checked.
+        flat: these one after the other, as real numbers in float64.
+        tracked: those of them that a gradient flows back from.
+    """
+
+    def __init__(self, leaves: list[Any], outs: list[Any]):
+        self.leaves, self.outs, self.flat = leaves, outs, flattened(outs)
+        self.tracked = [out for out in outs if has_history(out)]
+
+    def histories(self) -> list[tuple[WengertList, dict[int, list[Any]]]]:
+        """The lists that the outputs depend on, each with the records there by handle, latest first."""
+        return behind({out._node for out in self.tracked if out._node is not True})
+
+    def only_ops(self) -> bool:
+        """Whether a gradient flows through ops alone: no custom function is asked for it, and no hook."""
+        if any(leaf._chain for leaf in self.leaves):
+            return False
+        for wengert, rows in self.histories():
+            if not wengert.hooks.keys().isdisjoint(rows) or any(row[OP] == CUSTOM.code for row in rows.values()):
+                return False
+        return True
+
+    def of_zeros(self) -> Sequence[Tensor | None]:
+        """What the gradients are where every adjoint is zero."""
+        outs = self.tracked
+        return pull(outs, self.leaves, [np.zeros(o._spec.shape, o._spec.dtype)[()] for o in outs]) if outs else []
 
 
 class Subject:
@@ -149,14 +186,19 @@ class Subject:
         """What the function is called in messages."""
         return title_of(self.func)
 
+    def recorded(self, arrays: Sequence[Array]) -> Recorded:
+        """A call with leaves that require grad."""
+        self._calls[0] += 1
+        given = self.arguments(arrays)
+        return Recorded([given[i] for i in self.wrt], self.outputs(self.func(*given)))
+
     def call(self, arrays: Sequence[Array]) -> list[Any]:
         """The outputs to check, of leaves that require grad."""
-        self._calls[0] += 1
-        return self.outputs(self.func(*self.arguments(arrays)))
+        return self.recorded(arrays).outs
 
     def flat(self, arrays: Sequence[Array]) -> Array:
         """All outputs at the given values of the checked inputs, one after the other, as real numbers in float64."""
-        return flattened(self.call(arrays))
+        return self.recorded(arrays).flat
 
     def complex_flat(self, arrays: Sequence[Array]) -> Array:
         """The outputs of a real function at complex values, on plain arrays; raises where it cannot take them."""
@@ -271,31 +313,24 @@ class Jacobian:
 
 
 def reverse(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
-    """The Jacobian by reverse sweeps, one for each number of the outputs.
+    """The Jacobian by reverse sweeps, one for each number of the outputs; see `swept`."""
+    return swept(subject, subject.recorded(arrays))
 
-    A complex output has two: adjoints of 1 and of i give the gradients of its real and of its
+
+def swept(subject: Subject, recorded: Recorded, weights: Sequence[Array] | None = None) -> Jacobian:
+    """The Jacobian by reverse sweeps over a call; with weights, one for each output, uᵀJ.
+
+    A complex output has two for each number: adjoints of 1 and of i give the gradients of its real and of its
     imaginary part, each as ∂/∂x + i ∂/∂y where the input is complex.
 
     Raises:
         GradcheckError: if a gradient does not have the shape of its input.
     """
-    given = subject.arguments(arrays)
-    return _swept(subject, given, lambda j, value: units(value))
-
-
-def reverse_along(subject: Subject, arrays: Sequence[Array], weights: Sequence[Array]) -> Jacobian:
-    """uᵀJ by one reverse sweep for each output."""
-    return _swept(subject, subject.arguments(arrays), lambda j, value: [weights[j]])
-
-
-def _swept(subject: Subject, given: list[Any], adjoints: Any) -> Jacobian:
-    """The rows that the adjoints of each output give."""
-    leaves = [given[i] for i in subject.wrt]
-    outs = subject.outputs(subject.func(*given))
+    leaves = recorded.leaves
     jacobian = Jacobian([], [set() for _ in leaves])
     rows: list[list[Array]] = [[] for _ in leaves]
-    for j, out in enumerate(outs):
-        for g in adjoints(j, np.asarray(plain(out))):
+    for j, out in enumerate(recorded.outs):
+        for g in units(np.asarray(plain(out))) if weights is None else [weights[j]]:
             found = pull([out], leaves, [g]) if has_history(out) else [None] * len(leaves)
             for k, bar in enumerate(found):
                 rows[k].append(_row(bar, leaves[k], subject.names[subject.wrt[k]]))

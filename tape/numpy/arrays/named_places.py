@@ -220,7 +220,7 @@ def naming_type() -> list[dict[str, Any]]:
     """The globals of the user's modules in which code calls Python's `type`, whoever reaches that code, and how."""
     loaded = len(sys.modules), sys.modules.get(latest_module())
     if loaded[0] != _loaded[0] or loaded[1] is not _loaded[1]:
-        modules = [module for module in list(sys.modules.values()) if _is_users(module) and _names_type(module)]
+        modules = [module for name, module in list(sys.modules.items()) if _may_name_type(name, module)]
         _loaded[:] = [*loaded, list(map(vars, modules))]
     found: list[dict[str, Any]] = _loaded[2]
     return found
@@ -228,6 +228,21 @@ def naming_type() -> list[dict[str, Any]]:
 
 _loaded: list[Any] = [0, None, []]
 """How many modules there were when they were last looked through, the latest of them, and what was found."""
+
+
+_libraries: dict[str, ModuleType] = {}
+"""By name the modules with a file that were found to be no user's; there are many, and each is asked about once."""
+
+
+def _may_name_type(name: str, module: Any) -> bool:
+    """Whether a module is the user's own, and its code names Python's `type`."""
+    if _libraries.get(name) is module:
+        return False
+    if _is_users(module):
+        return _names_type(module)
+    if type(module) is ModuleType and vars(module).get("__file__"):
+        _libraries[name] = module
+    return False
 
 
 def _is_users(module: Any) -> bool:

@@ -189,10 +189,10 @@ class PlanWords:
     def _link(self, first: int, references: np.ndarray) -> None:
         """Have the steps that link regions tell the words that refer to these."""
         link = self.jit("sweeps.linked", "link")[1]
-        late = references[references[:, 1] >= BROUGHT]
-        late = late[np.argsort(late[:, 1], kind="stable")]
+        late: dict[int, list[int]] = {}
+        for at, region, offset in references[references[:, 1] >= BROUGHT].tolist():
+            late.setdefault(region, []).extend((first + at, offset))
         for step, region in self._links:
             self._kernels[step] = link
-            begin, end = np.searchsorted(late[:, 1], [region, region + 1])
-            pairs = (late[begin:end, [0, 2]] + [first, 0]).ravel().tolist()
+            pairs = late.get(region, [])
             self._offsets[step] = self.say([len(pairs) // 2, Place(BLOCK, -WORD * first), region, *pairs])
