@@ -20,6 +20,7 @@ from ..recorded.boxes import Region, region_of, shape_of
 from ..recorded.later import Later, is_ordered
 from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
+from ..recorded.stretches import RECORDS
 from ..recorded.trace import CODE, Trace, Untraceable, arguments_in
 from ..recorded.traced import Traced, output, traced
 from .adjoint_rounds import loops_of
@@ -138,7 +139,7 @@ class _Sweep:
         self.found: dict[int, Any] = {}
         self.leads = runs.leading
         self.layered = any(isinstance(g, Layer) for g in adjoints.values())
-        self.loops = loops_of(self)
+        self.loops = loops_of(self) if runs.window.count >= RECORDS else []
 
     def run(self, last: int, first: int) -> dict[int, Any]:
         runs = {stop: start for start, stop in self.runs}

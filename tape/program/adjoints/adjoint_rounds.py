@@ -292,12 +292,12 @@ class AdjointLoop:
 
 
 def loops_of(sweep: Any) -> list[AdjointLoop]:
-    """The loops of what a sweep goes through."""
+    """The loops of what a sweep goes through, which are `RECORDS` or more."""
     runs = sweep.runs
     listing, window = runs.list, runs.window
     first = len(listing) - window.count
     slow = np.count_nonzero(runs.leads & ~runs.simple & (listing.code >= 0))
-    if window.count < RECORDS or slow < RECORDS // 4 or not sweep.trace.wengert.recording:
+    if slow < RECORDS // 4 or not sweep.trace.wengert.recording:
         return []
     counts = np.diff(listing.first)[first:]
     facts = ((listing.code[first:] + 2) * (len(listing.specs) + 1) + listing.spec[first:] + 1) * (counts.max() + 1)

@@ -44,15 +44,19 @@ def task_of(layout: Layout) -> Any:
 
 def plain_products(group: Group, operands: np.ndarray, codes: np.ndarray, given: int, constants: list[Any]) -> Any:
     """Opcodes, with the chain rule's products as plain ones where a factor is finite: no 0 meets anything infinite."""
+    rows = np.flatnonzero(codes == REGISTRY["chain_mul"].code)
+    if not len(rows):
+        return codes
     known = given + len(constants)
     finite, nonzero = np.zeros(known + 1, dtype=np.bool_), np.zeros(known + 1, dtype=np.bool_)
     finite[given:known] = [math.isfinite(c) for c in constants]
     nonzero[given:known] = [c != 0 for c in constants]
-    adjoint, partial = np.minimum(operands[:, :2], known).T
-    plain = (codes == REGISTRY["chain_mul"].code) & (finite[partial] | (finite & nonzero)[adjoint])
+    adjoint, partial = np.minimum(operands[rows, :2], known).T
+    plain = np.zeros(len(codes), dtype=np.bool_)
+    plain[rows] = finite[partial] | (finite & nonzero)[adjoint]
     for loop in group.loops:
-        rows = plain[loop.start : loop.end].reshape(loop.times, loop.period)
-        rows &= rows.all(axis=0)
+        each = plain[loop.start : loop.end].reshape(loop.times, loop.period)
+        each &= each.all(axis=0)
     return np.where(plain, REGISTRY["mul"].code, codes)
 
 

@@ -21,6 +21,7 @@ from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, ne
 from ...recording.recorder import forward_of
 from ..recorded.guards import Guard
 from ..recorded.listing import Listing
+from ..recorded.stretches import RECORDS
 from ..recorded.trace import CONSTANT, INPUT
 from .array_columns import by_columns, long_axes
 from .group_parts import KERNELS, is_long, parts, steps_before
@@ -61,9 +62,9 @@ class Replay:
         guards: list[Guard] | None = None, by_rounds: bool = True,
     ):  # fmt: skip
         self.recorded = listing
-        rounds = rounds_of(listing) if by_rounds else []
+        rounds = rounds_of(listing) if by_rounds and len(listing) >= RECORDS else []
         tiles: Tiles | None = None
-        if by_rounds and not rounds and tier != INTERPRET:
+        if by_rounds and not rounds and tier != INTERPRET and any(s.ndim > 1 for s in listing.specs):
             listing = by_columns(listing)
             if listing is self.recorded and long_axes(listing):
                 listing, tiles = tiles_of(listing) or (listing, None)
@@ -79,7 +80,8 @@ class Replay:
         self._lock = new_lock()
         self._sweeper: Any = None
         self._of_arrays: InPython | None = None
-        self._make_steps(pieces(listing, rounds) if tiles is None else (tiles.before, *tiles.loops, tiles.after))
+        parts = pieces(listing, rounds) if rounds else [np.arange(len(listing))]
+        self._make_steps(parts if tiles is None else (tiles.before, *tiles.loops, tiles.after))
 
     def _make_steps(self, parts: Iterable[np.ndarray | Rounds | TileLoop]) -> None:
         """Make the steps: loops by rounds or tiles, and what is between them."""

@@ -61,9 +61,9 @@ class Rounds(NamedTuple):
 
 
 def rounds_of(listing: Listing) -> list[Rounds]:
-    """The loops of a listing, in order, none of which overlap, that would be several steps in each round."""
+    """The loops of a long listing, in order, none of which overlap, that would be several steps in each round."""
     several = np.array([spec.size > 1 for spec in listing.specs] + [False], dtype=np.bool_)
-    if len(listing) < RECORDS or several[listing.spec].sum() < RECORDS // 4:
+    if several[listing.spec].sum() < RECORDS // 4:
         return []
     counts = np.diff(listing.first)
     facts = ((listing.code + 2) * (len(listing.specs) + 1) + listing.spec + 1) * (counts.max() + 1) + counts

@@ -19,7 +19,7 @@ from .traced import traced
 
 
 @cache
-def _putting(count: int) -> np.ndarray:
+def putting(count: int) -> np.ndarray:
     """By opcode, whether an op puts its second operand into part of the first."""
     return by_code(op.hints.part is not None and op.arity == 2 and op.kind == "linear" for op in OPS[:count])
 
@@ -31,7 +31,7 @@ def without_covered(listing: Listing) -> Listing:
     """
     parts: dict[Any, Listing | None] = {}
     found = []
-    for k in np.flatnonzero(_putting(len(OPS))[listing.code]).tolist():
+    for k in np.flatnonzero(putting(len(OPS))[listing.code]).tolist():
         _, y = listing.operands(k)
         key = listing.code[k], listing.param[k], listing.spec[k], listing.spec[y]
         if key not in parts:

@@ -18,14 +18,14 @@ from .traced import Traced, traced
 
 
 @cache
-def _made_of_others(count: int) -> np.ndarray:
+def made_of_others(count: int) -> np.ndarray:
     """By opcode, whether an op says what it is made of."""
     return by_code(op.hints.made_of is not None for op in OPS[:count])
 
 
 def expand(listing: Listing) -> Listing:
     """With the records in the place of others that these are made of."""
-    rows = np.flatnonzero(_made_of_others(len(OPS))[listing.code]).tolist()
+    rows = np.flatnonzero(made_of_others(len(OPS))[listing.code]).tolist()
     known: dict[Any, Listing | None] = {}
     found = [(k, _part(listing, k, known)) for k in rows]
     return spliced(listing, [Splice(k, part, listing.operands(k)) for k, part in found if part is not None])

@@ -19,8 +19,8 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.recorder import forward_of
-from .covered import without_covered
-from .expanding import expand
+from .covered import putting, without_covered
+from .expanding import expand, made_of_others
 from .later import LARGE
 from .listing import Listing, by_code, is_fixed, number_of
 from .outer_products import with_products
@@ -198,7 +198,7 @@ def merge(listing: Listing) -> Listing:
     signed = np.array([s.inexact for s in listing.specs], dtype=np.bool_)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         number[k] = as_number(listing.constant(k))
-    args, place = _alike(listing)[listing.args], np.empty(n, dtype=np.int64)
+    args, place = _alike(listing), np.empty(n, dtype=np.int64)
     table = np.full(1 << max(4, math.ceil(math.log2(2 * n + 1))), -1, dtype=np.int64)
     _jitted().merge(
         listing.code, listing.first, args, listing.param, listing.spec, real, signed, number, left, right, kept, twice,
@@ -212,15 +212,17 @@ FEW_ARRAYS = 64
 
 
 def _alike(listing: Listing) -> np.ndarray:
-    """By record itself, or the first constant array that holds the same bytes."""
-    found = np.arange(len(listing), dtype=np.int64)
+    """The operands of all records, each constant array among them as the first that holds the same bytes."""
     rows = np.flatnonzero(listing.code == CONSTANT).tolist()
     arrays = [k for k in rows if _is_plain(listing.constant(k))]
+    if not 1 < len(arrays) <= FEW_ARRAYS:
+        return listing.args.copy()
+    found = np.arange(len(listing), dtype=np.int64)
     first: dict[Any, int] = {}
-    for k in arrays if len(arrays) <= FEW_ARRAYS else ():
+    for k in arrays:
         x = listing.constant(k)
         found[k] = first.setdefault((x.dtype, x.shape, x.tobytes()), k)
-    return found
+    return found[listing.args]
 
 
 def _is_plain(constant: Any) -> bool:
@@ -268,10 +270,14 @@ def join_products(listing: Listing) -> Listing:
 
 PASSES = (prune, without_covered, join_products, expand, fold, widen, merge, prune)
 """In the order in which a program goes through them."""
+ABOUT = {without_covered: putting, expand: made_of_others}
+"""By opcode, whether a pass is about an op; of the other passes only they themselves know."""
 
 
 def shorten(listing: Listing) -> Listing:
     """The listing after all passes."""
     for step in PASSES:
-        listing = step(listing)
+        about = ABOUT.get(step)
+        if about is None or about(len(OPS))[listing.code].any():
+            listing = step(listing)
     return listing

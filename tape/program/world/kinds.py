@@ -59,9 +59,9 @@ Looked = Unknown | None
 def watch(look: Any, thing: Any) -> Looked:
     """Watch something and what is in it; what there is unknown."""
     kind = type(thing)
-    for family, way in WAYS.items():
-        if kind is family or (family in FAMILIES and issubclass(kind, family)):
-            return way(look, thing)
+    way = WAYS.get(kind) or next((WAYS[family] for family in FAMILIES if issubclass(kind, family)), None)
+    if way is not None:
+        return way(look, thing)
     if not is_written_in_python(kind) and (kind in DISPATCHERS or callable(thing)):
         return None if is_known(thing) else Unknown(thing)
     return _own(look, thing) if in_library(file_of(kind)) else _instance(look, thing, kind)

@@ -115,7 +115,13 @@ def home_of(function: Any) -> str:
 
 
 def in_modules(name: str, modules: tuple[str, ...]) -> bool:
-    return name in modules or any(name.startswith(module + ".") for module in modules)
+    return name in modules or name.startswith(_insides(modules))
+
+
+@cache
+def _insides(modules: tuple[str, ...]) -> tuple[str, ...]:
+    """How the names begin of what is inside of modules."""
+    return tuple([f"{module}." for module in modules])
 
 
 def is_trusted(module: str) -> bool:
