@@ -14,8 +14,8 @@ from tape.history.chain import result_count
 from tape.recording.wengert import operands
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"a warm backward": 8, "the first call of compile(grad(f))": 123, "gradcheck of three numbers": 17}
-MOVES = {"a warm backward": 60, "gradcheck of three numbers": 320}
+FILES = {"a warm backward": 8, "the first call of compile(grad(f))": 119, "gradcheck of three numbers": 15}
+MOVES = {"a warm backward": 27, "gradcheck of three numbers": 215}
 
 
 def test_the_ways_stay_short():

@@ -52,12 +52,13 @@ class Plan(PlanWords):
         brought: the inputs and captured constants that lie in regions, as (source, region, spec).
         numbers: the inputs that are plain numbers, as (source, place, spec).
         given: arrays that are made for each call: what the caller gets.
+        guards, captured: those of the replay.
         made_of: the steps, and with them the kernels whose addresses the plan has: the replay lets go of them when it
             compiles better ones, while other threads may still run this plan.
     """
 
     def __init__(self, replay: Replay, checked: bool = CHECKED):
-        self.replay, self.listing = replay, replay.listing
+        self.replay, self.listing, self.guards, self.captured = replay, replay.listing, replay.guards, replay.captured
         super().__init__(checked)
         self.values: dict[int, PlanValue] = {}
         self.initial: list[tuple[int, np.ndarray]] = []
@@ -92,6 +93,7 @@ class Plan(PlanWords):
         self.results = self._finish()
         self.close()
         self._flat.clear()
+        del self.replay, self.guarding  # the replay has the plan: nobody else is to have it when that is dropped
 
     @property
     def taken(self) -> int:

@@ -197,7 +197,7 @@ class Stamp:
         What the round makes after the step is what it was in the replay before; if that is taken for a guard that does
         not hold, the function is recorded once more.
         """
-        table, values = self.plan.replay.guards.of_row, self.plan.values
+        table, values = self.plan.guards.of_row, self.plan.values
         rows = [k for k in self.step.made[: number + 1].ravel().tolist() if k in table]
         return [(i, values[k]) for k in rows for i in table[k]]
 

@@ -166,7 +166,7 @@ class PlanRun:
             block.check()
         results = [self.result(x) for x in plan.results]
         if sweeper.suspects:
-            captured = [c._data if isinstance(c, Tensor) else c for c, _ in plan.replay.captured]
+            captured = [c._data if isinstance(c, Tensor) else c for c, _ in plan.captured]
             separate(results, sweeper.suspects, [*self.inputs, *captured])
         return results
 
@@ -191,13 +191,13 @@ class PlanRun:
             return
         if isinstance(stop.run, GuardStep):
             for index, value in stop.run.values:
-                self.plan.replay.guards.verify(index, self.view(value), self.expecting)
+                self.plan.guards.verify(index, self.view(value), self.expecting)
             return
         try:
             found = stop.run({k: self.operand(k, x) for k, x in stop.operands.items()})
         except Exception:
             for index, value in stop.told:
-                self.plan.replay.guards.verify(index, self.view(value), self.expecting)
+                self.plan.guards.verify(index, self.view(value), self.expecting)
             raise
         for i, place in stop.into:  # a step refused what NumPy takes
             self.view(place)[...] = found[0] if i < 0 else found[0][i]

@@ -309,17 +309,20 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
             x, y = y, x
         u, v = values[x], values[y]
         try:
-            z = foreseen(op, (u, v), {}) if type(u) is Later or type(v) is Later else forward(u, v)
+            if type(u) is Later or type(v) is Later:
+                z = foreseen(op, (u, v), {})
+                shape = None if z is None else z.spec if type(z) is Later else spec_for(z)
+            else:
+                z = forward(u, v)
+                shape = NUMBER if type(z) is float64 else spec_for(z)
         except (ValueError, TypeError):  # it is raised again, explained
             return otherwise(self, other)
-        if z is None:
-            return otherwise(self, other)
-        if handling(None) is not None and raises():
-            return otherwise(self, other)  # which refuses
+        if shape is None or (handling(None) is not None and raises()):
+            return otherwise(self, other)  # which refuses, or computes
         made = new(own)
         made._trace = trace
         made._row = row = len(values)
-        made._spec = shape = NUMBER if type(z) is float64 else z.spec if type(z) is Later else spec_for(z)
+        made._spec = shape
         values.append(z)
         wengert = trace.wengert
         if wengert.where is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -275,3 +277,16 @@ def test_nothing_is_moved_without_a_stop():
     assert_allclose(program(x), rest(x), 1e-12)
     assert program.statistics().stops == 0
     assert_allclose(record(tape.func.grad(rest), x)(x), tape.func.grad(rest)(x), 1e-12)
+
+
+def test_a_program_that_nobody_holds_is_gone_at_once_with_its_plan():
+    """Its memory and kernels need not wait for Python to collect circles."""
+    made = record(lambda x: np.tanh(x[1:] * x[:-1]) @ x[:3], np.ones(4))
+    made(np.arange(4.0))
+    held = [weakref.ref(made.replay), weakref.ref(made.replay.sweeper), weakref.ref(made.replay.sweeper.plan)]
+    gc.disable()
+    try:
+        del made
+        assert [what() for what in held] == [None, None, None]
+    finally:
+        gc.enable()
