@@ -18,7 +18,7 @@ from .derivatives.grid import Grid
 from .derivatives.hand_written import Written, split
 from .derivatives.report import FORWARD, REVERSE, RIGHT, Comparison, Report
 from .derivatives.rounding import Derivative, output_spread, spread, wide_dtype
-from .derivatives.subject import Array, Jacobian, Recorded, Subject, is_inexact, plain, reverse, swept
+from .derivatives.subject import Array, Jacobian, Subject, TrackedCall, is_inexact, plain, reverse, swept
 from .suspects import find_suspects
 from .undefined import check_repeatable, differing, lost, mistyped, not_finite, not_multiplied, undefined_adjoints
 
@@ -62,7 +62,7 @@ class Comparing:
         """What computes the Jacobian in a mode."""
         return derivative(mode, self.grid)
 
-    def swept(self, recorded: Recorded) -> Jacobian:
+    def swept(self, recorded: TrackedCall) -> Jacobian:
         """The Jacobian in reverse mode, by sweeps over a call of the function."""
         return swept_as(self.grid, self.subject, recorded)
 
@@ -312,7 +312,7 @@ def _run(
         report.suspects, report.lines = find_suspects(*comparing.wide, modes)
 
 
-def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> Recorded | None:
+def _note_history(subject: Subject, point: list[Array], options: Options, report: Report) -> TrackedCall | None:
     """A call of the function; find out which outputs are to be checked, None if there are none."""
     first = subject.recorded(point)
     names = [axis.name for axis in subject.output_axes]
@@ -335,7 +335,7 @@ def _check_swept(
         report.faults += mistyped(subject, point, jacobian)
 
 
-def _check_adjoints(subject: Subject, recorded: Recorded, options: Options, report: Report) -> None:
+def _check_adjoints(subject: Subject, recorded: TrackedCall, options: Options, report: Report) -> None:
     found = recorded.of_zeros()
     if any(bar is not None and np.any(bar._data) for bar in found):
         report.faults += not_multiplied(subject, found)
@@ -372,7 +372,7 @@ def derivative(mode: str, grid: Grid) -> Derivative:
     return fast
 
 
-def swept_as(grid: Grid, subject: Subject, recorded: Recorded) -> Jacobian:
+def swept_as(grid: Grid, subject: Subject, recorded: TrackedCall) -> Jacobian:
     """The Jacobian that a grid compares, in reverse mode, by sweeps over a call of the function."""
     if not isinstance(grid, Along):
         return swept(subject, recorded)

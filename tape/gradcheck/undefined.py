@@ -25,7 +25,7 @@ from ..recording.recording_modes import no_grad
 from ..recording.wengert import name_of, op_of, operands
 from .derivatives.gradcheck_errors import GradcheckError, Unfit
 from .derivatives.report import FORWARD, Report
-from .derivatives.subject import Array, Jacobian, Recorded, Subject, components, has_history, plain, pull
+from .derivatives.subject import Array, Jacobian, Subject, TrackedCall, components, has_history, plain, pull
 
 PHRASE = "Expected backward function to handle undefined output grads"
 WARNING = (
@@ -34,7 +34,7 @@ WARNING = (
 )
 
 
-def undefined_adjoints(subject: Subject, recorded: Recorded, *, hooks: bool) -> list[str]:
+def undefined_adjoints(subject: Subject, recorded: TrackedCall, *, hooks: bool) -> list[str]:
     """What is wrong where adjoints are left out, as sentences; `hooks` says whether those of tensors are tried too."""
     named = zip(subject.output_axes, recorded.outs)
     outs = [(axis.name, o) for axis, o in named if has_history(o)]
@@ -70,7 +70,7 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y))))
 
 
-def _nothing_to(recorded: Recorded, hooks: bool) -> Iterator[str]:
+def _nothing_to(recorded: TrackedCall, hooks: bool) -> Iterator[str]:
     """What custom functions and hooks make of nothing, which must be nothing or zeros."""
     for wengert, rows in recorded.histories():
         for handle, row in rows.items():
@@ -185,7 +185,7 @@ def mistyped(subject: Subject, point: Sequence[Array], jacobian: Jacobian) -> li
 
 
 def not_multiplied(subject: Subject, found: Sequence[Tensor | None]) -> list[str]:
-    """Gradients of results that are not zero where every adjoint is: what `Recorded.of_zeros` gives."""
+    """Gradients of results that are not zero where every adjoint is: what `TrackedCall.of_zeros` gives."""
     faults = []
     for name, bar in zip(_checked(subject), found):
         numbers = np.zeros(0) if bar is None else components(bar)

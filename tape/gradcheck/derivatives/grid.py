@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -108,10 +107,10 @@ class Grid:
             self._numbers[k] = numbers.astype(real_dtype(self.point[k].dtype)), scale
         return self._numbers[k]
 
-    @cached_property
+    @property
     def size(self) -> int:
         """How many numbers the outputs are."""
-        return sum(axis.size for axis in self.outputs)
+        return sum([axis.size for axis in self.outputs])
 
     def line(self, k: int, e: int) -> Line:
         """The outputs along element e of input k."""

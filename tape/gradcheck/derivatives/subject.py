@@ -10,7 +10,6 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,8 @@ class Axis:
         number: its place among the inputs, or among the outputs that are checked.
         shape, dtype: of the array.
         whole: whether all of it is taken together as one number, along a direction.
+        is_complex: whether its elements are.
+        size: how many real numbers it is.
     """
 
     name: str
@@ -44,15 +45,13 @@ class Axis:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     whole: bool = False
+    is_complex: bool = field(init=False)
+    size: int = field(init=False)
 
-    @cached_property
-    def size(self) -> int:
-        """How many real numbers it is."""
-        return 1 if self.whole else math.prod(self.shape) * (2 if self.is_complex else 1)
-
-    @cached_property
-    def is_complex(self) -> bool:
-        return self.dtype.kind == "c"
+    def __post_init__(self) -> None:
+        is_complex = self.dtype.kind == "c"
+        object.__setattr__(self, "is_complex", is_complex)
+        object.__setattr__(self, "size", 1 if self.whole else math.prod(self.shape) * (2 if is_complex else 1))
 
     def place(self, k: int) -> tuple[tuple[int, ...] | None, str]:
         """The index of real number k, and which part of the element it is where that is complex."""
@@ -63,7 +62,7 @@ class Axis:
         return index, "" if part is None else PARTS[part]
 
 
-class Recorded:
+class TrackedCall:
     """A call of a function, with its history.
 
     Attributes:
@@ -186,11 +185,11 @@ class Subject:
         """What the function is called in messages."""
         return title_of(self.func)
 
-    def recorded(self, arrays: Sequence[Array]) -> Recorded:
+    def recorded(self, arrays: Sequence[Array]) -> TrackedCall:
         """A call with leaves that require grad."""
         self._calls[0] += 1
         given = self.arguments(arrays)
-        return Recorded([given[i] for i in self.wrt], self.outputs(self.func(*given)))
+        return TrackedCall([given[i] for i in self.wrt], self.outputs(self.func(*given)))
 
     def call(self, arrays: Sequence[Array]) -> list[Any]:
         """The outputs to check, of leaves that require grad."""
@@ -317,7 +316,7 @@ def reverse(subject: Subject, arrays: Sequence[Array]) -> Jacobian:
     return swept(subject, subject.recorded(arrays))
 
 
-def swept(subject: Subject, recorded: Recorded, weights: Sequence[Array] | None = None) -> Jacobian:
+def swept(subject: Subject, recorded: TrackedCall, weights: Sequence[Array] | None = None) -> Jacobian:
     """The Jacobian by reverse sweeps over a call; with weights, one for each output, uᵀJ.
 
     A complex output has two for each number: adjoints of 1 and of i give the gradients of its real and of its

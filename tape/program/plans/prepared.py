@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import deque
 from functools import cache
 from typing import Any
 
@@ -161,6 +162,9 @@ def interpretable(layout: Layout) -> bool:
 _codes: weakref.WeakValueDictionary[Any, KernelCode] = weakref.WeakValueDictionary()
 """The kernels in use, by what they compute: equal ones are one, before any code is written for the second."""
 
+_latest: deque[KernelCode] = deque(maxlen=32)
+"""The kernels that were made last: a program that is made anew time after time finds its own again."""
+
 
 def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     """A group made ready in the wanted tier."""
@@ -173,6 +177,7 @@ def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     found = _codes.get(key)
     if found is None:
         found = _codes[key] = KernelCode(task, width, level)
+        _latest.append(found)
     return Compiled(found, layout)
 
 

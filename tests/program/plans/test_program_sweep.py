@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 from tape.program import record
-from tape.program.plans import plan as plans
+from tape.program.plans import plan as plans, prepared
 from tape.program.plans.plan import Plan
 from tape.program.plans.plan_steps.plan_places import CANARY, DataRegion, rounded
 from tape.program.plans.sweeping import PlanBlock, PlanRun, Sweeper
@@ -290,3 +290,14 @@ def test_a_program_that_nobody_holds_is_gone_at_once_with_its_plan():
         assert [what() for what in held] == [None, None, None]
     finally:
         gc.enable()
+
+
+def test_a_program_that_is_made_anew_finds_its_kernel_again(monkeypatch):
+    """Also where nobody has held the one before: a function that compiles within is called again and again."""
+
+    def value():
+        return record(lambda x: np.tanh(x * 3.25) * x, np.ones(40), tier="quick")(np.full(40, 0.5))
+
+    first = value()
+    monkeypatch.setattr(prepared, "KernelCode", lambda *_: pytest.fail("its kernel was made again"))
+    assert_array_equal(value(), first)
