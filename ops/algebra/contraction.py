@@ -12,7 +12,7 @@ from ..core.batching import contraction
 from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
-from ..shapes.index import getitem
+from ..shapes.index import getitem, select
 from ..shapes.sums import sum_to
 from .products import matmul
 
@@ -117,6 +117,48 @@ outer_sum = general(
     ),
     doc="Zeros of the given shape with outer products added at places, pairs of slices: the first half of the operands "
     "are their left vectors, the second half their right ones.",
+)
+
+
+def _vector_products(x: Any, *vs: Any, places: tuple[slice, ...]) -> Any:
+    """In one matrix product, unless zeros beside infinite elements would become nan there."""
+    left = np.zeros((len(vs), len(x)), np.result_type(x, *vs))
+    for k, place in enumerate(places):
+        left[k, place] = vs[k]
+    z = left @ x
+    if not np.isfinite(z).all():
+        for k, place in enumerate(places):
+            z[k] = vs[k] @ x[place]
+    return z
+
+
+def _vector_products_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], i: int, places: Any) -> Any:
+    if i:
+        return matmul(getitem(xs[0], index=places[i - 1]), select(g, index=i - 1))
+    everywhere = slice(0, x_shape[1])
+    rows = [select(g, index=k) for k in range(len(places))]
+    return outer_sum(*xs[1:], *rows, places=tuple([(place, everywhere) for place in places]), shape=x_shape)
+
+
+def _vector_products_jvp(xs: tuple[Any, ...], x_dots: tuple[Any, ...], places: Any) -> Any:
+    found = 0.0 if x_dots[0] is None else vector_products(x_dots[0], *xs[1:], places=places)
+    if all(v_dot is None for v_dot in x_dots[1:]):
+        return found
+    v_dots = [np.zeros(v.shape, v.dtype) if d is None else d for v, d in zip(xs[1:], x_dots[1:])]
+    return found + vector_products(xs[0], *v_dots, places=places)
+
+
+def _vector_products_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for places in ((slice(0, 4), slice(1, 3), slice(2, 4)), (slice(0, 4),) * 2):
+        lengths = [place.stop - place.start for place in places]
+        yield (rng.standard_normal((4, 3)), *(rng.standard_normal(n) for n in lengths)), {"places": places}
+
+
+vector_products = general(
+    "vector_products", _vector_products, _vector_products_vjp, jvp=_vector_products_jvp, complex=HOLOMORPHIC,
+    cases=_vector_products_cases,
+    hints=Hints(steps=lambda s, x, *vs, places: s.vector_products(x, vs, places), large=True),
+    doc="The matrix of rows that are the other operands, vectors, times the rows of the first at slices, the places.",
 )
 
 

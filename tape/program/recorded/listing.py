@@ -107,6 +107,24 @@ class Listing:
             outputs=moved.take(self.outputs),
         )
 
+    def in_order(self, order: np.ndarray) -> Listing:
+        """The rows in another order, in which operands still come before what reads them."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        counts = np.diff(self.first).take(order)
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        args = self.args[np.arange(first[-1]) + np.repeat(self.first[:-1].take(order) - first[:-1], counts)]
+        return replace(
+            self,
+            code=self.code.take(order),
+            first=first,
+            args=place.take(args),
+            param=self.param.take(order),
+            spec=self.spec.take(order),
+            line=self.line.take(order),
+            outputs=place.take(self.outputs),
+        )
+
 
 def by_code(flags: Iterable[bool]) -> np.ndarray:
     """What holds of each op, to be read by a column of opcodes: False for inputs and constants."""

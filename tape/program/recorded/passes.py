@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ops import REGISTRY
 from ops.core.lane import Same, Via
 from ops.core.own import is_own
 from ops.core.registry import OPS
@@ -19,12 +20,14 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.recorder import forward_of
+from ..products import outer_products, vector_products
 from .covered import without_covered
 from .expanding import expand
 from .later import LARGE
 from .listing import Listing, by_code, is_fixed, number_of
-from .outer_products import with_products
 from .trace import CONSTANT, INPUT
+
+MATMUL = REGISTRY["matmul"]
 
 
 def _jitted() -> Any:
@@ -261,9 +264,12 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
 
 
 def join_products(listing: Listing) -> Listing:
-    """With a matrix product in the place of many outer products that are summed: of columns, if there are any."""
-    columns = any(len(s.shape) == 2 and s.shape[1] == 1 < s.shape[0] for s in listing.specs)
-    return with_products(listing) if columns else listing
+    """With matrix products in the place of many products of vectors: outer ones that are summed, if there are columns,
+    and those with parts of one matrix.
+    """
+    if any(len(s.shape) == 2 and s.shape[1] == 1 < s.shape[0] for s in listing.specs):
+        listing = outer_products.with_products(listing)
+    return vector_products.with_products(listing) if (listing.code == MATMUL.code).any() else listing
 
 
 PASSES = (prune, without_covered, join_products, expand, fold, widen, merge, prune)

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 
 from ....base.spec import spec
-from .linear_steps import multiply
+from .linear_steps import leading, multiply
 from .loop_steps import one_stride
-from .plan_places import SUFFIXES, PlanValue, moved
-from .step_memory import NoStep, StepMemory, view
+from .plan_places import SUFFIXES, Place, PlanValue, moved
+from .step_memory import NoStep, StepMemory, axes, view
 
 MOST = 64
 """Of more products NumPy makes all."""
@@ -84,6 +84,20 @@ class ContractSteps(StepMemory):
             self.plan.call(kernel, [len(places), *shape, z.place, left.place, right.place, *words])
         return z
 
+    def vector_products(self, x: PlanValue, vs: Sequence[PlanValue], places: Sequence[slice]) -> PlanValue:
+        """The matrix whose rows are vectors, each times the rows of x at its place; it is one product of matrices."""
+        rows, columns = x.spec.shape
+        ranges = [range(*place.indices(rows)) for place in places]
+        whole = all(len(r) == rows for r in ranges)
+        x = readable(x) or self.copy(x)
+        left = (whole and side_by_side(vs)) or self._rows(vs, ranges, rows)
+        z = self.contract("ki,ij->kj", left, x)
+        if not whole:
+            kernel = self.plan.jit("sweeps.outer_sums", f"by_vectors_{SUFFIXES[z.spec.dtype]}")
+            words = [n for r in ranges for n in (r.start, r.stop)]
+            self.plan.call(kernel, [len(vs), rows, columns, z.place, left.place, x.place, *x.strides, *words])
+        return z
+
     def _rows(self, vectors: Sequence[PlanValue], places: Sequence[range], n: int) -> PlanValue:
         """The matrix whose rows are vectors, each in its place among n columns, and zeros elsewhere."""
         shape, dtype = (len(vectors), n), np.result_type(*(x.spec.dtype for x in vectors))
@@ -114,3 +128,19 @@ class ContractSteps(StepMemory):
         if stride is None:
             raise NoStep("axes")
         return math.prod(shape), stride
+
+
+def side_by_side(vectors: Sequence[PlanValue]) -> PlanValue | None:
+    """The matrix whose rows are vectors, where they lie, if BLAS can read it there; else None."""
+    first = vectors[0]
+    begin, end = (v.place.offset if isinstance(v.place, Place) else v.place for v in (first, vectors[-1]))
+    apart, rest = divmod(end - begin, max(len(vectors) - 1, 1))
+    for k, v in enumerate(vectors):
+        if rest or v.strides != first.strides or v.spec is not first.spec or v.place != moved(first.place, k * apart):
+            return None
+    return readable(view(first, [(len(vectors), apart), *axes(first)]))
+
+
+def readable(x: PlanValue) -> PlanValue | None:
+    """A matrix that BLAS can read where it lies; else None."""
+    return None if leading((x.place, x.strides), x.spec.shape, x.spec.dtype.itemsize) is None else x

@@ -1,0 +1,1 @@
+"""Many products of vectors as one product of matrices."""
