@@ -120,8 +120,9 @@ outer_sum = general(
 )
 
 
-def _vector_products(x: Any, *vs: Any, places: tuple[slice, ...]) -> Any:
+def _vector_products(*xs: Any, places: tuple[slice, ...]) -> Any:
     """In one matrix product, unless zeros beside infinite elements would become nan there."""
+    x, *vs = xs
     left = np.zeros((len(vs), len(x)), np.result_type(x, *vs))
     for k, place in enumerate(places):
         left[k, place] = vs[k]
@@ -157,7 +158,7 @@ def _vector_products_cases(rng: np.random.Generator) -> Iterator[Case]:
 vector_products = general(
     "vector_products", _vector_products, _vector_products_vjp, jvp=_vector_products_jvp, complex=HOLOMORPHIC,
     cases=_vector_products_cases,
-    hints=Hints(steps=lambda s, x, *vs, places: s.vector_products(x, vs, places), large=True),
+    hints=Hints(steps=lambda s, *xs, places: s.vector_products(xs[0], xs[1:], places), large=True),
     doc="The matrix of rows that are the other operands, vectors, times the rows of the first at slices, the places.",
 )
 

@@ -9,6 +9,8 @@ from itertools import product
 import numpy as np
 
 from ....base.spec import spec
+from ...recorded.boxes import hull, size_of
+from .blas_calls import LETTERS
 from .linear_steps import leading, multiply
 from .loop_steps import one_stride
 from .plan_places import SUFFIXES, Place, PlanValue, moved
@@ -16,6 +18,11 @@ from .step_memory import NoStep, StepMemory, axes, view
 
 MOST = 64
 """Of more products NumPy makes all."""
+
+TOGETHER = 128
+"""So many outer products are one product of matrices where they lie in a box that is smaller than the whole."""
+FILL = 1.25
+"""It is if the boxes have the elements of the whole over this, or fewer."""
 
 Axes = tuple[int, int]
 """How many elements there are along some axes taken together, and the bytes from one to the next."""
@@ -73,15 +80,36 @@ class ContractSteps(StepMemory):
     ) -> PlanValue:
         """The sum of outer products of vectors, each in its place of a matrix.
 
-        It is one product of matrices, whose rows are the vectors.
+        It is a product of matrices, whose rows are the vectors, or one after the other for some of them, each in a box.
         """
         rows, columns = ([range(*place[axis].indices(n)) for place in places] for axis, n in enumerate(shape))
         left, right = self._rows(us, rows, shape[0]), self._rows(vs, columns, shape[1])
-        z = self.contract("ki,kj->ij", left, right)
+        z = self._by_boxes(left, right, rows, columns)
         if any(len(r) < shape[0] for r in rows) or any(len(r) < shape[1] for r in columns):
             kernel = self.plan.jit("sweeps.outer_sums", f"again_{SUFFIXES[z.spec.dtype]}")
             words = [n for pair in zip(rows, columns) for r in pair for n in (r.start, r.stop, r.step)]
             self.plan.call(kernel, [len(places), *shape, z.place, left.place, right.place, *words])
+        return z
+
+    def _by_boxes(
+        self, left: PlanValue, right: PlanValue, rows: Sequence[range], columns: Sequence[range]
+    ) -> PlanValue:
+        """The product of matrices of which row k is zero but for the given places, leftᵀ right."""
+        shape, dtype = (left.spec.shape[1], right.spec.shape[1]), left.spec.dtype
+        some = [slice(k, k + TOGETHER) for k in range(0, len(rows), TOGETHER)]
+        boxes = [(k, hull(zip(rows[k], columns[k]))) for k in some]
+        work = sum(len(rows[k]) * size_of(box) for k, box in boxes)
+        if FILL * work > len(rows) * math.prod(shape) or dtype not in LETTERS or right.spec.dtype != dtype:
+            return self.contract("ki,kj->ij", left, right)
+        z, item = self.zeros(shape, dtype), dtype.itemsize
+        for k, (across, down) in boxes:
+            x, y = (
+                (v.moved(k.start * v.strides[0] + r.start * item), v.strides)
+                for v, r in ((left, across), (right, down))
+            )
+            sizes, at = (len(across), len(rows[k]), len(down)), across.start * z.strides[0] + down.start * item
+            if not multiply(self.plan, dtype, sizes, z.moved(at), (x[0], x[1][::-1]), y, z.strides[0], add=True):
+                raise NoStep("outer_sum")
         return z
 
     def vector_products(self, x: PlanValue, vs: Sequence[PlanValue], places: Sequence[slice]) -> PlanValue:
