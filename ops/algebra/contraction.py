@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import contraction
-from ..core.domain import Case
+from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
+from ..pointwise.arithmetic import chain_mul
 from ..shapes.index import getitem, select
 from ..shapes.sums import sum_to
 from .products import matmul
@@ -160,6 +161,48 @@ vector_products = general(
     cases=_vector_products_cases,
     hints=Hints(steps=lambda s, *xs, places: s.vector_products(xs[0], xs[1:], places), large=True),
     doc="The matrix of rows that are the other operands, vectors, times the rows of the first at slices, the places.",
+)
+
+
+def _chain_contract(x: Any, y: Any, *, subscripts: str) -> Any:
+    """In one product, unless zeros beside infinite elements would become nan there."""
+    z = _contract(x, y, subscripts=subscripts)
+    if np.isfinite(z).all():
+        return z
+    left, target = subscripts.split("->")
+    terms = left.split(",")
+    every = target + "".join(sorted(set("".join(terms)) - set(target)))
+    spread = [
+        np.transpose(v, [term.index(c) for c in every if c in term])[
+            tuple([slice(None) if c in term else None for c in every])
+        ]
+        for v, term in zip((x, y), terms)
+    ]
+    return np.sum(chain_mul(*spread), axis=tuple(range(len(target), len(every))))
+
+
+def _chain_contract_vjp(g: Any, xs: tuple[Any, ...], i: int, subscripts: str) -> Any:
+    left, target = subscripts.split("->")
+    terms = left.split(",")
+    return chain_contract(g, xs[1 - i], subscripts=f"{target},{terms[1 - i]}->{terms[i]}")
+
+
+def _chain_contract_jvp(xs: tuple[Any, ...], x_dots: tuple[Any, ...], subscripts: str) -> Any:
+    found = 0.0
+    for i, x_dot in enumerate(x_dots):
+        if x_dot is not None:
+            found = found + contract(*((x_dot, xs[1]) if i == 0 else (xs[0], x_dot)), subscripts=subscripts)
+    return found
+
+
+chain_contract = general(
+    "chain_contract", lambda *xs, subscripts: _chain_contract(*xs, subscripts=subscripts), _chain_contract_vjp,
+    jvp=_chain_contract_jvp, complex=HOLOMORPHIC, batch=contraction,
+    cases=cases_of(
+        ([(2, 3), (3, 4)], {"subscripts": "ij,jk->ik"}), ([(2, 3), (4, 2, 3)], {"subscripts": "ij,kij->k"}),
+    ),
+    hints=Hints(steps=lambda s, x, y, subscripts: s.contract(subscripts, x, y, chain=True)),
+    doc="`contract` of two operands, an adjoint and partials: what the partials are does not matter where it is 0.",
 )
 
 

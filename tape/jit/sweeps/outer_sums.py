@@ -95,3 +95,39 @@ def by_vectors(number: NumberKind, all_finite: Any, parts: int = 1) -> Callable[
 
 by_vectors_f64, by_vectors_f32 = by_vectors(F64, all_finite_f64), by_vectors(F32, all_finite_f32)
 by_vectors_c128, by_vectors_c64 = by_vectors(C128, all_finite_f64, 2), by_vectors(C64, all_finite_f32, 2)
+
+
+def by_chain(number: NumberKind, all_finite: Any, parts: int = 1) -> Callable[[int], None]:
+    """A kernel that multiplies two matrices once more, unless all numbers of the result are finite: then a product is 0
+    where its factor in the one is, whatever the other is.
+
+    The words: rows of x, its columns, columns of y, where z is and the bytes from row to row, where x is and the bytes
+    from row to row and from column to column, the same of y, and whether y is the one.
+    """
+    item, load, store, _ = number
+
+    def kernel(step):  # type: ignore[no-untyped-def]
+        rows, inner, columns = get(step, 0), get(step, 1), get(step, 2)
+        z, z_row, x, x_row, x_column = get(step, 3), get(step, 4), get(step, 5), get(step, 6), get(step, 7)
+        y, y_row, y_column, turned = get(step, 8), get(step, 9), get(step, 10), get(step, 11)
+        found = True
+        for i in range(rows):
+            found = found and all_finite(parts * columns, z + i * z_row)
+        if found:
+            return
+        for i in range(rows):
+            for j in range(columns):
+                at = z + i * z_row + j * item
+                for k in range(item // 4):
+                    store_u32(at + 4 * k, 0)
+                nothing = load(at)
+                for k in range(inner):
+                    one, other = load(x + i * x_row + k * x_column), load(y + k * y_row + j * y_column)
+                    if (other if turned else one) != nothing:
+                        store(at, load(at) + one * other)
+
+    return kernel
+
+
+by_chain_f64, by_chain_f32 = by_chain(F64, all_finite_f64), by_chain(F32, all_finite_f32)
+by_chain_c128, by_chain_c64 = by_chain(C128, all_finite_f64, 2), by_chain(C64, all_finite_f32, 2)

@@ -20,7 +20,7 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.recorder import forward_of
-from ..products import outer_products, vector_products
+from ..products import outer_products, sums_of_products, vector_products
 from .covered import without_covered
 from .expanding import expand
 from .later import LARGE
@@ -264,12 +264,16 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
 
 
 def join_products(listing: Listing) -> Listing:
-    """With matrix products in the place of many products of vectors: outer ones that are summed, if there are columns,
-    and those with parts of one matrix.
+    """With matrix products in the place of many products of vectors, outer ones that are summed and those with parts of
+    one matrix, and of sums of products.
     """
     if any(len(s.shape) == 2 and s.shape[1] == 1 < s.shape[0] for s in listing.specs):
         listing = outer_products.with_products(listing)
-    return vector_products.with_products(listing) if (listing.code == MATMUL.code).any() else listing
+    if (listing.code == MATMUL.code).any():
+        listing = vector_products.with_products(listing)
+    shapes = {s.shape for s in listing.specs}
+    spread = any(1 in shape for shape in shapes) and max(map(len, shapes)) > 1
+    return sums_of_products.with_contractions(listing) if spread else listing
 
 
 PASSES = (prune, without_covered, join_products, expand, fold, widen, merge, prune)

@@ -31,11 +31,11 @@ Axes = tuple[int, int]
 class ContractSteps(StepMemory):
     """Sums of products."""
 
-    def contract(self, subscripts: str, *operands: PlanValue) -> PlanValue:
+    def contract(self, subscripts: str, *operands: PlanValue, chain: bool = False) -> PlanValue:
         """The sum of products of two operands, where each axis has a letter and no operand has one twice.
 
         Axes of one operand alone have to be in the result; those of both are summed over, or each place along them has
-        a product of its own.
+        a product of its own.  With `chain` a product is 0 where its first factor is.
         """
         left, target = subscripts.split("->")
         terms = left.split(",")
@@ -53,8 +53,11 @@ class ContractSteps(StepMemory):
         ):
             raise NoStep(subscripts)
         z = self.new(spec(tuple(sizes[c] for c in target), x.spec.dtype))
-        if target and target[-1] in rows:  # zᵀ = yᵀ xᵀ
+        turned = bool(target) and target[-1] in rows
+        if turned:  # zᵀ = yᵀ xᵀ
             (x, y), terms, rows, columns = (y, x), terms[::-1], columns, rows
+        x, terms[0] = self._as_matrices(x, terms[0], stacked, rows, summed)
+        y, terms[1] = self._as_matrices(y, terms[1], stacked, summed, columns)
         steps = [dict(zip(term, v.strides)) for term, v in zip((*terms, target), (x, y, z))]
         inner = [self._joined(summed, sizes, s) for s in steps[:2]]
         along_rows, along_columns = ([self._joined(names, sizes, s) for s in (steps[k], steps[2])] for k, names in
@@ -69,7 +72,28 @@ class ContractSteps(StepMemory):
             one = (x_at, (along_rows[0][1], inner[0][1])), (y_at, (inner[1][1], along_columns[0][1]))
             if not multiply(self.plan, dtype, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
                 raise NoStep(subscripts)
+            if chain:
+                kernel = self.plan.jit("sweeps.outer_sums", f"by_chain_{SUFFIXES[dtype]}")
+                (left, left_steps), (right, right_steps) = one
+                words = [m, inner[0][0], n, z_at, z_row, left, *left_steps, right, *right_steps, int(turned)]
+                self.plan.call(kernel, words)
         return z
+
+    def _as_matrices(
+        self, x: PlanValue, term: str, stacked: Sequence[str], rows: Sequence[str], columns: Sequence[str]
+    ) -> tuple[PlanValue, str]:
+        """An operand, or a copy of it, of which some axes taken together are rows of matrices that BLAS can read, and
+        others their columns; and its axes.
+        """
+        sizes, steps = dict(zip(term, x.spec.shape)), dict(zip(term, x.strides))
+        try:
+            (m, row), (n, column) = (self._joined(names, sizes, steps) for names in (rows, columns))
+            if leading((x.place, (row, column)), (m, n), x.spec.dtype.itemsize) is not None:
+                return x, term
+        except NoStep:
+            pass
+        order = [*stacked, *rows, *columns]
+        return self.copy(view(x, [(sizes[c], steps[c]) for c in order])), "".join(order)
 
     def outer_sum(
         self,
