@@ -74,8 +74,8 @@ class ContractSteps(StepMemory):
                 raise NoStep(subscripts)
             if chain:
                 kernel = self.plan.jit("sweeps.outer_sums", f"by_chain_{SUFFIXES[dtype]}")
-                (left, left_steps), (right, right_steps) = one
-                words = [m, inner[0][0], n, z_at, z_row, left, *left_steps, right, *right_steps, int(turned)]
+                (x_at, x_steps), (y_at, y_steps) = one
+                words = [m, inner[0][0], n, z_at, z_row, x_at, *x_steps, y_at, *y_steps, int(turned)]
                 self.plan.call(kernel, words)
         return z
 
@@ -195,4 +195,5 @@ def side_by_side(vectors: Sequence[PlanValue]) -> PlanValue | None:
 
 def readable(x: PlanValue) -> PlanValue | None:
     """A matrix that BLAS can read where it lies; else None."""
-    return None if leading((x.place, x.strides), x.spec.shape, x.spec.dtype.itemsize) is None else x
+    (rows, row), (columns, column) = axes(x)
+    return None if leading((x.place, (row, column)), (rows, columns), x.spec.dtype.itemsize) is None else x
