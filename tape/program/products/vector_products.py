@@ -27,8 +27,10 @@ MOST = 128
 """So many vectors are one matrix: of more of them the parts of the other matrix may differ too much."""
 FILL = 2
 """The parts of the matrix have the elements of the box around them over this, or more, on average."""
-SMALL = 1 << 10
-"""Parts of fewer elements stay in the caches."""
+SMALL, LARGE = 1 << 10, 1 << 21
+"""Parts of fewer elements stay in the caches; what is computed with larger ones goes by rows, some at a time."""
+THIN = 32
+"""What is computed with a part that is less wide or high may go by columns."""
 
 MATMUL = REGISTRY["matmul"]
 
@@ -96,7 +98,7 @@ def _product(listing: Listing, k: int) -> Product | None:
         return None
     right = y_spec.ndim == 1
     vector, part, part_spec = (y, x, x_spec) if right else (x, y, y_spec)
-    if part_spec.ndim != 2 or part_spec.size < SMALL:
+    if part_spec.ndim != 2 or not SMALL <= part_spec.size <= LARGE or min(part_spec.shape) < THIN:
         return None
     indices = []
     while (op := listing.op(part)) is not None and (read := _reads(op, listing.parameters(part))) is not None:

@@ -91,6 +91,28 @@ def test_an_adjoint_that_is_zero_stays_zero_beside_what_is_infinite(bad):
                 assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("bad", [1.0, np.inf, np.nan])
+def test_they_go_by_columns_too(n, bad):
+    """One axis is long, the others are short: the rows lie side by side in the lanes of a kernel."""
+
+    def f(x, w):
+        z = np.sum(x[:, :, None] * w[None, :, :], axis=1)
+        return np.where(np.isfinite(z), np.tanh(z), 0.0).sum()
+
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((n, 5)), rng.standard_normal((5, 7))
+    g = tape.compile(tape.func.grad(f, argnums=(0, 1)))
+    g(x, w)
+    assert contractions(g) == 3
+    y = x.copy()
+    y[17, 3] = bad
+    with np.errstate(all="ignore"):
+        for given in ((x, w), (y, w)):
+            for found, wanted in zip(g(*given), tape.func.grad(f, argnums=(0, 1))(*given)):
+                assert_allclose(found, wanted, rtol=1e-12, atol=1e-11)
+
+
 def test_a_product_that_is_read_elsewhere_too_is_made():
     def f(x, w):
         product = x[:, :, None] * w[None, :, :]
