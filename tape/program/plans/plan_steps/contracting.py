@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 
 from ....base.spec import spec
-from ...recorded.boxes import hull, size_of
 from .blas_calls import LETTERS
 from .linear_steps import leading, multiply
 from .loop_steps import one_stride
@@ -121,8 +120,8 @@ class ContractSteps(StepMemory):
         """The product of matrices of which row k is zero but for the given places, leftᵀ right."""
         shape, dtype = (left.spec.shape[1], right.spec.shape[1]), left.spec.dtype
         some = [slice(k, k + TOGETHER) for k in range(0, len(rows), TOGETHER)]
-        boxes = [(k, hull(zip(rows[k], columns[k]))) for k in some]
-        work = sum(len(rows[k]) * size_of(box) for k, box in boxes)
+        boxes = [(k, (around(rows[k]), around(columns[k]))) for k in some]
+        work = sum(len(rows[k]) * len(across) * len(down) for k, (across, down) in boxes)
         if FILL * work > len(rows) * math.prod(shape) or dtype not in LETTERS or right.spec.dtype != dtype:
             return self.contract("ki,kj->ij", left, right)
         z, item = self.zeros(shape, dtype), dtype.itemsize
@@ -180,6 +179,11 @@ class ContractSteps(StepMemory):
         if stride is None:
             raise NoStep("axes")
         return math.prod(shape), stride
+
+
+def around(ranges: Sequence[range]) -> range:
+    """From the first to the last of some."""
+    return range(min(r.start for r in ranges), max(r.stop for r in ranges))
 
 
 def side_by_side(vectors: Sequence[PlanValue]) -> PlanValue | None:

@@ -1,1 +1,0 @@
-"""Many products of vectors as one product of matrices."""
