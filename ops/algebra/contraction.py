@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import contraction
-from ..core.domain import Case
+from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
-from ..shapes.index import getitem
+from ..pointwise.arithmetic import chain_mul
+from ..shapes.index import getitem, select
 from ..shapes.sums import sum_to
 from .products import matmul
 
@@ -117,6 +118,91 @@ outer_sum = general(
     ),
     doc="Zeros of the given shape with outer products added at places, pairs of slices: the first half of the operands "
     "are their left vectors, the second half their right ones.",
+)
+
+
+def _vector_products(*xs: Any, places: tuple[slice, ...]) -> Any:
+    """In one matrix product, unless zeros beside infinite elements would become nan there."""
+    x, *vs = xs
+    left = np.zeros((len(vs), len(x)), np.result_type(x, *vs))
+    for k, place in enumerate(places):
+        left[k, place] = vs[k]
+    z = left @ x
+    if not np.isfinite(z).all():
+        for k, place in enumerate(places):
+            z[k] = vs[k] @ x[place]
+    return z
+
+
+def _vector_products_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], i: int, places: Any) -> Any:
+    if i:
+        return matmul(getitem(xs[0], index=places[i - 1]), select(g, index=i - 1))
+    everywhere = slice(0, x_shape[1])
+    rows = [select(g, index=k) for k in range(len(places))]
+    return outer_sum(*xs[1:], *rows, places=tuple([(place, everywhere) for place in places]), shape=x_shape)
+
+
+def _vector_products_jvp(xs: tuple[Any, ...], x_dots: tuple[Any, ...], places: Any) -> Any:
+    found = 0.0 if x_dots[0] is None else vector_products(x_dots[0], *xs[1:], places=places)
+    if all(v_dot is None for v_dot in x_dots[1:]):
+        return found
+    v_dots = [np.zeros(v.shape, v.dtype) if d is None else d for v, d in zip(xs[1:], x_dots[1:])]
+    return found + vector_products(xs[0], *v_dots, places=places)
+
+
+def _vector_products_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for places in ((slice(0, 4), slice(1, 3), slice(2, 4)), (slice(0, 4),) * 2):
+        lengths = [place.stop - place.start for place in places]
+        yield (rng.standard_normal((4, 3)), *(rng.standard_normal(n) for n in lengths)), {"places": places}
+
+
+vector_products = general(
+    "vector_products", _vector_products, _vector_products_vjp, jvp=_vector_products_jvp, complex=HOLOMORPHIC,
+    cases=_vector_products_cases,
+    hints=Hints(steps=lambda s, *xs, places: s.vector_products(xs[0], xs[1:], places), large=True),
+    doc="The matrix of rows that are the other operands, vectors, times the rows of the first at slices, the places.",
+)
+
+
+def _chain_contract(x: Any, y: Any, *, subscripts: str) -> Any:
+    """In one product, unless zeros beside infinite elements would become nan there."""
+    z = _contract(x, y, subscripts=subscripts)
+    if np.isfinite(z).all():
+        return z
+    left, target = subscripts.split("->")
+    terms = left.split(",")
+    every = target + "".join(sorted(set("".join(terms)) - set(target)))
+    spread = [
+        np.transpose(v, [term.index(c) for c in every if c in term])[
+            tuple([slice(None) if c in term else None for c in every])
+        ]
+        for v, term in zip((x, y), terms)
+    ]
+    return np.sum(chain_mul(*spread), axis=tuple(range(len(target), len(every))))
+
+
+def _chain_contract_vjp(g: Any, xs: tuple[Any, ...], i: int, subscripts: str) -> Any:
+    left, target = subscripts.split("->")
+    terms = left.split(",")
+    return chain_contract(g, xs[1 - i], subscripts=f"{target},{terms[1 - i]}->{terms[i]}")
+
+
+def _chain_contract_jvp(xs: tuple[Any, ...], x_dots: tuple[Any, ...], subscripts: str) -> Any:
+    found = 0.0
+    for i, x_dot in enumerate(x_dots):
+        if x_dot is not None:
+            found = found + contract(*((x_dot, xs[1]) if i == 0 else (xs[0], x_dot)), subscripts=subscripts)
+    return found
+
+
+chain_contract = general(
+    "chain_contract", lambda *xs, subscripts: _chain_contract(*xs, subscripts=subscripts), _chain_contract_vjp,
+    jvp=_chain_contract_jvp, complex=HOLOMORPHIC, batch=contraction,
+    cases=cases_of(
+        ([(2, 3), (3, 4)], {"subscripts": "ij,jk->ik"}), ([(2, 3), (4, 2, 3)], {"subscripts": "ij,kij->k"}),
+    ),
+    hints=Hints(steps=lambda s, x, y, subscripts: s.contract(subscripts, x, y, chain=True)),
+    doc="`contract` of two operands, an adjoint and partials: what the partials are does not matter where it is 0.",
 )
 
 

@@ -36,9 +36,9 @@ from .native import Native
 from .plans.replay import Refitted, Replay
 from .recorded.guards import Guard, GuardMissed
 from .recorded.listing import Listing
-from .recorded.passes import shorten
 from .recorded.reach import unreached
 from .recorded.trace import CONSTANT, INPUT
+from .shortening.passes import shorten
 from .show.display import Display
 
 REPLAY = REGISTRY["replay"]

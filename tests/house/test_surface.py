@@ -201,9 +201,9 @@ def test_help_of_a_linear_and_a_general_op():
 
 DESCRIBED = [name for name, f in FUNCTIONS.items() if name in REGISTRY and type(f.__doc__) is Description]
 WITHOUT = {
-    "apply_along_axis", "bmm", "cast", "deposit", "exchanged", "exchanges", "gather", "getitem", "index_add",
-    "index_reduce", "lookup", "mT", "mm", "numpy_svd", "outer_sum", "overwrite", "piecewise", "repeat", "scatter_add",
-    "select", "slogdet", "split", "take_along_axis", "unbind",
+    "apply_along_axis", "bmm", "cast", "chain_contract", "deposit", "exchanged", "exchanges", "gather", "getitem",
+    "index_add", "index_reduce", "lookup", "mT", "mm", "numpy_svd", "outer_sum", "overwrite", "piecewise", "repeat",
+    "scatter_add", "select", "slogdet", "split", "take_along_axis", "unbind", "vector_products",
 }  # fmt: skip
 """Functions whose declared inputs do not fit into a line, or are none."""
 

@@ -18,7 +18,7 @@ from .column_records import KINDS, ArrayColumns, ColumnRecords, NoColumns
 from .plan_steps.indexmaps import view_of
 from .plan_steps.plan_places import row_major
 
-ADD, MUL, DIV = (REGISTRY[name] for name in ("add", "mul", "div"))
+ADD, MUL, DIV, CHAIN = (REGISTRY[name] for name in ("add", "mul", "div", "chain_mul"))
 JOINS = {np.add: ADD, np.multiply: MUL, np.maximum: REGISTRY["maximum"], np.minimum: REGISTRY["minimum"]}
 """By the function that a reduction is of, the op that joins two columns."""
 SUM_TO = REGISTRY["sum_to"]
@@ -196,8 +196,11 @@ class ColumnRules:
         left, right = "ij"[-len(shapes[0]) :], "jk"[: len(shapes[1])]
         return self.contract(f"{left},{right}->{(left + right).replace('j', '')}", *operands)
 
-    def contract(self, subscripts: str, *operands: int) -> ArrayColumns | np.ndarray:
-        """A sum of products over axes that have letters; also what an op's `Hints.steps` ask for."""
+    def contract(self, subscripts: str, *operands: int, chain: bool = False) -> ArrayColumns | np.ndarray:
+        """A sum of products over axes that have letters; also what an op's `Hints.steps` ask for.
+
+        With `chain` a product is 0 where its first factor is.
+        """
         left, target = subscripts.split("->")
         terms = left.split(",")
         if len(terms) != 2 or any(len(set(term)) < len(term) for term in (*terms, target)):
@@ -228,7 +231,7 @@ class ColumnRules:
             for inner in product(*(range(sizes[c]) for c in summed)):
                 where = at_kept | dict(zip(summed, inner))
                 factors = [int(ids[tuple([where[c] for c in term])]) for term, ids in parts]
-                products.append(self.made.compute(MUL, factors, dtype))  # type: ignore[arg-type]
+                products.append(self.made.compute(CHAIN if chain else MUL, factors, dtype))  # type: ignore[arg-type]
             total = self.made.joined(ADD, products, dtype)  # type: ignore[arg-type]
             made[place] = total if rows in target else self.made.total(total)
         return ArrayColumns(made, target.index(rows) - len(target)) if rows in target else made

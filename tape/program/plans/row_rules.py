@@ -191,8 +191,11 @@ class RowRules:
             raise NotByRows
         return None
 
-    def contract(self, subscripts: str, *operands: int) -> int | None:
-        """A sum of products over axes that have letters; also what an op's `Hints.steps` ask for."""
+    def contract(self, subscripts: str, *operands: int, chain: bool = False) -> int | None:
+        """A sum of products over axes that have letters; also what an op's `Hints.steps` ask for.
+
+        It goes by rows whether or not a product is 0 where its first factor is (`chain`).
+        """
         left, target = subscripts.split("->")
         terms, long, sizes = left.split(","), set(), dict[str, int]()
         if len(terms) != len(operands) or any(len(set(term)) < len(term) for term in (*terms, target)):

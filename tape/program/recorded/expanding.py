@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -67,11 +68,15 @@ def _recorded(op: Op, params: dict[str, Any], specs: list[Spec], result: Spec) -
 
 
 class Splice(NamedTuple):
-    """A list that stands in the place of a record; its inputs are the operands, which come before that record."""
+    """A list that stands in the place of a record; its inputs are the operands, which come before that record.
+
+    Where it has further outputs, these stand for `others`, records after that one, which nothing reads then.
+    """
 
     row: int
     part: Listing
     operands: list[int]
+    others: Sequence[int] = ()
 
 
 def spliced(listing: Listing, splices: list[Splice]) -> Listing:
@@ -85,6 +90,7 @@ class _Spliced:
         self.params, self.specs, self.constants = list(listing.params), list(listing.specs), list(listing.constants)
         self._indices = {s: i for i, s in enumerate(self.specs)}
         self.place = np.empty(len(listing), dtype=np.int64)
+        self.replaced = np.full(len(listing), -1, dtype=np.int64)
         self.columns: list[tuple[np.ndarray, ...]] = []
         self.args: list[tuple[np.ndarray, bool]] = []
         self.count = begin = 0
@@ -96,15 +102,15 @@ class _Spliced:
 
     def _keep(self, begin: int, end: int) -> None:
         """Records as they are."""
-        w = self.whole
-        self.place[begin:end] = self.count + np.arange(end - begin)
+        w, replaced = self.whole, self.replaced[begin:end]
+        self.place[begin:end] = np.where(replaced >= 0, replaced, self.count + np.arange(end - begin))
         self.columns.append(
             (*(c[begin:end] for c in (w.code, w.param, w.spec, w.line)), np.diff(w.first[begin : end + 1]))
         )
         self.args.append((w.args[w.first[begin] : w.first[end]], True))
         self.count += end - begin
 
-    def _put(self, k: int, part: Listing, given: list[int]) -> None:
+    def _put(self, k: int, part: Listing, given: list[int], others: Sequence[int]) -> None:
         """A list in the place of record k, without its inputs."""
         own = part.code != INPUT
         where = np.where(own, self.count + np.cumsum(own) - 1, 0)
@@ -122,6 +128,7 @@ class _Spliced:
         self.params += part.params
         self.constants += part.constants
         self.place[k] = where[part.outputs[0]]
+        self.replaced[list(others)] = where[part.outputs[1:]]
         self.count += int(own.sum())
 
     def _index(self, spec: Spec) -> int:

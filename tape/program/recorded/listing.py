@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from struct import pack
 from types import CodeType
@@ -13,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.lane import Via
+from ops.core.own import is_own
 from ops.core.registry import OPS
 
 from ...base.location import Location, locate
+from ...base.rooms import opened
 from ...base.spec import Spec
 from .fingerprint import key_of
 from .guards import Guard
@@ -107,6 +111,24 @@ class Listing:
             outputs=moved.take(self.outputs),
         )
 
+    def in_order(self, order: np.ndarray) -> Listing:
+        """The rows in another order, in which operands still come before what reads them."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        counts = np.diff(self.first).take(order)
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        args = self.args[np.arange(first[-1]) + np.repeat(self.first[:-1].take(order) - first[:-1], counts)]
+        return replace(
+            self,
+            code=self.code.take(order),
+            first=first,
+            args=place.take(args),
+            param=self.param.take(order),
+            spec=self.spec.take(order),
+            line=self.line.take(order),
+            outputs=place.take(self.outputs),
+        )
+
 
 def by_code(flags: Iterable[bool]) -> np.ndarray:
     """What holds of each op, to be read by a column of opcodes: False for inputs and constants."""
@@ -134,6 +156,33 @@ def number_of(constant: Any) -> Any:
 def narrower(listing: Listing) -> bool:
     """Whether numbers of less than 64 bits take part, beside which a plain float takes their dtype."""
     return any(s.dtype.kind in "fc" and s.dtype not in (np.float64, np.complex128) for s in listing.specs)
+
+
+def prune(listing: Listing) -> Listing:
+    """Without the records that no output depends on, and that cannot raise an exception."""
+    needed = np.zeros(len(listing), dtype=np.bool_)
+    roots = np.concatenate([listing.outputs, np.array(_raising(listing), dtype=np.int64)])
+    opened("tape.jit.emission.shorten").mark_needed(listing.first, listing.args, roots, needed)
+    if needed.all():
+        return listing
+    return listing.with_rows(needed, np.arange(len(listing)))
+
+
+def _raising(listing: Listing) -> list[int]:
+    """The records that raise an exception for some values of what is no constant; of users' code nothing is known."""
+    found = np.flatnonzero(_may_raise(len(OPS))[listing.code]).tolist()
+    return [k for k in found if any(listing.code[j] != CONSTANT for j in _deciding(listing, k))]
+
+
+def _deciding(listing: Listing, k: int) -> list[int]:
+    decided = OPS[listing.code[k]].hints.raises
+    return listing.operands(k) if decided is None else listing.operands(k)[decided]
+
+
+@cache
+def _may_raise(count: int) -> np.ndarray:
+    """By opcode, whether an op raises for some values."""
+    return by_code(op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via)) for op in OPS[:count])
 
 
 class Rows:

@@ -14,7 +14,7 @@ from ops.core.lane import Via
 from ..plans.replay import KernelStep, NumPyStep, Replay
 from ..plans.round_step import RoundsStep
 from ..recorded.listing import Listing
-from ..recorded.passes import PASSES
+from ..shortening.passes import PASSES
 from .text import aligned
 
 

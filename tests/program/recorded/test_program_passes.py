@@ -15,8 +15,8 @@ from tape.program.adjoints import derive  # noqa: F401  which records gradients 
 from tape.program.capture.record_call import record_call
 from tape.program.recorded.expanding import expand
 from tape.program.recorded.listing import Listing
-from tape.program.recorded.passes import PASSES, fold, is_fixed, merge, prune, shorten
 from tape.program.recorded.trace import CONSTANT, INPUT
+from tape.program.shortening.passes import PASSES, fold, is_fixed, merge, prune, shorten
 from tape.recording.recorder import forward_of
 
 SHAPE = 3, 4

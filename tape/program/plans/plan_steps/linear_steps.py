@@ -83,19 +83,26 @@ Matrix = tuple[Any, tuple[int, ...]]
 
 
 def multiply(
-    plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int, x: Matrix, y: Matrix, z_row: int | None = None
+    plan: Any,
+    dtype: Any,
+    sizes: tuple[int, int, int],
+    z: Place | int,
+    x: Matrix,
+    y: Matrix,
+    z_row: int | None = None,
+    add: bool = False,
 ) -> bool:
     """One product, of matrices of rows × inner and inner × columns.
 
     `z_row` are the bytes from row to row of the result where its rows do not follow one another; then BLAS does it, if
-    it can, which is what is returned.
+    it can, which is what is returned.  With `add`, which BLAS alone can do too, it is added to what is there.
     """
     (rows, inner, columns), item = sizes, dtype.itemsize
     if rows * inner * columns >= FEW or z_row is not None:
         left, right = leading(x, (rows, inner), item), leading(y, (inner, columns), item)
         if left is not None and right is not None:
             lead = columns if z_row is None else z_row // item
-            _by_blas(plan, dtype, sizes, z, (x[0], *left), (y[0], *right), lead)
+            _by_blas(plan, dtype, sizes, z, (x[0], *left), (y[0], *right), lead, add)
             return True
         if z_row is not None:
             return False
@@ -147,11 +154,13 @@ def leading(matrix: Matrix, shape: tuple[int, int], item: int) -> tuple[bool, in
     return None
 
 
-def _by_blas(plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any, lead: int) -> None:
+def _by_blas(
+    plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int, x: Any, y: Any, lead: int, add: bool
+) -> None:
     """BLAS goes by columns: it sees zᵀ = yᵀ xᵀ, of which the columns are `lead` numbers apart."""
     rows, inner, columns = sizes
     (x_at, x_turned, x_lead), (y_at, y_turned, y_lead) = x, y
-    one, zero = (as_words(v, dtype) for v in (1, 0))
+    one, before = (as_words(v, dtype) for v in (1, int(add)))
     kind = LETTERS[dtype]
     flag = (ord("N"), ord("T"))
     if columns == 1 or rows == 1:
@@ -160,12 +169,12 @@ def _by_blas(plan: Any, dtype: Any, sizes: tuple[int, int, int], z: Place | int,
         by_columns = turned if columns == 1 else not turned
         shape = (m, n) if by_columns else (n, m)
         step = v_lead if (v_turned if columns > 1 else not v_turned) else 1
-        numbers = [flag[not by_columns], *shape, one, m_lead, step if n > 1 else 1, zero, lead if columns == 1 else 1]
+        numbers = [flag[not by_columns], *shape, one, m_lead, step if n > 1 else 1, before, lead if columns == 1 else 1]
         at = pointers(plan, numbers)
         words = [*at[:4], m_at, at[4], v_at, at[5], at[6], z, at[7]]
         call_library(plan, kind + "gemv", words)
         return
-    numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, zero, max(lead, columns)]
+    numbers = [flag[y_turned], flag[x_turned], columns, rows, inner, one, y_lead, x_lead, before, max(lead, columns)]
     at = pointers(plan, numbers)
     call_library(plan, kind + "gemm", [*at[:6], y_at, at[6], x_at, at[7], at[8], z, at[9]])
 

@@ -17,11 +17,11 @@ import ops
 from ops import REGISTRY, Op
 from ops.core.registry import OPS
 
-from .boxes import Region, along, everything, hull, index_of, nested, region_of, shape_of, size_of
-from .expanding import Splice, spliced
-from .listing import Listing, listing_of
-from .trace import Trace
-from .traced import Traced, traced
+from ..recorded.boxes import Region, along, everything, hull, index_of, nested, region_of, shape_of, size_of
+from ..recorded.expanding import Splice, spliced
+from ..recorded.listing import Listing, listing_of
+from ..recorded.trace import Trace
+from ..recorded.traced import Traced, traced
 
 LEAST = 8
 """Of fewer outer products the sum is left to kernels, which make them in one pass too."""

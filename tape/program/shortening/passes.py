@@ -12,50 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.lane import Same, Via
-from ops.core.own import is_own
+from ops import REGISTRY
+from ops.core.lane import Same
 from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ...base.spec import spec
 from ...recording.recorder import forward_of
-from .covered import putting, without_covered
-from .expanding import expand, made_of_others
-from .later import LARGE
-from .listing import Listing, by_code, is_fixed, number_of
-from .outer_products import with_products
-from .trace import CONSTANT, INPUT
+from ..recorded.covered import putting, without_covered
+from ..recorded.expanding import expand, made_of_others
+from ..recorded.later import LARGE
+from ..recorded.listing import Listing, by_code, is_fixed, number_of, prune
+from ..recorded.trace import CONSTANT, INPUT
+from . import outer_products, sums_of_products, vector_products
+
+MATMUL = REGISTRY["matmul"]
 
 
 def _jitted() -> Any:
     return opened("tape.jit.emission.shorten")
-
-
-def prune(listing: Listing) -> Listing:
-    """Without the records that no output depends on, and that cannot raise an exception."""
-    needed = np.zeros(len(listing), dtype=np.bool_)
-    roots = np.concatenate([listing.outputs, np.array(_raising(listing), dtype=np.int64)])
-    _jitted().mark_needed(listing.first, listing.args, roots, needed)
-    if needed.all():
-        return listing
-    return listing.with_rows(needed, np.arange(len(listing)))
-
-
-def _raising(listing: Listing) -> list[int]:
-    """The records that raise an exception for some values of what is no constant; of users' code nothing is known."""
-    found = np.flatnonzero(_may_raise(len(OPS))[listing.code]).tolist()
-    return [k for k in found if any(listing.code[j] != CONSTANT for j in _deciding(listing, k))]
-
-
-def _deciding(listing: Listing, k: int) -> list[int]:
-    decided = OPS[listing.code[k]].hints.raises
-    return listing.operands(k) if decided is None else listing.operands(k)[decided]
-
-
-@cache
-def _may_raise(count: int) -> np.ndarray:
-    """By opcode, whether an op raises for some values."""
-    return by_code(op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via)) for op in OPS[:count])
 
 
 def fold(listing: Listing) -> Listing:
@@ -263,9 +238,16 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
 
 
 def join_products(listing: Listing) -> Listing:
-    """With a matrix product in the place of many outer products that are summed: of columns, if there are any."""
-    columns = any(len(s.shape) == 2 and s.shape[1] == 1 < s.shape[0] for s in listing.specs)
-    return with_products(listing) if columns else listing
+    """With matrix products in the place of many products of vectors, outer ones that are summed and those with parts of
+    one matrix, and of sums of products.
+    """
+    if any(len(s.shape) == 2 and s.shape[1] == 1 < s.shape[0] for s in listing.specs):
+        listing = outer_products.with_products(listing)
+    if (listing.code == MATMUL.code).any():
+        listing = vector_products.with_products(listing)
+    shapes = {s.shape for s in listing.specs}
+    spread = any(1 in shape for shape in shapes) and max(map(len, shapes)) > 1
+    return sums_of_products.with_contractions(listing) if spread else listing
 
 
 PASSES = (prune, without_covered, join_products, expand, fold, widen, merge, prune)
