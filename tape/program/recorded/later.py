@@ -130,7 +130,7 @@ def _viewed(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
 
 def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
     """What an op that works element by element gives: its dtype is found on one element, once for operands alike."""
-    key = None if params else (op, *map(_kind_of, values))
+    key = None if params else (op, *[v.spec if type(v) is Later else _kind_of(v) for v in values])
     found = None if key is None or None in key else _EXAMPLES.get(key)
     if found is None:
         with np.errstate(all="ignore"):
@@ -141,17 +141,21 @@ def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later |
         if key is not None and None not in key:
             _keep(key, found)
     shape = found.shape
-    return Later(found, None, all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values))
+    return Later(found, None, not shape or all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values))
 
 
 def _kind_of(value: Any) -> Any:
-    """Of an operand, what decides dtype and shape of what is computed element by element; None if numbers may."""
-    kind = type(value)
-    if kind is Later:
-        return value.spec
-    if kind is float:
+    """Of a known operand, what decides dtype and shape of what is computed element by element; None if numbers may."""
+    if type(value) is float:
         return float
     return spec_of(value) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fcb" else None
+
+
+def element_of(value: Any) -> Later | None:
+    """One element of an array that is computed later, or a copy of such an element; None of any other value."""
+    if type(value) is not Later or value.spec.dtype.kind not in "fcb":
+        return None
+    return Later(spec((), value.spec.dtype), None, is_ordered(value))
 
 
 def _chosen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
