@@ -18,7 +18,6 @@ from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
 from .plan_steps.indexmaps import axes_of
 from .plan_steps.plan_places import Chunk, DataRegion, Place, PlanValue, place_in
 
-
 TOGETHER = 1 << 14
 """So many words are parted at once into numbers and references."""
 

@@ -38,8 +38,9 @@ def _indexed(region: Region, index: Any) -> Region | None:
     if type(index) is int and region and type(region[0]) is range:  # the commonest
         return (region[0][index], *region[1:])
     if type(index) is tuple and len(index) <= len(region) and _PLAIN.issuperset(map(type, index)):
-        if all([type(r) is range for r in region]):
-            return (*[r[part] for r, part in zip(region, index)], *region[len(index) :])
+        chosen = [r[part] for r, part in zip(region, index) if type(r) is range]
+        if len(chosen) == len(index):
+            return (*chosen, *region[len(index) :])
     parts = list(index) if isinstance(index, tuple) else [index]
     open_axes = [a for a, r in enumerate(region) if type(r) is range]
     dots = [k for k, p in enumerate(parts) if p is Ellipsis]

@@ -141,7 +141,7 @@ def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later |
         if key is not None and None not in key:
             _keep(key, found)
     shape = found.shape
-    return Later(found, None, not shape or all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values))
+    return Later(found, None, not shape or (all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values)))
 
 
 def _kind_of(value: Any) -> Any:
