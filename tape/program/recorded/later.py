@@ -28,7 +28,7 @@ from .fingerprint import key_of
 LARGE = 1 << 18
 """Bytes from which on an array is computed later."""
 LARGE_INPUT = 1 << 14
-"""So is what comes of an argument of so many bytes: loops that change it would keep an array for each round."""
+"""So is what comes of an argument of so many bytes: a loop that changes it would keep an array for each round."""
 REDUCTIONS = {"spread", "average"}
 """How the adjoints of sums and means move."""
 
@@ -56,9 +56,17 @@ class Later:
         return self.spec.dtype
 
 
-def later(value: Any, least: int | None = None) -> Any:
-    """A value of a list: arrays of floating-point numbers or truth values of at least so many bytes as such."""
-    least = LARGE if least is None else least
+def later(value: Any) -> Any:
+    """A value of a list: large arrays of floating-point numbers or truth values as such."""
+    return _from(value, LARGE)
+
+
+def later_input(value: Any) -> Any:
+    """An argument: an array of some size as one that is computed later, and so whatever comes of it."""
+    return _from(value, min(LARGE, LARGE_INPUT))
+
+
+def _from(value: Any, least: int) -> Any:
     if type(value) is not np.ndarray or value.nbytes < least or value.dtype.kind not in "fcb":
         return value
     return Later(spec_of(value), value, value.flags.c_contiguous)
