@@ -20,7 +20,7 @@ from ..recorded.aliases import link
 from ..recorded.fingerprint import key_of
 from ..recorded.guards import Guard, same
 from ..recorded.later import Later
-from ..recorded.trace import CONSTANT, NUMBERS, PlainStep, Trace
+from ..recorded.trace import CONSTANT, PlainStep, Trace, X
 from ..recorded.traced import Traced, traced
 
 MOST = 4
@@ -113,11 +113,12 @@ def contributions(
 
 def _facts(trace: Trace, row: int) -> Any:
     """What rules can see of a record; None if they are not to be trusted with it."""
-    code, x, _, _, spec = trace.fields(row)
+    spec = trace.spec(row)
     if spec is None or spec.narrow:
         return None
-    if code == CONSTANT and type(trace.constants[x]) in NUMBERS:
-        return type(trace.constants[x]), repr(trace.constants[x])
+    if not spec.shape and trace.is_number(row):
+        number = trace.constants[trace.fields(row)[X]]
+        return type(number), repr(number)
     return spec.index
 
 

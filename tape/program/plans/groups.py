@@ -51,7 +51,7 @@ class GroupOutput(NamedTuple):
     values: tuple[int, ...]
 
 
-@dataclass
+@dataclass(slots=True)
 class Group:
     """Records of one shape and precision that become one kernel.
 

@@ -279,14 +279,14 @@ class AlikeGroups:
         made = make()
         self.steps.append(made)
         if like is None:
-            self._first[_look(tier, group)] = listing, group, shifts, made
+            self._first[_look(tier, listing, group)] = listing, group, shifts, made
         else:
             self._known[tier, like.key] = made
         return made
 
     def _likeness(self, tier: str | None, listing: Listing, group: Group, shifts: Shifts) -> Likeness | None:
         """All that the step of a group depends on; None if no group looks like it."""
-        look = _look(tier, group)
+        look = _look(tier, listing, group)
         if look not in self._first:
             return None
         if self._first[look] is not None:
@@ -296,9 +296,10 @@ class AlikeGroups:
         return likeness_of(listing, group, shifts)
 
 
-def _look(tier: str | None, group: Group) -> Any:
+def _look(tier: str | None, listing: Listing, group: Group) -> Any:
     """What is seen of a group at once."""
-    return tier, group.bits, group.shape, len(group.rows), len(group.sources), len(group.targets)
+    codes = listing.code[group.rows].tobytes()
+    return tier, group.bits, group.shape, codes, len(group.sources), len(group.targets)
 
 
 def axes_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> tuple[bool, ...]:

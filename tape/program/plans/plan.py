@@ -59,6 +59,8 @@ class Plan(PlanWords):
 
     def __init__(self, replay: Replay, checked: bool = CHECKED):
         self.replay, self.listing, self.guards, self.captured = replay, replay.listing, replay.guards, replay.captured
+        specs: list[Spec | None] = [*self.listing.specs, None]
+        self._specs = [specs[i] for i in self.listing.spec.tolist()]
         super().__init__(checked)
         self.values: dict[int, PlanValue] = {}
         self.initial: list[tuple[int, np.ndarray]] = []
@@ -93,6 +95,7 @@ class Plan(PlanWords):
         self.results = self._finish()
         self.close()
         self._flat.clear()
+        self._specs.clear()
         del self.replay, self.guarding  # the replay has the plan: nobody else is to have it when that is dropped
 
     @property
@@ -104,7 +107,7 @@ class Plan(PlanWords):
 
     def spec(self, k: int) -> Spec:
         """The spec of a record of one result."""
-        found = self.listing.spec_of(k)
+        found = self._specs[k]
         assert found is not None
         return found
 
@@ -225,11 +228,12 @@ class Plan(PlanWords):
 
     def _drop(self, k: int) -> None:
         """Nobody needs a value any more."""
-        if not self.unmade.ended(k):
-            return
-        if k in self.unmade.records:
-            self._let_go(self.unmade.take(k))
-            return
+        if self.unmade.wanted:
+            if not self.unmade.ended(k):
+                return
+            if k in self.unmade.records:
+                self._let_go(self.unmade.take(k))
+                return
         for values in (self.values, self._flat) if k in self._flat else (self.values,):
             found = values.get(k)
             if found is not None and found.chunk is not None:
@@ -270,7 +274,7 @@ class Plan(PlanWords):
         operands = {k: self._operand(k) for k in needs}  # which may make some of them first
         at, wanted = self._step(0, 0), []
         for k in makes:
-            spec = self.listing.spec_of(k)
+            spec = self._specs[k]
             wanted.append((spec, -1 if spec is None else self.region()))
             if spec is not None:
                 self.values[k] = whole(Place(wanted[-1][1], 0), spec)
@@ -283,7 +287,7 @@ class Plan(PlanWords):
             return Raw(self._inputs[k])
         if k in self._constants:
             return Raw(-1 - k)
-        return None if self.listing.spec_of(k) is None else self.value(k)
+        return None if self._specs[k] is None else self.value(k)
 
     def number_of(self, k: int) -> Any:
         """The number that a record is, None if it is none that is known."""

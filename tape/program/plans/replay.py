@@ -240,6 +240,7 @@ class NumPyStep:
         unknown: whether it takes something that is no array.
     """
 
+    __slots__ = ("drops", "elements", "listing", "makes", "needs", "op", "params", "result", "row", "unknown")
     drops: list[int]
     upgrade_at = NEVER
 

@@ -141,6 +141,8 @@ class Stamp:
     def _stamp(self) -> None:
         """The words and the steps of all rounds."""
         plan, body, n = self.plan, self.body, self.count
+        plan.settle()
+        body.settle()
         words = np.tile(np.array(body._template, dtype=np.int64), (n, 1))
         width = words.shape[1]
         begin = len(plan._template) + width * np.arange(n)

@@ -18,6 +18,9 @@ from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
 from .plan_steps.indexmaps import axes_of
 from .plan_steps.plan_places import Chunk, DataRegion, Place, PlanValue, place_in
 
+TOGETHER = 1 << 14
+"""So many words are parted at once into numbers and references."""
+
 
 class NotByRounds(Exception):
     """The rounds of a loop are not for one plan that is stamped: they need Python."""
@@ -52,6 +55,7 @@ class PlanWords:
         self._kernels: list[int] = []
         self._offsets: list[int] = []
         self._template = array("q")
+        self._said: list[int | Place] = []
         self._references: list[tuple[int, int, int]] = []
         self._stamped: list[np.ndarray] = []
         self._links: list[tuple[int, int]] = []
@@ -94,16 +98,23 @@ class PlanWords:
 
     def say(self, words: Iterable[int | Place]) -> int:
         """Some more words of the block; the first of them, counted from the first of all."""
-        words = words if type(words) is list else list(words)
-        begin = len(self._template)
-        if Place in map(type, words):
-            self._references += [(begin + n, *word) for n, word in enumerate(words) if type(word) is Place]
-            words = [0 if type(word) is Place else word for word in words]
-        self._template.fromlist(words)  # type: ignore[arg-type]
+        said = self._said
+        begin = len(self._template) + len(said)
+        said += words
+        if len(said) > TOGETHER:
+            self.settle()
         return begin
+
+    def settle(self) -> None:
+        """Part what was said into words and references."""
+        begin, said = len(self._template), self._said
+        self._references += [(begin + n, *word) for n, word in enumerate(said) if type(word) is Place]
+        self._template.fromlist([0 if type(word) is Place else word for word in said])  # type: ignore[misc]
+        said.clear()
 
     def stamp(self, words: np.ndarray, references: Sequence[np.ndarray]) -> None:
         """Many more words of the block, and which of them are addresses: three columns, as of single ones."""
+        self.settle()
         self._template.frombytes(words.tobytes())
         self._stamped += references
 
@@ -166,7 +177,7 @@ class PlanWords:
         refused = found[:, 1] == REFUSED
         found[refused, 1], found[refused, 2] = BLOCK, WORD * (REFUSED - first)
         if (first + len(self._template)) % 2:
-            self.say([0])  # the data begins at a multiple of 16 bytes
+            self._template.append(0)  # the data begins at a multiple of 16 bytes
         self.first, self.words = first, np.array(self._template, dtype=np.int64)
         self.own = found[found[:, 1] < BROUGHT]
         self.own[self.own[:, 1] == BLOCK, 2] += WORD * first
@@ -177,10 +188,11 @@ class PlanWords:
         self.halts = set(np.flatnonzero(steps[0] == 0).tolist())
         self.data = WORD * (first + len(self.words))
         self.nbytes = self.data + self.memory.nbytes + ALIGN + self.workspace
-        del self._references, self._stamped, self._template, self._kernels, self._offsets
+        del self._references, self._stamped, self._said, self._template, self._kernels, self._offsets
 
     def _taken_references(self) -> np.ndarray:
         """The references so far, as three columns; none are left."""
+        self.settle()
         said = np.fromiter(chain.from_iterable(self._references), np.int64, 3 * len(self._references))
         found = np.concatenate([said.reshape(-1, 3), *self._stamped])
         self._references, self._stamped = [], []

@@ -16,7 +16,7 @@ from ops import REGISTRY, Op
 from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import lying
+from .later import element_of, lying
 from .trace import Untraceable
 
 if TYPE_CHECKING:
@@ -120,10 +120,9 @@ class SharedMemory:
         view: Traced
         if base._spec.narrow or not base._trace.open:
             view = GETITEM(base._at(self.row), index=index) if row is None else CLONE(base._at(row))
-        elif row is None:
-            view = base._at(base._trace.apply(GETITEM, (self.row,), {"index": index}))
         else:
-            view = base._at(base._trace.apply(CLONE, (row,), {}))
+            op, taken, params = (GETITEM, self.row, {"index": index}) if row is None else (CLONE, row, {})
+            view = part(base, op, taken, params, len(place.axes) == len(base._spec.shape))
         self.show(view, (_getitem(index),))
         return view
 
@@ -253,8 +252,21 @@ def _element(tensor: Traced, place: CellPlace, index: Any) -> Traced:
     if known != key:
         flat = tensor._at(trace.apply(RESHAPE, (tensor._row,), {"shape": (-1,)}))
         tensor.__dict__["_flat"] = key, flat
-    made: Traced = SELECT(flat, index=int(np.ravel_multi_index(place.cell, tensor._spec.shape)))
+    number = 0
+    for n, k in zip(tensor._spec.shape, place.cell):
+        number = number * n + k
+    made = part(flat, SELECT, flat._row, {"index": number}, single=True)
     memory.show(made, None if steps is None else (*steps, _getitem(index)))
+    return made
+
+
+def part(base: Traced, op: Op, row: int, params: dict[str, Any], single: bool) -> Traced:
+    """What an op reads of a record; of a `single` element nothing is to be found out before it is computed."""
+    trace = base._trace
+    found = element_of(trace.values[row]) if single else None
+    made: Traced = base._at(
+        trace.apply(op, (row,), params) if found is None else trace.append_op(op, (row,), params, found)
+    )
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,6 +11,10 @@ import numpy as np
 
 Region = tuple[Any, ...]
 """By axis of an array, the integer or the `range` of those that a part of it is made of."""
+
+
+_PLAIN = frozenset({int, slice})
+"""The kinds of parts of the commonest indices."""
 
 
 @cache
@@ -33,6 +37,10 @@ def region_of(indices: Iterable[Any], shape: tuple[int, ...]) -> Region | None:
 def _indexed(region: Region, index: Any) -> Region | None:
     if type(index) is int and region and type(region[0]) is range:  # the commonest
         return (region[0][index], *region[1:])
+    if type(index) is tuple and len(index) <= len(region) and _PLAIN.issuperset(map(type, index)):
+        chosen = [r[part] for r, part in zip(region, index) if type(r) is range]
+        if len(chosen) == len(index):
+            return (*chosen, *region[len(index) :])
     parts = list(index) if isinstance(index, tuple) else [index]
     open_axes = [a for a, r in enumerate(region) if type(r) is range]
     dots = [k for k, p in enumerate(parts) if p is Ellipsis]
@@ -107,10 +115,9 @@ def hull(regions: Iterable[Region]) -> Region:
     return tuple(found)
 
 
-def overlap(region: Region, other: Region) -> bool:
-    """Whether a region has an element in a box."""
-    for r, o in zip(region, other):
-        start, stop = (o, o + 1) if type(o) is int else bounds(o)
+def overlap(region: Region, extents: Sequence[tuple[int, int]]) -> bool:
+    """Whether a region has an element in a box, which goes from where to where along each axis."""
+    for r, (start, stop) in zip(region, extents):
         if type(r) is int:
             if not start <= r < stop:
                 return False
@@ -224,4 +231,4 @@ class BoxGrid:
                 cell = known.get(number)
                 if cell is not None and cell.reaches(extents):
                     found.update(cell.regions)
-        return [other for other in found if overlap(other, region)]
+        return [other for other in found if overlap(other, extents)]

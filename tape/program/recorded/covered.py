@@ -54,6 +54,20 @@ def _alone(listing: Listing, k: int, given: Spec | None) -> Listing | None:
         return None
     if not result.size or region_of(indices, result.shape) != everything(result.shape):
         return None
+    return _operand() if given is result else _fitted(given, result)
+
+
+@cache
+def _operand() -> Listing:
+    """A list that gives its one input back; of what shape and dtype that is, nobody asks."""
+    trace = Trace()
+    row = trace.input(np.float64(1.0))
+    trace.open = False
+    return listing_of(trace, [row])
+
+
+def _fitted(given: Spec, result: Spec) -> Listing | None:
+    """A list that gives its one input in another shape and dtype."""
     trace = Trace()
     with trace.recording():
         y = traced(trace, trace.input(np.broadcast_to(np.ones((), given.dtype), given.shape)))

@@ -113,6 +113,9 @@ class _Spliced:
     def _put(self, k: int, part: Listing, given: list[int], others: Sequence[int]) -> None:
         """A list in the place of record k, without its inputs."""
         own = part.code != INPUT
+        if not own.any():
+            self.place[k] = self.place[given[part.param[part.outputs[0]]]]
+            return
         where = np.where(own, self.count + np.cumsum(own) - 1, 0)
         operands = self.place[given]
         inputs = np.flatnonzero(~own)

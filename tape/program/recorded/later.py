@@ -27,6 +27,8 @@ from .fingerprint import key_of
 
 LARGE = 1 << 18
 """Bytes from which on an array is computed later."""
+LARGE_INPUT = 1 << 14
+"""So is what comes of an argument of so many bytes: a loop that changes it would keep an array for each round."""
 REDUCTIONS = {"spread", "average"}
 """How the adjoints of sums and means move."""
 
@@ -56,7 +58,16 @@ class Later:
 
 def later(value: Any) -> Any:
     """A value of a list: large arrays of floating-point numbers or truth values as such."""
-    if type(value) is not np.ndarray or value.nbytes < LARGE or value.dtype.kind not in "fcb":
+    return _from(value, LARGE)
+
+
+def later_input(value: Any) -> Any:
+    """An argument: an array of some size as one that is computed later, and so whatever comes of it."""
+    return _from(value, min(LARGE, LARGE_INPUT))
+
+
+def _from(value: Any, least: int) -> Any:
+    if type(value) is not np.ndarray or value.nbytes < least or value.dtype.kind not in "fcb":
         return value
     return Later(spec_of(value), value, value.flags.c_contiguous)
 
@@ -127,7 +138,7 @@ def _viewed(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
 
 def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
     """What an op that works element by element gives: its dtype is found on one element, once for operands alike."""
-    key = None if params else (op, *map(_kind_of, values))
+    key = None if params else (op, *[v.spec if type(v) is Later else _kind_of(v) for v in values])
     found = None if key is None or None in key else _EXAMPLES.get(key)
     if found is None:
         with np.errstate(all="ignore"):
@@ -138,17 +149,21 @@ def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later |
         if key is not None and None not in key:
             _keep(key, found)
     shape = found.shape
-    return Later(found, None, all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values))
+    return Later(found, None, not shape or (all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values)))
 
 
 def _kind_of(value: Any) -> Any:
-    """Of an operand, what decides dtype and shape of what is computed element by element; None if numbers may."""
-    kind = type(value)
-    if kind is Later:
-        return value.spec
-    if kind is float:
+    """Of a known operand, what decides dtype and shape of what is computed element by element; None if numbers may."""
+    if type(value) is float:
         return float
     return spec_of(value) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fcb" else None
+
+
+def element_of(value: Any) -> Later | None:
+    """One element of an array that is computed later, or a copy of such an element; None of any other value."""
+    if type(value) is not Later or value.spec.dtype.kind not in "fcb":
+        return None
+    return Later(spec((), value.spec.dtype), None, is_ordered(value))
 
 
 def _chosen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:

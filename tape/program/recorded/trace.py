@@ -26,7 +26,7 @@ from ...recording.recorder import forward_of, getframe
 from ...recording.wengert import INFERRING, current, user_frame
 from .fingerprint import fingerprint
 from .guards import Guard
-from .later import Computing, Later, foreseen, later, unheld
+from .later import Computing, Later, foreseen, later, later_input, unheld
 from .raising import handling, raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
@@ -188,7 +188,7 @@ class Trace:
 
     def input(self, value: Any) -> int:
         """Append a row for an argument of the function."""
-        number = self.append(INPUT, len(self.inputs), -1, None, later(value))
+        number = self.append(INPUT, len(self.inputs), -1, None, later_input(value))
         self.inputs.append(number)
         return number
 

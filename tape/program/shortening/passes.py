@@ -100,17 +100,19 @@ def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
     waiting = [k]
     while waiting:
         k = waiting[-1]
-        op = listing.op(k)
-        missing = [] if op is None or k in values else [j for j in listing.operands(k) if j not in values]
+        operands = [] if k in values or listing.code[k] == CONSTANT else listing.operands(k)
+        missing = [j for j in operands if j not in values]
         if missing:
             waiting += missing
             continue
         waiting.pop()
+        if k in values:
+            continue
+        op = listing.op(k)
         if op is None:
             values[k] = listing.constant(k)
-        elif k not in values:
-            operands = [values[j] for j in listing.operands(k)]
-            values[k] = frozen(forward_of(op)(*operands, **listing.parameters(k)))
+        else:
+            values[k] = frozen(forward_of(op)(*[values[j] for j in operands], **listing.parameters(k)))
     return values[k]
 
 

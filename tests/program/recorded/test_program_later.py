@@ -48,6 +48,28 @@ def test_recording_keeps_no_large_arrays():
     np.testing.assert_allclose(value, f(x), rtol=1e-11)
 
 
+def test_recording_keeps_no_array_for_each_round_of_a_loop():
+    """Which writes into an argument's copy and reads all of it; each array is smaller than what counts as large."""
+
+    def f(x):
+        y = x.copy()
+        for i in range(100):
+            y[i, 0] = y.sum() * 1e-4
+        return y.sum()
+
+    x = numbers(128, 128)
+    assert later.LARGE_INPUT < x.nbytes < later.LARGE
+    tape.record(tape.func.grad_and_value(f), numbers(101, 2))
+    tracemalloc.start()
+    try:
+        program = tape.record(tape.func.grad_and_value(f), x)
+        assert tracemalloc.get_traced_memory()[1] < 20 * x.nbytes
+    finally:
+        tracemalloc.stop()
+    for found, wanted in zip(program(x), tape.func.grad_and_value(f)(x)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
 def test_what_python_asks_for_is_computed_then():
     def f(x):
         y = x * 2.0

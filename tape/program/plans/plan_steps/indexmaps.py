@@ -112,7 +112,7 @@ def _of_numbers_and_slices(
     offset, lengths, steps = 0, [], []
     for part, n, stride in zip(parts, shape, strides):
         if type(part) is int:
-            offset += stride * range(n)[part]
+            offset += stride * (part if 0 <= part < n else range(n)[part])
         elif type(part) is slice:
             chosen = range(n)[part]
             if not chosen:
@@ -273,6 +273,8 @@ def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source:
     Innermost is what lies closest in z, or in x (`by_source`).
     """
     axes = [CopyAxis(*axis) for axis in zip(shape, z, x) if axis[0] != 1]
+    if len(axes) < 2:
+        return axes or [CopyAxis(1, 0, 0)]
     axes.sort(key=lambda a: (abs(a.x), abs(a.z)) if by_source else (abs(a.z), abs(a.x)))
     made: list[CopyAxis] = []
     for axis in axes:
@@ -281,7 +283,7 @@ def axes_of(shape: Sequence[int], z: Sequence[int], x: Sequence[int], by_source:
             made[-1] = CopyAxis(last.n * axis.n, last.z, last.x)
         else:
             made.append(axis)
-    return _longest_first(made) or [CopyAxis(1, 0, 0)]
+    return _longest_first(made)
 
 
 SHORT = 8

@@ -47,7 +47,8 @@ def _products(plan: Any, record: Any, x: PlanValue, y: PlanValue) -> bool:
     x = x if x.spec.ndim > 1 else view(x, [(1, 0), *axes(x)])
     y = y if y.spec.ndim > 1 else view(y, [*axes(y), (1, 0)])
     (rows, inner), columns = x.spec.shape[-2:], y.spec.shape[-1]
-    stack = np.broadcast_shapes(x.spec.shape[:-2], y.spec.shape[:-2])
+    single = len(x.spec.shape) == len(y.spec.shape) == 2
+    stack = () if single else np.broadcast_shapes(x.spec.shape[:-2], y.spec.shape[:-2])
     one = joined(plan, record.needs, x, y) if result.size and inner and math.prod(stack) > 1 else None
     if not result.size or (one is None and math.prod(stack) > MOST):
         return False
@@ -60,8 +61,11 @@ def _products(plan: Any, record: Any, x: PlanValue, y: PlanValue) -> bool:
         sizes = left.spec.shape[0], inner, right.spec.shape[1]
         multiply(plan, dtype, sizes, z.place, (left.place, left.strides), (right.place, right.strides))
         return True
-    x_firsts, y_firsts = (firsts(v.spec.shape[:-2], v.strides[:-2], stack) for v in (x, y))
     sizes = rows, inner, columns
+    if single:
+        multiply(plan, dtype, sizes, z.place, (x.place, x.strides), (y.place, y.strides))
+        return True
+    x_firsts, y_firsts = (firsts(v.spec.shape[:-2], v.strides[:-2], stack) for v in (x, y))
     for n, (i, j) in enumerate(zip(x_firsts, y_firsts)):
         to = moved(z.place, n * rows * columns * dtype.itemsize)
         multiply(plan, dtype, sizes, to, (moved(x.place, i), x.strides[-2:]), (moved(y.place, j), y.strides[-2:]))

@@ -52,12 +52,14 @@ def _part(indices: Sequence[Any], whole: PlanValue) -> PlanValue | None:
     if found is None:
         return None
     view, shape = found
-    return whole._replace(place=whole.moved(view.offset), strides=view.strides, spec=spec(shape, whole.spec.dtype))
+    return PlanValue(whole.moved(view.offset), view.strides, spec(shape, whole.spec.dtype), whole.chunk)
 
 
 def spread(y: PlanValue, wanted: Any) -> PlanValue | None:
     """A value as NumPy assigns it to an array of another shape; None if it does not fit."""
     shape, strides = y.spec.shape, y.strides
+    if y.spec is wanted and 1 not in shape:
+        return y
     extra = len(shape) - len(wanted.shape)
     if extra > 0:
         if any(n != 1 for n in shape[:extra]):

@@ -161,7 +161,7 @@ class StepMemory:
 def view(x: PlanValue, axes: Sequence[tuple[int, int]], offset: int = 0) -> PlanValue:
     """Another look at the memory of a value: by the length and stride of each axis, so many bytes further."""
     shape, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
-    return x._replace(place=x.moved(offset), strides=strides, spec=spec(shape, x.spec.dtype))
+    return PlanValue(x.moved(offset), strides, spec(shape, x.spec.dtype), x.chunk)
 
 
 def axes(x: PlanValue) -> list[tuple[int, int]]:
