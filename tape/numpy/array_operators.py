@@ -21,6 +21,7 @@ from ops import REGISTRY, Op, methods
 from ops.core.operators import COMPARISONS, install
 
 from ..base.tensor import Face, Tensor
+from ..recording.halves import as_of_arrays
 from ..recording.short_ways import binary, reflected, unary
 from .array_reading import rounded
 from .array_writing import augmented
@@ -45,7 +46,7 @@ def _unary(op: Op) -> Callable[..., Any]:
     def apply(self: Face) -> Any:
         x = self._tensor
         if type(x) is not Tensor:
-            return face(op(x))
+            return face(as_of_arrays(op, x) if x._spec.narrow else op(x))
         z = short(x)
         made = new(Array if z._spec.shape else Number)
         made._tensor = z
@@ -84,7 +85,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             way = ways.get(inside)
             if way is None:
                 way = ways[inside] = getattr(inside, in_face, None) or getattr(inside, usual)
-            z = way(x, y)
+            is_narrow = x._spec.narrow or (isinstance(y, Tensor) and y._spec.narrow)
+            z = as_of_arrays(way, x, y) if is_narrow else way(x, y)
             if not z._spec.shape:
                 return face(z)
         made = new(Array if z._spec.shape else Number)
@@ -97,7 +99,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
         if is_power:
             if type(other) not in FLOATS or other != 2 or not x._spec.inexact:
                 return None
-            return face(_square(x) if type(x) is Tensor else square(x))
+            return face(_square(x) if type(x) is Tensor else as_of_arrays(square, x))
         is_complex = x._spec.complex or (isinstance(other, Face) and other._tensor._spec.complex)
         return general(self, other) if is_complex else None
 

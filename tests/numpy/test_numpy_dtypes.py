@@ -140,3 +140,30 @@ def test_whole_numbers_beyond_a_dtype_are_refused_as_by_numpy():
         with pytest.raises(OverflowError):
             f(tape.numpy.array(x), 2**40)
     assert np.clip(tape.numpy.array(x), -(2**40), 2**40).tolist() == [1, 2, 3]
+
+
+OF_16_BITS = (
+    "x + 65519.0", "65520.0 - x", "x / 70000", "70000.0 / x", "x * 1e5", "x % 1e-10", "x[0] * 70000.0", "x[0] / 1e5",
+    "x * np.float32(70000)", "x[0] + np.float32(2)", "np.add(x, 65519.0)", "np.cumsum(x)", "np.cumprod(x)", "x % 0.3",
+    "np.add.accumulate(x)", "x.reshape(5, 8).sum(0)", "np.exp(x) @ x", "np.var(x)", "x**2", "-x", "x**3",
+    "np.maximum(x, 70000.0)", "np.where(x > 0, x, 1e-9)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", OF_16_BITS)
+def test_numbers_of_16_bits_are_computed_as_numpy_does(program):
+    f = eval(f"lambda x: {program}", {"np": np})
+    x = np.random.default_rng(0).normal(size=40).astype(np.float16)
+    compiled = tape.compile(f)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(f(x))
+        found = [f(tape.numpy.array(x))._tensor.numpy(force=True), compiled(x), compiled(x)]
+        found += [tape.func.vjp(f, x)[0], tape.func.jvp(f, (x,), (x,))[0], tape.vmap(f)(np.stack([x, x]))[1]]
+    for got in found:
+        assert np.asarray(got).dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_tensors_of_16_bits_are_computed_in_32():
+    x = tape.tensor([1.0, 2.0], dtype=tape.float16)
+    assert (x / 70000).tolist() == (np.array([1.0, 2.0], np.float32) / 70000).astype(np.float16).tolist()
