@@ -36,7 +36,7 @@ new = object.__new__
 FLOATS = frozenset({float, int})
 ORDERED = frozenset({"lt", "le", "gt", "ge"})
 """Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
-square = REGISTRY["square"]
+square, square_root = REGISTRY["square"], REGISTRY["sqrt"]
 _square = unary(square, depth=3)
 
 
@@ -97,7 +97,12 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
         """What is not done as tensors do it; nothing, if it is."""
         x = self._tensor
         if is_power:
-            if type(other) not in FLOATS or other != 2 or not x._spec.inexact:
+            spec = x._spec
+            if type(other) not in FLOATS or not spec.inexact or (spec.complex and not spec.shape):
+                return None
+            if other == 0.5 and spec.shape and not spec.complex:
+                return face(as_of_arrays(square_root, x))
+            if other != 2:
                 return None
             return face(_square(x) if type(x) is Tensor else as_of_arrays(square, x))
         is_complex = x._spec.complex or (isinstance(other, Face) and other._tensor._spec.complex)

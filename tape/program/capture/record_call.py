@@ -191,7 +191,7 @@ def _record_once(
             raise Drew("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):
             raise Untraceable(
-                "what it changes in place depends on how its arguments lie in memory, which is not in order"
+                "what it does depends on how its arguments lie in memory, which is not in row-major order"
             )
         trace.check_captured()
         logs = allowed(before, trace)

@@ -40,6 +40,9 @@ class Traced(TracedMemory):
     def _refuse_recording(self, what: str) -> None:
         raise Untraceable(what)
 
+    def _tell_layout(self) -> None:
+        self._trace.ordered = self._trace.ordered or self._spec.size > 1
+
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         trace, narrow = None, False
