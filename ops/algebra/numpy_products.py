@@ -66,7 +66,7 @@ numpy_dot = composite("numpy_dot", _numpy_dot, numpy=(np.dot,))
 
 
 def _numpy_inner(a: Any, b: Any) -> Any:
-    """NumPy's inner product: sums over the last axes; multiples by a number are those of `numpy_dot`."""
+    """NumPy's inner product: sums over the last axes; multiples by a number are those of NumPy's dot."""
     a, b = ready(a), ready(b)
     return inner(a, b) if bool(a.ndim) == bool(b.ndim) else _scaled(a, b)
 

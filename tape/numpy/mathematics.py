@@ -68,10 +68,10 @@ def _is_complex(original: Callable[..., Any], lanes: list[list[Any]], kwargs: di
             kinds.add(type(original(*numbers, **kwargs)))
         except Exception as error:
             errors[type(error), str(error)] = error
-    for error in errors.values():
+    for raised in errors.values():
         if kinds or len(errors) > 1:
-            note(raised_in_some(f"{original.__name__}()", error))
-        raise error
+            note(raised_in_some(f"{original.__name__}()", raised))
+        raise raised
     return complex in kinds
 
 

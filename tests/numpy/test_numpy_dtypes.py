@@ -167,3 +167,36 @@ def test_numbers_of_16_bits_are_computed_as_numpy_does(program):
 def test_tensors_of_16_bits_are_computed_in_32():
     x = tape.tensor([1.0, 2.0], dtype=tape.float16)
     assert (x / 70000).tolist() == (np.array([1.0, 2.0], np.float32) / 70000).astype(np.float16).tolist()
+
+
+FOREIGN = np.dtype(float).newbyteorder()
+
+
+@pytest.mark.parametrize("dtype", [FOREIGN, FOREIGN.str[0] + "f4", FOREIGN.str[0] + "c16", FOREIGN.str[0] + "i8"])
+@pytest.mark.parametrize(
+    "function", [lambda x: x[0, 1] * 3, lambda x: x.flat[2] + x.flat[1:3].sum(), np.exp, lambda x: x + 1, np.sum]
+)
+def test_numbers_in_another_order_of_bytes(function, dtype):
+    x = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 0.0]]).astype(dtype)
+    compiled = tape.compile(function)
+    with pytest.warns(RuntimeWarning, match="whose order of bytes is not the machine's"):
+        found = compiled(x)
+    np.testing.assert_array_equal(found, function(x))
+    np.testing.assert_array_equal(compiled(x), function(x))
+
+
+def test_numbers_in_another_order_of_bytes_around_a_function_and_in_it():
+    x = np.array([1.0, 2.0]).astype(FOREIGN)
+    for function in (lambda y: (y * x)[1] * 3.0, lambda y: (y.astype(FOREIGN) * 3.0)[1]):
+        compiled = tape.compile(function)
+        with pytest.warns(RuntimeWarning, match="whose order of bytes is not the machine's"):
+            found = compiled(np.ones(2))
+        np.testing.assert_array_equal(found, function(np.ones(2)))
+
+
+@pytest.mark.parametrize("function", [lambda x: x + 1, lambda x: x * 2.5, np.sum, lambda x: (x * x).sum(0)])
+def test_complex_numbers_of_more_than_64_bits(function):
+    x = (np.arange(6) * (1 + 2j)).reshape(2, 3).astype(np.clongdouble)
+    compiled = tape.compile(function)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x), function(x))
