@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.jit_door import jitted
 from ...base.rooms import opened
-from ...base.spec import Spec, spec
+from ...base.spec import OfArray, Spec, spec
 from ...base.tensor import Tensor
 from ...base.tree import Structure, leaves_of, structure_of
 from ...jit.machine.frames import WORD, address_of
@@ -168,7 +168,7 @@ class _Way:
         if not spec.dtype.isnative:
             raise Unsuited
         self.held.append(thing)
-        number = spec.shape == () and spec.dtype in REAL
+        number = spec.shape == () and spec.dtype in REAL and not isinstance(spec, OfArray)
         address = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
         return EntryValue(address, spec)
 
