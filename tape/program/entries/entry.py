@@ -159,7 +159,12 @@ class _Way:
         if part is float:
             self.write.require(self.write.is_a(thing, float))
             return EntryValue(self.write.value(thing), FLOAT, thing)
+        if isinstance(part, OfArray):
+            self.write.require(self.write.is_a(thing, np.ndarray))
+            return self._numeric(thing, spec(part.shape, part.dtype))
         if isinstance(part, Spec):
+            if not part.shape:
+                self.write.require(self.write.is_a(thing, part.dtype.type))
             return self._numeric(thing, part)
         return self._tensor(thing, part[0])
 
@@ -168,7 +173,7 @@ class _Way:
         if not spec.dtype.isnative:
             raise Unsuited
         self.held.append(thing)
-        number = spec.shape == () and spec.dtype in REAL and not isinstance(spec, OfArray)
+        number = spec.shape == () and spec.dtype in REAL
         address = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
         return EntryValue(address, spec)
 
