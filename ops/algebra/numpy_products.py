@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.domain import REAL
+from ..core.hints import Hints
 from ..core.lane import Via
 from ..core.op import HOLOMORPHIC, composite, conjugate, elementwise, is_complex, ready
 from ..pointwise.arithmetic import mul
@@ -37,10 +38,16 @@ def _multiple(x: Any, y: Any) -> Any:
     return np.where(np.equal(y, 0), np.zeros_like(z), z)[()]
 
 
+def _multiple_steps(s: Any, x: Any, y: Any) -> Any:
+    zero = s.number(0.0, y.spec.dtype)
+    z = s.ufunc(np.add, [s.ufunc(np.multiply, [x, y]), zero])
+    return s.choose(s.ufunc(np.not_equal, [y, zero]), z, zero)
+
+
 multiple = elementwise(
     "multiple", _multiple, lambda y: y, lambda x: x,
     node="MulBackward0", lane=Via(lambda x, y: where(eq(y, 0.0), 0.0, x * y + 0.0)),
-    complex=HOLOMORPHIC, domain=(REAL, REAL),
+    complex=HOLOMORPHIC, domain=(REAL, REAL), hints=Hints(steps=_multiple_steps),
     doc="Multiple of a vector as BLAS has it: z = 0 + x y, and 0 where y is 0, whatever x is.",
 )
 
