@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..core.op import composite, conjugate, is_complex, ready
+from ..core.domain import REAL
+from ..core.hints import Hints
+from ..core.lane import Via
+from ..core.op import HOLOMORPHIC, composite, conjugate, elementwise, is_complex, ready
 from ..pointwise.arithmetic import mul
+from ..pointwise.comparison import eq
 from ..pointwise.elementary import sqrt
 from ..pointwise.selection import maximum, where
 from ..reductions.reduction import mean
@@ -17,7 +22,7 @@ from ..shapes.joining import cat
 from ..shapes.parts import mH, real
 from ..shapes.shape import cast, flip, reshape, transpose
 from ..shapes.sums import sum
-from .products import matmul, tensordot
+from .products import inner, matmul, tensordot
 
 
 def _addmm(x: Any, y: Any, z: Any, beta: float = 1.0, alpha: float = 1.0) -> Any:
@@ -28,17 +33,52 @@ def _addmm(x: Any, y: Any, z: Any, beta: float = 1.0, alpha: float = 1.0) -> Any
 addmm = composite("addmm", _addmm)
 
 
+def _multiple(x: Any, y: Any) -> Any:
+    z = x * y + 0.0
+    return np.where(np.equal(y, 0), np.zeros_like(z), z)[()]
+
+
+def _multiple_steps(s: Any, x: Any, y: Any) -> Any:
+    zero = s.number(0.0, y.spec.dtype)
+    z = s.ufunc(np.add, [s.ufunc(np.multiply, [x, y]), zero])
+    return s.choose(s.ufunc(np.not_equal, [y, zero]), z, zero)
+
+
+multiple = elementwise(
+    "multiple", _multiple, lambda y: y, lambda x: x,
+    node="MulBackward0", lane=Via(lambda x, y: where(eq(y, 0.0), 0.0, x * y + 0.0)),
+    complex=HOLOMORPHIC, domain=(REAL, REAL), hints=Hints(steps=_multiple_steps),
+    doc="Multiple of a vector as BLAS has it: z = 0 + x y, and 0 where y is 0, whatever x is.",
+)
+
+
+def _scaled(a: Any, b: Any) -> Any:
+    """NumPy's dot of an array and a number: by BLAS, where that has the dtype and the array is a matrix at most."""
+    x, y = (a, b) if a.ndim else (b, a)
+    dtype = np.result_type(a.dtype, b.dtype)
+    return multiple(x, y) if dtype.char in "fdFD" and x.ndim <= 2 and math.prod(x.shape) != 1 else mul(a, b)
+
+
 def _numpy_dot(a: Any, b: Any) -> Any:
     """NumPy's dot: `matmul` up to two axes, else the sum over the last axis of a and the second last of b."""
     a, b = ready(a), ready(b)
     if a.ndim == 0 or b.ndim == 0:
-        return mul(a, b)
+        return mul(a, b) if a.ndim == b.ndim else _scaled(a, b)
     if a.ndim <= 2 and b.ndim <= 2:
         return matmul(a, b)
     return tensordot(a, b, axes=((-1,), (-min(b.ndim, 2),)))
 
 
 numpy_dot = composite("numpy_dot", _numpy_dot, numpy=(np.dot,))
+
+
+def _numpy_inner(a: Any, b: Any) -> Any:
+    """NumPy's inner product: sums over the last axes; multiples by a number are those of NumPy's dot."""
+    a, b = ready(a), ready(b)
+    return inner(a, b) if bool(a.ndim) == bool(b.ndim) else _scaled(a, b)
+
+
+numpy_inner = composite("numpy_inner", _numpy_inner, numpy=(np.inner,))
 
 
 def _cov(

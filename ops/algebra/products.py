@@ -111,7 +111,7 @@ def _inner(x: Any, y: Any) -> Any:
     return tensordot(x, y, axes=((-1,), (-1,)))
 
 
-inner = composite("inner", _inner, numpy=(np.inner,))
+inner = composite("inner", _inner)
 
 
 def _vdot(x: Any, y: Any) -> Any:

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..core.differentiate import dtype_of
 from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
-from ..pointwise.arithmetic import pow
+from ..pointwise.arithmetic import general_power, pow
 from ..pointwise.comparison import isnan, ne
-from ..pointwise.selection import clamp, clamp_max, clamp_min, where
+from ..pointwise.elementary import sqrt
+from ..pointwise.selection import clamp, clamp_max, clamp_min, clamp_to_arrays, where
 from ..reductions.extremes import amax, amin, sort
 from ..reductions.reduction import mean
 from ..reductions.variance import std, var
@@ -38,7 +39,10 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
         return ready(a)
     if low is None:
         return clamp_max(ready(a), high)
-    return clamp_min(ready(a), low) if high is None else clamp(ready(a), low, high)
+    if high is None:
+        return clamp_min(ready(a), low)
+    is_one = all(math.prod(shape) == 1 for shape in map(shape_of, (low, high)))
+    return (clamp if is_one else clamp_to_arrays)(ready(a), low, high)
 
 
 clip = composite("clip", _clip, numpy=(np.clip,))
@@ -62,7 +66,7 @@ def _float_power(x1: Any, x2: Any) -> Any:
     """Power in double precision, real or complex, whatever the dtypes."""
     x, y = ready(x1), ready(x2)
     dtype = np.dtype(np.complex128 if is_complex(x) or is_complex(y) else np.float64)
-    return pow(*(v if v.dtype == dtype else cast(v, dtype=dtype) for v in (x, y)))
+    return general_power(*(v if v.dtype == dtype else cast(v, dtype=dtype) for v in (x, y)))
 
 
 float_power = composite("float_power", _float_power, numpy=(np.float_power,))
@@ -74,7 +78,22 @@ def _numpy_power(x1: Any, x2: Any) -> Any:
     if any(getattr(x, "dtype", None) == np.bool_ for x in xs):
         dtype = np.result_type(*map(joining, xs))
         xs = tuple([cast(x, dtype=dtype) if getattr(x, "dtype", None) == np.bool_ else x for x in xs])
-    return pow(*xs)
+    if any(map(is_complex, xs)):
+        return general_power(*xs)
+    return sqrt(xs[0]) if ROOTS and _is_half(*xs) else pow(*xs)
+
+
+def _is_half(x: Any, y: Any) -> bool:
+    """Whether a power of numbers of floating point is their square root, in their dtype."""
+    if type(y) is not float and not isinstance(y, np.floating):
+        return False
+    dtype = ready(x).dtype
+    return y == 0.5 and dtype.kind == "f" and np.result_type(dtype, y) == dtype
+
+
+with np.errstate(invalid="ignore"):
+    ROOTS = bool(np.isnan(np.power(np.full(2, -np.inf), 0.5)).all())
+    """Whether `np.power` takes square roots for powers of one half, as the operator does: −∞ to it is nan."""
 
 
 numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.differentiate import dtype_of
 from ..core.op import composite, joining, ready
 from ..pointwise.arithmetic import pow, remainder
-from ..pointwise.comparison import eq, gt, logical_and, lt
+from ..pointwise.comparison import eq, gt, isnan, logical_and, logical_or, lt
 from ..pointwise.elementary import exp, log
 from ..pointwise.selection import abs, floor, where
 from ..reductions.cumulative import cumsum
@@ -42,7 +42,11 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     first, last = (getitem(fp, index=slice(k, k + 1 or None)) for k in (0, -1))
     start, end = (getitem(xp, index=k) for k in (0, -1))
     width = where(eq(x1, x0), 1.0, x1 - x0)
-    z = where(eq(x, x1), y1, y0 + (y1 - y0) / width * (x - x0))
+    slope = (y1 - y0) / width
+    z = y0 + slope * (x - x0)
+    z = where(isnan(z), y1 + slope * (x - x1), z)  # where one of both is infinite
+    z = where(logical_and(isnan(z), logical_or(eq(y0, y1), eq(x, x0))), y0, z)
+    z = where(eq(x, x1), y1, z)
     z = where(lt(x, start), reshape(first, shape=()) if left is None else left, z)
     return where(gt(x, end), reshape(last, shape=()) if right is None else right, z)
 

@@ -178,6 +178,17 @@ def numbers_decide(what: str) -> LanesDiffer:
     )
 
 
+def raised_in_some(what: str, error: Exception) -> LanesDiffer:
+    """The error where a function goes on after something that only some of the lanes raise."""
+    refusal = LanesDiffer(
+        f"vmap: {what} raises {type(error).__name__} ({error}) in some lanes and not in others, and what catches it "
+        "would go the same way in all of them.\nChoose with np.where(condition, x, y) in the place of try and except, "
+        "or call the function in a loop."
+    )
+    refusal.__cause__ = error
+    return refusal
+
+
 def moved(axis: Any, ndim: int) -> Any:
     """Axes of a lane as axes of the batch.
 

@@ -101,6 +101,21 @@ pow = elementwise(
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
 
+def _general_power(x: Any, y: Any) -> Any:
+    if is_complex(x) or is_complex(y):
+        return np.power(x, y)
+    return np.float_power(x, y).astype(np.result_type(x, y), copy=False)
+
+
+general_power = elementwise(
+    "general_power", _general_power,
+    lambda x, y: _pow_partial(y, general_power(x, y - 1.0)),
+    lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
+    node="PowBackward0", lane=Math("pow"), complex=HOLOMORPHIC,
+    hints=Hints(steps=lambda s, x, y: s.general_power(x, y)), domain=(POSITIVE, REAL),
+    doc="Power, elementwise: z = x^y, without the short ways of NumPy's operator.",
+)
+
 square = elementwise(
     "square", np.square, lambda x: 2.0 * x,
     node="PowBackward0", lane=Via(lambda x: x * x), complex=HOLOMORPHIC, domain=(REAL,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..core.domain import NONZERO, REAL, TRUTH, Interval
 from ..core.hints import Hints
 from ..core.lane import Intrinsic, Select, Via
-from ..core.op import ADJOINT, HOLOMORPHIC, elementwise
+from ..core.op import ADJOINT, HOLOMORPHIC, Op, elementwise
 from ..shapes.parts import conj, real
 from .comparison import eq, ge, gt, isfinite, isnan, le, logical_and, logical_or, lt
 
@@ -109,15 +110,28 @@ def _between(x: Any, low: Any, high: Any) -> Any:
     return where(logical_or(le(x, high), isnan(x)), x, high)
 
 
-clamp = elementwise(
-    "clamp", lambda x, low, high: CLIP(x, low, high),
-    lambda g, x, low, high: where(logical_and(ge(x, low), le(x, high)), g, 0.0),
-    lambda g, x, low, high: where(logical_and(lt(x, low), lt(low, high)), g, 0.0),
-    lambda g, x, low, high: where(logical_or(gt(x, high), ge(low, high)), g, 0.0),
-    node="ClampBackward1", lane=Via(_between),
-    domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
-    hints=Hints(steps=lambda s, x, low, high: s.ufunc(CLIP, [x, low, high])),
-    doc="z = min(max(x, low), high).  At a bound the gradient passes to x.",
+def _between_arrays(x: Any, low: Any, high: Any) -> Any:
+    """The same with bounds that are arrays: of two zeros the bound's, as NumPy has it there."""
+    x = where(logical_or(gt(x, low), isnan(x)), x, low)
+    return where(logical_or(lt(x, high), isnan(x)), x, high)
+
+
+def _clamp(name: str, between: Callable[..., Any], doc: str) -> Op:
+    return elementwise(
+        name, lambda x, low, high: CLIP(x, low, high),
+        lambda g, x, low, high: where(logical_and(ge(x, low), le(x, high)), g, 0.0),
+        lambda g, x, low, high: where(logical_and(lt(x, low), lt(low, high)), g, 0.0),
+        lambda g, x, low, high: where(logical_or(gt(x, high), ge(low, high)), g, 0.0),
+        node="ClampBackward1", lane=Via(between),
+        domain=(REAL, Interval(-2.0, -1.0), Interval(1.0, 2.0)),
+        hints=Hints(steps=lambda s, x, low, high: s.ufunc(CLIP, [x, low, high])),
+        doc=doc,
+    )
+
+
+clamp = _clamp("clamp", _between, "z = min(max(x, low), high).  At a bound the gradient passes to x.")
+clamp_to_arrays = _clamp(
+    "clamp_to_arrays", _between_arrays, "z = min(max(x, low), high), of bounds that differ from place to place."
 )
 
 clamp_min = elementwise(

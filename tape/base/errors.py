@@ -125,6 +125,8 @@ class unswallowed:
         if noted and error is None:
             raise noted[0]
         if noted and isinstance(error, Exception) and not isinstance(error, type(noted[0])):
+            if error is noted[0].__cause__:  # which it did not swallow
+                return
             raise noted[0] from (None if isinstance(error, SystemError) else error)
 
 

@@ -83,6 +83,9 @@ class TensorKind(Operators):
     def _refuse_recording(self, what: str) -> None:
         """Raise if the tensor is of a function that is being recorded, and which has just done `what`."""
 
+    def _tell_layout(self) -> None:
+        """How the tensor lies in memory has been told to the user's code."""
+
     # Memory.
 
     def _memory(self) -> Any:

@@ -7,6 +7,7 @@ A spec's `index` is its row in `TABLE`, where the jitted passes read its size an
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,18 @@ class Spec:
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
+
+
+class OfArray(Spec):
+    """The spec of an array without axes where that is told from a number, which has the same."""
+
+    __slots__ = ()
+
+
+@cache
+def of_array(spec: Spec) -> Spec:
+    """The spec of an array; that of one without axes is not the number's."""
+    return spec if spec.shape else OfArray(spec.shape, spec.dtype, spec.index)
 
 
 class _Specs(dict[tuple[tuple[int, ...], "np.dtype[Any]"], Spec]):

@@ -17,15 +17,18 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes
+from ops.core.batching import Application, LanesDiffer, batch, broadcast, for_all_lanes, raised_in_some
 from ops.core.op import shape_of
 
-from ..base.errors import note, unused_error
+from ..base.errors import ShapeError, note, unused_error
 from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
 from ..recording.recorder import CUSTOM, wrap
 from .batched import Batched, batched, form_of, gained
+
+STATIC = TypeError, ShapeError
+"""What follows from dtypes and shapes, which all lanes share."""
 
 
 class Batch(Level):
@@ -85,17 +88,35 @@ class Batch(Level):
                 below, batched = self.full(below), True
             xs.append(below)
             flags.append(batched)
-        if op.broadcasts:
-            return self.layer(broadcast(op, self.n, xs, flags, params))
         if op is CUSTOM:
             return params["ctx"].map(self, xs, flags)
         if op.batch is for_all_lanes:
             return op(*xs, **params)
         try:
+            if op.broadcasts:
+                return self.layer(broadcast(op, self.n, xs, flags, params))
             z = batch(Application(op, self.n, xs, flags, params))
         except LanesDiffer as error:
             raise note(error) from None
+        except Exception as error:
+            if not isinstance(error, STATIC) and not self._all_raise(op, xs, flags, params):
+                note(raised_in_some(op.name, error))
+            raise
         return self.layer(z) if op.outputs == 1 else tuple(map(self.layer, z))
+
+    def _all_raise(self, op: Op, xs: Sequence[Any], flags: Sequence[bool], params: dict[str, Any]) -> bool:
+        """Whether an op raises in each lane, and the same: then the function goes one way in all of them."""
+        raised: set[tuple[type, str]] = set()
+        for k in range(self.n):
+            try:
+                op(*[ops.select(x, index=k) if flag else x for x, flag in zip(xs, flags)], **params)
+            except Exception as error:
+                raised.add((type(error), str(error)))
+            else:
+                return False
+            if len(raised) > 1:
+                return False
+        return True
 
     def parts(self, x: Any) -> tuple[Any, bool]:
         """What is below a layer of this level, with the lanes in front, and whether there is one."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import ops
 
+from ..base.errors import unswallowed
 from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
@@ -71,7 +72,8 @@ def _run(
     """The results for these lanes, and the axes along which they lie in each."""
     with Batch(n, randomness) as level:
         args = build(structure, [lanes_of(x, level, d) for x, d in zip(leaves, dims)])
-        output = func(*args, **kwargs)
+        with unswallowed():
+            output = func(*args, **kwargs)
         made, where = _out_dims(name, out_dims, output)
         results = [_taken_out(name, level, z, d) for z, d in zip(leaves_of(output), where)]
     return build(made, results), where

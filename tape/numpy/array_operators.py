@@ -21,6 +21,7 @@ from ops import REGISTRY, Op, methods
 from ops.core.operators import COMPARISONS, install
 
 from ..base.tensor import Face, Tensor
+from ..recording.halves import as_of_arrays
 from ..recording.short_ways import binary, reflected, unary
 from .array_reading import rounded
 from .array_writing import augmented
@@ -35,7 +36,7 @@ new = object.__new__
 FLOATS = frozenset({float, int})
 ORDERED = frozenset({"lt", "le", "gt", "ge"})
 """Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
-square = REGISTRY["square"]
+square, square_root = REGISTRY["square"], REGISTRY["sqrt"]
 _square = unary(square, depth=3)
 
 
@@ -45,7 +46,7 @@ def _unary(op: Op) -> Callable[..., Any]:
     def apply(self: Face) -> Any:
         x = self._tensor
         if type(x) is not Tensor:
-            return face(op(x))
+            return face(as_of_arrays(op, x) if x._spec.narrow else op(x))
         z = short(x)
         made = new(Array if z._spec.shape else Number)
         made._tensor = z
@@ -84,7 +85,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             way = ways.get(inside)
             if way is None:
                 way = ways[inside] = getattr(inside, in_face, None) or getattr(inside, usual)
-            z = way(x, y)
+            is_narrow = x._spec.narrow or (isinstance(y, Tensor) and y._spec.narrow)
+            z = as_of_arrays(way, x, y) if is_narrow else way(x, y)
             if not z._spec.shape:
                 return face(z)
         made = new(Array if z._spec.shape else Number)
@@ -95,9 +97,14 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
         """What is not done as tensors do it; nothing, if it is."""
         x = self._tensor
         if is_power:
-            if type(other) not in FLOATS or other != 2 or not x._spec.inexact:
+            spec = x._spec
+            if type(other) not in FLOATS or not spec.inexact or (spec.complex and not spec.shape):
                 return None
-            return face(_square(x) if type(x) is Tensor else square(x))
+            if other == 0.5 and spec.shape and not spec.complex:
+                return face(as_of_arrays(square_root, x))
+            if other != 2:
+                return None
+            return face(_square(x) if type(x) is Tensor else as_of_arrays(square, x))
         is_complex = x._spec.complex or (isinstance(other, Face) and other._tensor._spec.complex)
         return general(self, other) if is_complex else None
 

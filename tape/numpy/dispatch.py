@@ -19,6 +19,7 @@ from ..base.errors import ComplexError, note
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
 from ..recording.functions import tensors
+from ..recording.halves import are_narrow, as_of_arrays
 from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from .array_writing import CHANGES, at, change
@@ -167,7 +168,10 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     for x in inputs:
         kind = type(x)
         if kind in FACES:
-            xs.append(x._tensor)
+            tensor = x._tensor
+            if tensor._spec.narrow:
+                return None
+            xs.append(tensor)
         elif kind is float or kind is np.ndarray:
             xs.append(x)
         else:
@@ -188,8 +192,11 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
     if how == "__call__" and ufunc in COMPOSED_UFUNCS:
         return COMPOSED_UFUNCS[ufunc](*inputs)
+    way = type(target).__array_ufunc__
     try:
-        return faces(type(target).__array_ufunc__(target, ufunc, how, *xs, **options))
+        if are_narrow(xs):
+            return faces(as_of_arrays(way, target, ufunc, how, *xs, **options))
+        return faces(way(target, ufunc, how, *xs, **options))
     except (NoRule, ComplexError):
         if how in FOLDED and is_folded(ufunc):
             return FOLDED[how](ufunc, *inputs, **options)
@@ -231,8 +238,12 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if not tensors:  # out= alone is an array of this function
         return of_numbers(function, args, kwargs, title(function))
     target = tensors[0]
+    way = type(target).__array_function__
     try:
-        result = type(target).__array_function__(target, function, types, tuple(given), named)
+        if are_narrow(tensors):
+            result = as_of_arrays(way, target, function, types, tuple(given), named)
+        else:
+            result = way(target, function, types, tuple(given), named)
     except (NoRule, ComplexError):
         if is_open(function):
             return function._implementation(*args, **kwargs)
@@ -309,8 +320,9 @@ def called(function: Callable[..., Any], args: Any, face: Callable[[Any], Any]) 
 def bind(op: Any, operands: Any, params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is an array: an array, unless there is a tensor among them."""
     xs = bare(tuple(operands))
-    result = op(*xs, **bare(params))
-    return result if any(isinstance(x, Tensor) for x in operands) else faces(result)
+    if any(isinstance(x, Tensor) for x in operands):
+        return op(*xs, **bare(params))
+    return faces(as_of_arrays(op, *xs, **bare(params)))
 
 
 Face.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

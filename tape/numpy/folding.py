@@ -71,11 +71,12 @@ def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any)
     x, places = np.moveaxis(as_array(x), axis, 0), np.asarray(plain(indices)).tolist()
     if any(not 0 <= k < len(x) for k in places):
         raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {len(x)})")
-    keeps_zeros = ufunc is np.add and x.dtype.kind in "fc" and named.get("dtype") is None  # one alone has its sign
-    parts = [
-        x[start]
-        if keeps_zeros and stop - start <= 1
-        else ufunc.reduce(x[start : max(stop, start + 1)], axis=0, **named)
-        for start, stop in zip(places, [*places[1:], len(x)])
-    ]
+
+    def part(start: int, stop: int) -> Any:
+        if ufunc is not np.add or x.dtype.kind not in "fc" or named.get("dtype") is not None:
+            return ufunc.reduce(x[start : max(stop, start + 1)], axis=0, **named)
+        rest = x[start + 1 : stop]  # which the first is added to, with the sign of its zero
+        return x[start] + ufunc.reduce(rest, axis=0, initial=-0.0, **named) if len(rest) else x[start]
+
+    parts = [part(start, stop) for start, stop in zip(places, [*places[1:], len(x)])]
     return np.moveaxis(np.stack(parts), 0, axis)

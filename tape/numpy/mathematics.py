@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.batching import raised_in_some
 
+from ..base.errors import note
 from ..base.tensor import Face, Tensor
 from .arrays.array_text import numbers_of, without_layers
 from .arrays.face import Number, face, faces
@@ -50,12 +52,27 @@ def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
             xs = [as_numpy(as_python(_alone(x))) for x in args]
             z = compute(*xs, **kwargs)
         if not is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
-            for numbers in zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args])):
-                if type(original(*[x.item() for x in numbers], **kwargs)) is complex and z.dtype.kind != "c":
-                    return as_python(compute(xs[0] + 0j, *xs[1:]))
+            lanes = zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args]))
+            if _is_complex(original, [[x.item() for x in numbers] for numbers in lanes], kwargs):
+                z = z if z.dtype.kind == "c" else compute(xs[0] + 0j, *xs[1:])
         return as_python(z)
 
     return call
+
+
+def _is_complex(original: Callable[..., Any], lanes: list[list[Any]], kwargs: dict[str, Any]) -> bool:
+    """Whether Python's function gives a complex number in one of the lanes; it raises what it raises there."""
+    kinds, errors = set(), {}
+    for numbers in lanes:
+        try:
+            kinds.add(type(original(*numbers, **kwargs)))
+        except Exception as error:
+            errors[type(error), str(error)] = error
+    for raised in errors.values():
+        if kinds or len(errors) > 1:
+            note(raised_in_some(f"{original.__name__}()", raised))
+        raise raised
+    return complex in kinds
 
 
 def _alone(x: Any) -> Any:

@@ -28,7 +28,7 @@ from .adjoints.derive import adjoint_of, tangent_of
 from .capture.labels import difference, parameters_of, taken
 from .capture.record_call import Results, record_call
 from .capture.required import require_function, require_options
-from .capture.signature import gives_tensors, is_varying, take_apart
+from .capture.signature import gives_tensors, is_varying, of_numbers, take_apart
 from .entries.entry import Shortcut
 from .files import file
 from .files.container import unpacked
@@ -77,7 +77,7 @@ class Program(Native, Display):
     ):
         self.parameters, self.most_memory = parameters, most_memory
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
-        self.key, self.tensors = key, gives_tensors(key)
+        self.key, self.tensors = of_numbers(key), gives_tensors(key)
         self.guards = list(recorded.guards)
         self.count = len(recorded.outputs) - len(self.guards)
         self.counter = ctypes.c_int64(0)

@@ -2,24 +2,24 @@
 
 Tensors of float16 and bfloat16 are of the class `Narrow`, which applies an op to the numbers in
 float32 and rounds what comes out.  So a sum, a matrix product or a function of several steps does
-not lose digits on its way, and NumPy need not know bfloat16.  A record holds the numbers in 16
+not lose digits on its way, and NumPy need not know bfloat16.  Arrays of float16 are NumPy's: it computes with them as
+they are.  A record holds the numbers in 16
 bits, and a rule computes in 32 too (see `tape.history.propagate`).
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from _thread import get_ident
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ops import Op
 
-from ..base.dtypes import float32, is_narrow, kind_of
-from ..base.tensor import Narrow
+from ..base.dtypes import float16, float32, is_narrow, kind_of
+from ..base.tensor import Narrow, Tensor
 from .recorder import bind, forward_of, lift
 
 
@@ -30,7 +30,32 @@ def lift_narrow(x: Any) -> Any:
 
 def bind_narrow(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is a tensor of 16-bit numbers."""
-    return bind(op, operands, params, lift_narrow, in_32_bits)
+    as_numpy_does = get_ident() in OF_ARRAYS and not any(type(x) is Narrow and x.dtype != float16 for x in operands)
+    return bind(op, operands, params, lift_narrow, forward_of if as_numpy_does else in_32_bits)
+
+
+OF_ARRAYS: set[int] = set()
+"""The threads in which the ops that are being applied are those of an array's operator, or of NumPy's function."""
+
+
+def as_of_arrays(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function of tensors gives where these stand for arrays: NumPy itself computes with their 16-bit numbers.
+
+    bfloat16, which NumPy does not know, stays what it is for tensors.
+    """
+    ident = get_ident()
+    if ident in OF_ARRAYS:
+        return function(*args, **kwargs)
+    OF_ARRAYS.add(ident)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        OF_ARRAYS.discard(ident)
+
+
+def are_narrow(xs: Iterable[Any]) -> bool:
+    """Whether one of some operands is a tensor of 16-bit numbers."""
+    return any(isinstance(x, Tensor) and x._spec.narrow for x in xs)
 
 
 @cache
@@ -44,7 +69,7 @@ def in_32_bits(op: Op) -> Callable[..., Any]:
         z = forward(*map(wide, values), **params)
         if params.get("dtype") is not None:
             return z
-        return tuple([rounded(part, values, op) for part in z]) if isinstance(z, tuple) else rounded(z, values, op)
+        return tuple([rounded(part, values) for part in z]) if isinstance(z, tuple) else rounded(z, values)
 
     return evaluate
 
@@ -55,48 +80,24 @@ def wide(x: Any) -> Any:
     return x.astype(float32) if dtype is not None and is_narrow(dtype) else x
 
 
-def rounded(z: Any, values: Sequence[Any], op: Op) -> Any:
+def rounded(z: Any, values: Sequence[Any]) -> Any:
     """A result of operands of which some have 16 bits, in its dtype."""
-    dtype = result_dtype(z.dtype, values, op)
+    dtype = result_dtype(z.dtype, values)
     return z if dtype == z.dtype else z.astype(dtype)
 
 
-def result_dtype(computed: np.dtype[Any], values: Sequence[Any], op: Op) -> np.dtype[Any]:
+def result_dtype(computed: np.dtype[Any], values: Sequence[Any]) -> np.dtype[Any]:
     """The dtype of a result that was computed in 32 bits or more; complex ones and whole numbers stay what they are.
 
-    Of tensors as PyTorch has it: arrays decide, and what has no axes only where no array is of floating point; whole
-    numbers never do.  Of arrays as NumPy has it: all dtypes join, but for numbers of Python's, and for places, which
-    leave a result what it is.  bfloat16, which NumPy does not know, goes by PyTorch.
+    It is PyTorch's: what has axes decides, and what has none only where nothing with axes is of floating point; whole
+    numbers never do.
     """
     dtypes = [(x.dtype, np.ndim(x) > 0) for x in values if hasattr(x, "dtype")]
     if computed.kind != "f" or any(dtype.kind == "c" for dtype, _ in dtypes):
         return computed
     floats = [(dtype, has_axes) for dtype, has_axes in dtypes if kind_of(dtype) == "f"]
-    theirs = reduce(common, [dtype for dtype, has_axes in floats if has_axes] or [dtype for dtype, _ in floats])
-    dtype = reduce(common, [dtype for dtype, _ in floats])
-    bits = max((8 * dtype.itemsize for dtype, _ in dtypes if dtype.kind in "iu"), default=0)
-    if not is_narrow(dtype) or (bits >= 32 and computed.itemsize > 4) or (bits == 16 and op.kind == "elementwise"):
-        dtype = computed
-    if dtype != theirs and not (all(kind.kind == "f" for kind, _ in floats) and _is_for_arrays()):
-        dtype = theirs
+    dtype = reduce(common, [dtype for dtype, has_axes in floats if has_axes] or [dtype for dtype, _ in floats])
     return dtype if is_narrow(dtype) else computed
-
-
-def _is_for_arrays() -> bool:
-    """Whether it is the array face that applies this op: asked where the answer matters, which is next to never."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        package, _, room = str(frame.f_globals.get("__name__")).partition(".")
-        if package not in LIBRARIES:
-            return False
-        if package == "tape" and room.startswith("numpy"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-LIBRARIES = frozenset({"tape", "ops", "numpy", "scipy"})
-"""Packages whose code may stand between what the user calls and an op."""
 
 
 def common(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:

@@ -124,7 +124,7 @@ def _text(node: Any, params: dict[str, Any], given: Operands, outer: int = 0) ->
         return _number(node, given)
     if node.op is None:
         return node.name
-    symbol = {"chain_mul": "mul"}.get(node.op.name, node.op.symbol or "")
+    symbol = {"chain_mul": "mul", "general_power": "pow"}.get(node.op.name, node.op.symbol or "")
     own = getattr(node, "params", {})
     if symbol not in TIGHT or own:
         named = [f"{k}={_parameter(k, v, params, given)}" for k, v in own.items() if not _is_default(node.op, k, v)]

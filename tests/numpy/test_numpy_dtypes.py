@@ -164,3 +164,63 @@ def test_classes_of_dtypes_are_what_numpy_takes_them_for(f, kind):
     gradient = tape.func.grad(lambda x: np.sum(np.real(found.append(f(x, kind)) or found[-1])))(x)
     assert gradient.dtype == x.dtype
     np.testing.assert_array_equal(tape.stop_gradient(found[0]), expected, strict=True)
+
+
+OF_16_BITS = (
+    "x + 65519.0", "65520.0 - x", "x / 70000", "70000.0 / x", "x * 1e5", "x % 1e-10", "x[0] * 70000.0", "x[0] / 1e5",
+    "x * np.float32(70000)", "x[0] + np.float32(2)", "np.add(x, 65519.0)", "np.cumsum(x)", "np.cumprod(x)", "x % 0.3",
+    "np.add.accumulate(x)", "x.reshape(5, 8).sum(0)", "np.exp(x) @ x", "np.var(x)", "x**2", "-x", "x**3",
+    "np.maximum(x, 70000.0)", "np.where(x > 0, x, 1e-9)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", OF_16_BITS)
+def test_numbers_of_16_bits_are_computed_as_numpy_does(program):
+    f = eval(f"lambda x: {program}", {"np": np})
+    x = np.random.default_rng(0).normal(size=40).astype(np.float16)
+    compiled = tape.compile(f)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(f(x))
+        found = [f(tape.numpy.array(x))._tensor.numpy(force=True), compiled(x), compiled(x)]
+        found += [tape.func.vjp(f, x)[0], tape.func.jvp(f, (x,), (x,))[0], tape.vmap(f)(np.stack([x, x]))[1]]
+    for got in found:
+        assert np.asarray(got).dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_tensors_of_16_bits_are_computed_in_32():
+    x = tape.tensor([1.0, 2.0], dtype=tape.float16)
+    assert (x / 70000).tolist() == (np.array([1.0, 2.0], np.float32) / 70000).astype(np.float16).tolist()
+
+
+FOREIGN = np.dtype(float).newbyteorder()
+
+
+@pytest.mark.parametrize("dtype", [FOREIGN, FOREIGN.str[0] + "f4", FOREIGN.str[0] + "c16", FOREIGN.str[0] + "i8"])
+@pytest.mark.parametrize(
+    "function", [lambda x: x[0, 1] * 3, lambda x: x.flat[2] + x.flat[1:3].sum(), np.exp, lambda x: x + 1, np.sum]
+)
+def test_numbers_in_another_order_of_bytes(function, dtype):
+    x = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 0.0]]).astype(dtype)
+    compiled = tape.compile(function)
+    with pytest.warns(RuntimeWarning, match="whose order of bytes is not the machine's"):
+        found = compiled(x)
+    np.testing.assert_array_equal(found, function(x))
+    np.testing.assert_array_equal(compiled(x), function(x))
+
+
+def test_numbers_in_another_order_of_bytes_around_a_function_and_in_it():
+    x = np.array([1.0, 2.0]).astype(FOREIGN)
+    for function in (lambda y: (y * x)[1] * 3.0, lambda y: (y.astype(FOREIGN) * 3.0)[1]):
+        compiled = tape.compile(function)
+        with pytest.warns(RuntimeWarning, match="whose order of bytes is not the machine's"):
+            found = compiled(np.ones(2))
+        np.testing.assert_array_equal(found, function(np.ones(2)))
+
+
+@pytest.mark.parametrize("function", [lambda x: x + 1, lambda x: x * 2.5, np.sum, lambda x: (x * x).sum(0)])
+def test_complex_numbers_of_more_than_64_bits(function):
+    x = (np.arange(6) * (1 + 2j)).reshape(2, 3).astype(np.clongdouble)
+    compiled = tape.compile(function)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x), function(x))

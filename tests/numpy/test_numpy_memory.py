@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from differences import jacobians
@@ -166,3 +168,22 @@ def test_a_refusal_of_lanes_is_not_swallowed(compiled):
     mapped = tape.vmap(program)
     with pytest.raises(RuntimeError, match="vmap: this asks for the truth of numbers"):
         (tape.compile(mapped) if compiled else mapped)(np.array([[1.0, 2.0], [-1.0, 0.5]]))
+
+
+LAID_OUT = (
+    lambda x: x.ravel("K"), lambda x: x.ravel("A"), lambda x: x.flags.c_contiguous * x.sum(),
+    lambda x: x[:, 0].flags.contiguous * x, lambda x: x.strides[0] * x, lambda x: np.empty_like(x).strides[0] * x,
+    lambda x: (2 * x).strides[0] * x, lambda x: x.reshape(-1, order="A"), lambda x: x.T.ravel("K") * x.sum(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", LAID_OUT)
+def test_what_depends_on_the_layout_is_not_replayed_for_another(function):
+    x = np.arange(12.0).reshape(4, 3)
+    layouts = (x, np.asfortranarray(x), x[::-1].copy()[::-1], np.repeat(x, 2, 0)[::2], np.broadcast_to(x[:1], (4, 3)))
+    for first in layouts:
+        compiled = tape.compile(function)
+        for y in (first, *layouts, first):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                np.testing.assert_array_equal(compiled(y), function(y))

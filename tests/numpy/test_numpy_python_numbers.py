@@ -130,3 +130,30 @@ def test_the_angle_of_a_complex_number_that_is_looked_at_is_recorded():
         return cmath.polar(x[0] + 1j * x[1])
 
     np.testing.assert_allclose(tape.record(f, X)(2 * X), f(2 * X), rtol=1e-15)
+
+
+def kinds(x):
+    other = x.copy()
+    other += np.float32(1.5)
+    names = type(x).__name__, type(other).__name__
+    return (x * 2 if isinstance(x, (int, float, np.number)) else x * 3), other.dtype.name, names
+
+
+SCALARS = (
+    np.float64(2.0), np.array(2.0), np.float32(2.0), np.array(2.0, np.float32), np.float16(2.0), np.complex64(1j),
+    np.array([2.0]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("first", range(len(SCALARS)))
+def test_numbers_of_numpys_are_numbers_in_compiled_functions(first):
+    """A number and an array without axes are not the same to a function, whichever it was recorded for."""
+    compiled = tape.compile(kinds)
+    for x in (*SCALARS[first:], *SCALARS[:first]) * 3:
+        assert compiled(x) == kinds(x)
+
+
+def test_a_program_takes_numbers_and_arrays_without_axes():
+    for x in (np.float64(3.0), np.array(3.0), 3.0):
+        program = tape.record(lambda x: 2 * x + 1, x)
+        assert [program(y) for y in (np.float64(4.0), np.array(4.0), 4.0)] == [9.0] * 3

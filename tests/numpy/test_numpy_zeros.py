@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,49 @@ def test_what_is_beyond_a_vector_is_not_multiplied(function, mode):
                 for found in (eager._tensor.numpy(force=True), program(x, y)):
                     np.testing.assert_allclose(found, expected, rtol=1e-15)
                     assert repr(apart(found * 0.0)) == repr(apart(expected * 0.0))
+
+
+REAL = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1.0, -1.0, 4.0] * 3)
+LIKE_NUMPYS = (
+    *(f"np.{name}(x, {y})" for name in ("dot", "inner") for y in (0.0, -0.0, 2.0, "np.inf")),
+    "np.dot(0.0, x)", "x.dot(-0.0)", "np.dot(x.reshape(4, 6), 0.0)", "np.dot(x.reshape(4, 3, 2), 0.0)",
+    "np.dot(x[3:4], 0.0)", "np.dot(x[3], 0.0)", "np.float_power(x, 0.5)", "np.float_power(x[0], 0.5)",
+    "np.float_power(x.astype(np.float32), 0.5)", "x**0.5", "np.power(x, 0.5)", "np.power(x[1], 0.5)", "x[1]**0.5",
+    "x**np.float64(0.5)", "x.astype(np.float32)**0.5", "x**np.full(24, 0.5)", "np.clip(x, x * 0, x * 0 + 1)",
+    "np.clip(x, x * -0.0, 2.0)", "np.clip(x, -1.0, 0 * x)", "np.clip(x, np.zeros(24), np.ones(24))",
+    "np.clip(x.reshape(6, 4), np.zeros((6, 1)), np.ones((6, 1)))", "np.clip(x, np.zeros(1), np.ones(()))",
+    "np.add.reduceat(x[3:5], [0, 0, 1])", "np.add.reduceat(x[[3, 3, 4, 3, 3]], [0, 2, 3])",
+    "np.interp(x, [0.0, 1.0, 2.0, 4.0], [1.0, np.inf, 2.0, 3.0])",
+    "np.interp(x, [0.0, 1.0, 2.0, 4.0], [-np.inf, np.inf, np.inf, 3.0])",
+    "np.interp([0.0, 0.5, 1.0, 3.0], [0.0, 1.0, 2.0], x[[0, 5, 1]])", "np.power(x[4:6] * 1j, 2)", "(x[4] * 1j) ** 2",
+    "np.float_power(x[3:6] * 1j, 0.5)", "np.power(x[5:] * 1j, 0.5)", "(x[5:] * 1j) ** 0.5", "(x[3:6] * 1j) ** 2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", LIKE_NUMPYS)
+def test_what_is_infinite_or_zero_is_numpys(program):
+    f = eval(f"lambda x: {program}", {"np": np})
+    with np.errstate(all="ignore"):
+        expected = apart(f(REAL))
+        eager = f(tape.numpy.array(REAL))._tensor.numpy(force=True)
+        compiled = tape.compile(f)
+        found = [apart(x) for x in (eager, compiled(REAL), compiled(REAL), tape.record(f, REAL)(REAL))]
+    assert [repr(x) for x in found] == [repr(expected)] * 4
+
+
+@pytest.mark.parametrize("y", [0.0, 2.0])
+@pytest.mark.parametrize("function", [np.dot, np.inner])
+def test_gradients_of_multiples(function, y):
+    x, rows = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    found = tape.func.grad(lambda x, y: function(x, y) @ rows, (0, 1))(x, y)
+    np.testing.assert_array_equal(found[0], y * rows)
+    assert found[1] == x @ rows
+
+
+@pytest.mark.parametrize("power", [np.float_power, np.power, operator.pow])
+@pytest.mark.parametrize("exponent", [0.5, 1.5, 2.0])
+def test_gradients_of_powers(power, exponent):
+    x = np.array([1.0, 2.0, 3.0])
+    for number in (x, x + 1j):
+        found = tape.func.jacrev(lambda x: power(x, exponent))(number)
+        np.testing.assert_allclose(np.diagonal(found), exponent * number ** (exponent - 1), rtol=1e-14)

@@ -1,6 +1,8 @@
 """What the user's own `except` swallows: the way that a function goes because of us is not its own."""
 
+import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -163,3 +165,75 @@ def test_a_number_that_is_compared_is_not_warned_of():
         return (x * x).sum() if near and -float(x[1]) < 5 else x.sum()
 
     np.testing.assert_array_equal(tape.func.grad(function)(X), 2 * X)
+
+
+def inverse_or_twice(m):
+    try:
+        return np.linalg.inv(m)
+    except np.linalg.LinAlgError:
+        return 2 * m
+
+
+def checked_logarithm(m):
+    try:
+        with np.errstate(all="raise"):
+            return np.log(m)
+    except FloatingPointError:
+        return 7 * m
+
+
+def root_or_nothing(m):
+    try:
+        return math.sqrt(m[0, 1] - 0.5) * m
+    except ValueError:
+        return 0 * m
+
+
+def quotient_or_nothing(m):
+    try:
+        return math.sin(m[0, 0]) / math.sin(m[0, 1]) * m
+    except ZeroDivisionError:
+        return 0 * m
+
+
+EYE, ONES = np.eye(2), np.ones((2, 2))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("function", [inverse_or_twice, checked_logarithm, root_or_nothing, quotient_or_nothing])
+def test_what_some_lanes_raise_is_not_caught_for_all_of_them(function, compiled):
+    mapped = tape.compile(tape.vmap(function)) if compiled else tape.vmap(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with pytest.raises(RuntimeError, match=r"vmap: .* raises \w+ \(.*\) in some lanes and not in others"):
+            mapped(np.stack([EYE, ONES]))
+        for same in (EYE, ONES):
+            np.testing.assert_array_equal(mapped(np.stack([same, same])), [function(same), function(same)])
+
+
+def test_what_some_lanes_raise_and_nobody_catches():
+    with pytest.raises(np.linalg.LinAlgError):
+        tape.vmap(np.linalg.inv)(np.stack([EYE, ONES]))
+    with pytest.raises(ValueError, match="math domain"):
+        tape.vmap(lambda m: math.sqrt(m[0, 1] - 0.5) * m)(np.stack([EYE, ONES]))
+
+
+def test_what_all_lanes_raise_by_their_shape():
+    def function(x):
+        try:
+            return x.reshape(7)
+        except ValueError:
+            return 3 * x
+
+    np.testing.assert_array_equal(tape.vmap(function)(ONES), 3 * ONES)
+
+
+def test_lanes_of_tensors():
+    def function(m):
+        try:
+            return tape.linalg.inv(m)
+        except np.linalg.LinAlgError:
+            return 2 * m
+
+    with pytest.raises(RuntimeError, match="in some lanes and not in others"):
+        tape.vmap(function)(tape.tensor(np.stack([EYE, ONES])))

@@ -100,10 +100,10 @@ def test_other_shapes_and_dtypes_are_recorded_apart():
             assert_allclose(found, np.sum(x * x, axis=0))
 
 
-@pytest.mark.parametrize("layout", ["T", "step", "negative", "readonly", "swapped"])
+@pytest.mark.parametrize("layout", ["T", "step", "negative", "readonly"])
 def test_any_memory_layout(layout):
     x = np.random.default_rng(0).random((6, 4))
-    x = {"T": x.T, "step": x[::2, 1:], "negative": x[::-1], "readonly": x.copy(), "swapped": x.astype(">f8")}[layout]
+    x = {"T": x.T, "step": x[::2, 1:], "negative": x[::-1], "readonly": x.copy()}[layout]
     x.flags.writeable = layout != "readonly"
     before = x.copy()
     assert_allclose(compile(lambda x: (np.exp(x) * x + 1).sum())(x), np.sum(np.exp(x) * x + 1))

@@ -19,7 +19,7 @@ from .array_flags import ArrayFlags
 from .callee import callee, is_attribute
 from .face_base import Base, numpy
 from .leaving import is_foreign, plain, refusal, value_of
-from .memory_order import outline
+from .memory_order import outline, tell_layout
 from .unwrapping import tensor_of
 
 
@@ -174,6 +174,7 @@ class Attributes(Base):
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis."""
+        tell_layout(self._tensor)
         return tuple([n * self.itemsize for n in self._tensor.stride()])
 
     @strides.setter
@@ -184,6 +185,7 @@ class Attributes(Base):
     @property
     def flags(self) -> Any:
         """How it lies in memory."""
+        tell_layout(self._tensor)
         strides, dtype = self._tensor.stride(), self.dtype
         in_order = np.empty(self.shape, dtype, "F" if self.ndim > 1 and 0 < strides[0] < strides[-1] else "C")
         owns = self.base is None and in_order.strides == self.strides

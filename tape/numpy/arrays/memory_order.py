@@ -10,7 +10,7 @@ import numpy as np
 import ops
 
 from ...base.tensor import Tensor
-from ...recording.level import Layer, live
+from ...recording.level import Layer, components, live
 from ...recording.views import leave
 
 
@@ -43,6 +43,12 @@ def lying_as(shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int])
     return np.ndarray(shape, dtype, np.zeros(max(extent, dtype.itemsize), np.uint8).data, first, strides)
 
 
+def tell_layout(tensor: Tensor) -> None:
+    """What the user's code does from here on may depend on how a tensor lies in memory."""
+    for part in components(tensor):
+        part._tell_layout()
+
+
 def settled(z: Tensor) -> Tensor:
     """What was read of a number, or an element that was read: a value of its own, which no write reaches."""
     if type(z) is Tensor:
@@ -65,6 +71,7 @@ def resolved(tensor: Tensor, order: Any) -> str:
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     if order == "A":
+        tell_layout(tensor)
         flags = outline(tensor).flags
         return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     return order
@@ -87,6 +94,7 @@ def in_a_row(tensor: Tensor, order: Any) -> Tensor:
     """The elements one after another in one of NumPy's orders; a view where they lie so without gaps."""
     order = resolved(tensor, order)
     if order == "K":
+        tell_layout(tensor)
         strides = strides_of(tensor)
         axes = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
         tensor = ops.permute(tensor, axes=tuple(axes)) if len(axes) > 1 else tensor

@@ -14,7 +14,7 @@ from ops.core.arguments import Arguments, arguments_of
 from ...base.spec import spec
 from ...base.tree import Structure
 from ..recorded.listing import Listing, narrower
-from .signature import CallArguments, Fixed, varying
+from .signature import CallArguments, Fixed, of_numbers, varying
 
 NUMBER = spec((), np.dtype(np.float64))
 
@@ -24,7 +24,7 @@ def taken(call: CallArguments, key: Any, recorded: Listing) -> list[Any] | None:
 
     Where no numbers of less than 64 bits take part, a float and a `numpy.float64` mean the same to every op.
     """
-    found: Any = call.key
+    found: Any = of_numbers(call.key)
     if found == key:
         return call.given
     if len(found) != len(key) or not all(p == q or _numbers(p, q) for p, q in zip(found, key)) or narrower(recorded):

@@ -28,7 +28,7 @@ from ..world.looking import surroundings
 from ..world.surroundings import SETTLED, Surroundings
 from .chance import Chance, turn
 from .effects import Before, holds_traced, is_log
-from .signature import rebuilt
+from .signature import is_varying, rebuilt
 from .witness import Witness
 
 
@@ -160,9 +160,11 @@ def _record_once(
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
+    mine = [x for x in leaves_of((args, kwargs)) if is_varying(x, fixed_floats)]
     theirs = (
-        new if trace.tensors else [recorded_number(z) if type(x) is float else array(z) for x, z in zip(given, new)]
-    )
+        new if trace.tensors
+        else [recorded_number(z) if isinstance(x, (float, np.generic)) else array(z) for x, z in zip(mine, new)]
+    )  # fmt: skip
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
     witness, before, chance = Witness(around), Before(around, (args, kwargs)), watched()
     try:
@@ -191,7 +193,7 @@ def _record_once(
             raise Drew("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):
             raise Untraceable(
-                "what it changes in place depends on how its arguments lie in memory, which is not in order"
+                "what it does depends on how its arguments lie in memory, which is not in row-major order"
             )
         trace.check_captured()
         logs = allowed(before, trace)

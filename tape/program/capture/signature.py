@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.dtypes import kind_of
-from ...base.spec import Spec, spec
+from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import masked_error
@@ -144,7 +144,7 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     for x in args:
         kind = type(x)
         if kind is np.ndarray and (x.dtype.kind in NUMERIC or kind_of(x.dtype) in NUMERIC):
-            parts.append(spec(x.shape, x.dtype))
+            parts.append(of_array(spec(x.shape, x.dtype)))
             given.append(x)
         elif kind is Tensor:
             parts.append((x._spec,))
@@ -214,6 +214,13 @@ def varying(key: Any) -> list[Any]:
     return [p for p in key if p is float or isinstance(p, Spec) or (type(p) is tuple and isinstance(p[0], Spec))]
 
 
+def of_numbers(key: Any) -> Any:
+    """A key in which arrays without axes are no others than numbers, as a program takes them."""
+    if key is None or not any(type(p) is OfArray for p in key):
+        return key
+    return tuple([spec(p.shape, p.dtype) if type(p) is OfArray else p for p in key])
+
+
 def gives_tensors(key: Any) -> bool:
     """Whether a call with this key gives tensors: if it is given one, or neither arrays nor floats."""
     if key is None:
@@ -236,7 +243,8 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
         raise masked_error()
     if isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC:
         given.append(np.asarray(x))
-        return spec(x.shape, x.dtype)
+        found = spec(x.shape, x.dtype)
+        return of_array(found) if isinstance(x, np.ndarray) else found
     if isinstance(x, float) and not fixed_floats:
         given.append(float(x))
         return float

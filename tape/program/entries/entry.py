@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.jit_door import jitted
 from ...base.rooms import opened
-from ...base.spec import Spec, spec
+from ...base.spec import OfArray, Spec, spec
 from ...base.tensor import Tensor
 from ...base.tree import Structure, leaves_of, structure_of
 from ...jit.machine.frames import WORD, address_of
@@ -159,7 +159,12 @@ class _Way:
         if part is float:
             self.write.require(self.write.is_a(thing, float))
             return EntryValue(self.write.value(thing), FLOAT, thing)
+        if isinstance(part, OfArray):
+            self.write.require(self.write.is_a(thing, np.ndarray))
+            return self._numeric(thing, spec(part.shape, part.dtype))
         if isinstance(part, Spec):
+            if not part.shape:
+                self.write.require(self.write.is_a(thing, part.dtype.type))
             return self._numeric(thing, part)
         return self._tensor(thing, part[0])
 

@@ -22,7 +22,7 @@ from ...jit.machine.regions import WORK
 from ..recorded.listing import is_fixed
 from .guarding import Guarding, GuardStep
 from .plan_steps import linear_steps, moving, partial_writes, record_steps, reducing
-from .plan_steps.plan_places import Chunk, Place, PlanValue, moved, place_in, row_major
+from .plan_steps.plan_places import Chunk, Place, PlanValue, is_native, moved, place_in, row_major
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
 from .round_step import RoundsStep, TilesStep
@@ -252,7 +252,7 @@ class Plan(PlanWords):
         """Such a record as steps, or a stop."""
         if step.row in self.values:
             return  # one of several results of a record that is steps
-        if not step.unknown:
+        if not step.unknown and all(is_native(self.listing.spec_of(k)) for k in (*step.needs, *step.makes)):
             for room in ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ():
                 if room.step(self, step):
                     return

@@ -29,12 +29,12 @@ def apply_in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dic
     return row, None if params.get("dtype") is not None else [_like(trace, k) for k in numbers]
 
 
-def rounded(trace: Trace, row: int, operands: Any, op: Op) -> int:
+def rounded(trace: Trace, row: int, operands: Any) -> int:
     """A result in its dtype, if that has 16 bits."""
     spec = trace.spec(row)
     if operands is None or spec is None:
         return row
-    dtype = result_dtype(spec.dtype, operands, op)
+    dtype = result_dtype(spec.dtype, operands)
     return row if dtype == spec.dtype else trace.apply(CAST, (row,), {"dtype": dtype})
 
 

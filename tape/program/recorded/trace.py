@@ -188,6 +188,7 @@ class Trace:
 
     def input(self, value: Any) -> int:
         """Append a row for an argument of the function."""
+        check_order_of_bytes(value)
         number = self.append(INPUT, len(self.inputs), -1, None, later_input(value))
         self.inputs.append(number)
         return number
@@ -248,6 +249,7 @@ class Trace:
         return [*captured, *self.leaves]
 
     def _constant(self, thing: Any, value: Any) -> int:
+        check_order_of_bytes(value)
         self.constants.append(thing)
         return self.append(CONSTANT, len(self.constants) - 1, -1, None, later(value), depth=3)
 
@@ -265,6 +267,8 @@ class Trace:
     def append_op(self, op: Op, numbers: tuple[int, ...], params: dict[str, Any], z: Any, depth: int = 1) -> int:
         """Append the record of an op on records, which gives z."""
         if params or len(numbers) > 2 or op.variadic:
+            if "dtype" in params:
+                check_order_of_bytes(z)
             number = self.append(op.code, -1, -1, (numbers, {**op.params, **params}), z, depth + 1)
         else:
             x, y = numbers if len(numbers) == 2 else (numbers[0], -1)
@@ -372,6 +376,17 @@ class Trace:
 
 
 _DATA: Any = Tensor.__dict__["_data"]
+
+
+def check_order_of_bytes(value: Any) -> None:
+    """Raise unless a value lies in memory as the machine's own numbers do, which is how kernels read them.
+
+    Raises:
+        Untraceable: if it does not.
+    """
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        raise Untraceable(f"it computes with numbers of dtype {dtype.str!r}, whose order of bytes is not the machine's")
 
 
 def value_in(thing: Any) -> Any:

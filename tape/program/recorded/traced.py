@@ -40,6 +40,9 @@ class Traced(TracedMemory):
     def _refuse_recording(self, what: str) -> None:
         raise Untraceable(what)
 
+    def _tell_layout(self) -> None:
+        self._trace.ordered = self._trace.ordered or self._spec.size > 1
+
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         trace, narrow = None, False
@@ -267,8 +270,8 @@ def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str,
     """What an op gives of records of which some hold 16-bit numbers."""
     row, operands = apply_in_32_bits(trace, op, numbers, params)
     if op.outputs == 1:
-        return traced(trace, rounded(trace, row, operands, op))
-    return tuple([traced(trace, rounded(trace, z._row, operands, op)) for z in outputs_of(trace, row)])
+        return traced(trace, rounded(trace, row, operands))
+    return tuple([traced(trace, rounded(trace, z._row, operands)) for z in outputs_of(trace, row)])
 
 
 def outputs_of(trace: Trace, row: int) -> tuple[Traced, ...]:

@@ -137,9 +137,7 @@ def test_a_kernel_that_rounds_otherwise_than_numpy_misses_no_guard():
         assert_allclose(program(x), f(tape.tensor(x)).numpy())
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", "int64", "uint8", "bool", "float16", "float32", "longdouble", "complex64", ">f8", ">i4"]
-)
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "bool", "float16", "float32", "longdouble", "complex64"])
 def test_every_dtype(dtype):
     f = lambda x: (x * 3 + x, x.sum(), x[0])  # noqa: E731
     x = np.array([1, 0, 1, 1]).astype(dtype)

@@ -207,6 +207,12 @@ class LoopSteps(StepMemory):
             raise NoStep("power")
         return self.ufunc(np.power, [x, y], self.numbers) if way is np.power else self.ufunc(way, [x])
 
+    def general_power(self, x: PlanValue, y: PlanValue) -> PlanValue:
+        """x to the power of y for complex numbers, as `np.power` has it."""
+        if "c" not in (x.spec.dtype.kind, y.spec.dtype.kind):
+            raise NoStep("power")
+        return self.ufunc(np.power, [x, y], self.numbers)
+
     def angle(self, x: PlanValue) -> PlanValue:
         """The angles of complex numbers, 0 or π of real ones."""
         if x.spec.dtype.kind not in "fc":

@@ -21,6 +21,11 @@ CANARY = 64
 """Bytes that nobody may write to, behind each piece of memory, where that is checked."""
 
 
+def is_native(spec: Spec | None) -> bool:
+    """Whether steps know how numbers lie in memory: in the machine's order of bytes, and in 64 bits at most."""
+    return spec is None or (spec.dtype.isnative and spec.dtype.char not in "gG")
+
+
 class Place(NamedTuple):
     """Memory: in which region (see `tape.jit.machine.regions`), and how many bytes after its beginning."""
 
