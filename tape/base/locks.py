@@ -6,8 +6,9 @@ moment nobody would ever give back, so all locks of the library begin anew there
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
+import sys
 import weakref
 from collections.abc import Callable
 from functools import cache, wraps
@@ -17,9 +18,29 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _renewals: list[Callable[[], None]] = []
 
 
+class UninterruptedLock(_thread.RLock):  # type: ignore[misc]  # it is not final
+    """A lock that is not taken by a ``with`` that an interrupt keeps from its body.
+
+    From CPython 3.14 on, a ``with`` calls `__enter__` as any function, and looks for signals when a built-in one has
+    returned: the lock would be taken by then, and nobody would give it back.  After a return from Python it does not.
+    """
+
+    def __enter__(self, blocking: bool = True, timeout: float = -1) -> bool:
+        before = self._recursion_count()  # type: ignore[attr-defined]
+        try:
+            return self.acquire(blocking, timeout)
+        except BaseException:
+            while self._recursion_count() > before:  # type: ignore[attr-defined]
+                self.release()
+            raise
+
+
+CALLS_ENTER = sys.version_info >= (3, 14)
+
+
 def new_lock() -> Any:
     """A lock that its own thread may take again."""
-    made = threading.RLock()
+    made = UninterruptedLock() if CALLS_ENTER else _thread.RLock()
     _locks.add(made)
     return made
 
