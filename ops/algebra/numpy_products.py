@@ -38,6 +38,12 @@ def _multiple(x: Any, y: Any) -> Any:
     return np.where(np.equal(y, 0), np.zeros_like(z), z)[()]
 
 
+def _multiple_lane(x: Any, y: Any) -> Any:
+    """Without a sum, which a processor may round together with the product: that keeps the sign where it underflows."""
+    z = x * y
+    return where(eq(y, 0.0), 0.0, where(eq(z, 0.0), 0.0, z))
+
+
 def _multiple_steps(s: Any, x: Any, y: Any) -> Any:
     zero = s.number(0.0, y.spec.dtype)
     z = s.ufunc(np.add, [s.ufunc(np.multiply, [x, y]), zero])
@@ -46,7 +52,7 @@ def _multiple_steps(s: Any, x: Any, y: Any) -> Any:
 
 multiple = elementwise(
     "multiple", _multiple, lambda y: y, lambda x: x,
-    node="MulBackward0", lane=Via(lambda x, y: where(eq(y, 0.0), 0.0, x * y + 0.0)),
+    node="MulBackward0", lane=Via(_multiple_lane),
     complex=HOLOMORPHIC, domain=(REAL, REAL), hints=Hints(steps=_multiple_steps),
     doc="Multiple of a vector as BLAS has it: z = 0 + x y, and 0 where y is 0, whatever x is.",
 )
