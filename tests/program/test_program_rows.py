@@ -270,7 +270,7 @@ BY_ROWS = {
     "least": lambda x: (x.min(axis=1, keepdims=True) * x).sum(),
     "softmax": lambda x: (softmax(x) * np.cos(np.arange(x.shape[1]))).sum(),
     "log-sum-exp": lambda x: log_sum_exp(x).sum(),
-    "normalised": lambda x: (normalised(x) ** 3).sum(),
+    "normalised": lambda x: ((normalised(x) + 0.5) ** 3).sum(),
     "columns": lambda x: ((x / (1.0 + (x * x).sum(axis=1)[:, None])) ** 2).sum(),
     "over columns": lambda x: ((x - x.mean(axis=0)) ** 2 * (x * x).sum(axis=0)).sum(),
 }

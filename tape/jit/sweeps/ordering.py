@@ -177,8 +177,23 @@ def search_ordered(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
 
 
 @inner
-def search_any(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
-    """Where keys belong, as `np.searchsorted` looks for them, also where the array is in no order."""
+def search_each(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
+    """Where keys belong, as `np.searchsorted` looks for them from NumPy 2.5 on, also where the array is in no order."""
+    for k in range(count):
+        key = load_f64(y + 8 * k)
+        low, left = 0, n
+        while left > 0:
+            half = left >> 1
+            value = load_f64(x + 8 * (low + half))
+            if (not UP(key, value)) if after else UP(value, key):
+                low += half or 1
+            left = left - half if half else 0
+        put(z, k, low)
+
+
+@inner
+def search_in_turn(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
+    """The same as NumPy looked for them before: a key begins where the one before it was found."""
     low, high = 0, n
     last = load_f64(y)
     for k in range(count):
@@ -201,10 +216,13 @@ def search_any(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
 
 def search(step):  # type: ignore[no-untyped-def]
     """Where numbers belong in an array: how long it is, where it is, how many numbers, where z and they are, and
-    whether after equal ones."""
+    whether after equal ones; whether NumPy looks for each by itself."""
     n, x, count, z, y, after = get(step, 0), get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
     if n == 0 or 2 * count < n or not in_order(n, x):
-        search_any(n, x, z, y, after, count)
+        if get(step, 6):
+            search_each(n, x, z, y, after, count)
+        else:
+            search_in_turn(n, x, z, y, after, count)
         return
     for k in range(0, count, KEYS):
         if after:

@@ -25,6 +25,8 @@ MOST = 1 << 20
 MOST_IN_ORDER = 1 << 16
 """So are those with more that are put in order, or gone through for extremes: NumPy's ways are quicker there."""
 ROOM = "sweeps.ordering"
+EACH_ALONE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
+"""Whether NumPy looks for each key by itself; in an array in no order it finds other places than before, then."""
 
 
 class OrderSteps(StepMemory):
@@ -83,7 +85,7 @@ class OrderSteps(StepMemory):
         if x.spec.dtype != np.float64 or y.spec.dtype != np.float64 or x.spec.ndim != 1:
             raise NoStep("search")
         array, keys, z = self.flat(x), self.flat(y), self.new(spec(y.spec.shape, np.dtype(np.int64)))
-        words: list[Any] = [x.spec.size, array.place, y.spec.size, z.place, keys.place, int(after)]
+        words: list[Any] = [x.spec.size, array.place, y.spec.size, z.place, keys.place, int(after), int(EACH_ALONE)]
         self.plan.call(self.plan.jit(ROOM, "search"), words)
         return z
 
