@@ -269,16 +269,18 @@ def sweep(
     if create_graph:
         return propagate.sweep(wengert, roots, leaves, wanted, True, early, None, retain)
     if not SWEEPS.is_open:
-        reached = propagate.reach(wengert, roots, SWEEPS.free)
+        limit = SWEEPS.free
+        reached = propagate.reach(wengert, roots, limit)
         work = reached.work
-        if work < SWEEPS.free:
+        if work < limit:
             SWEEPS.free -= work
             return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached, retain)
-        if (limit := SWEEPS.left(work)) > work:
+        while work >= limit and (limit := SWEEPS.left(work)) > work:  # more may be left of what is more work
             reached = propagate.reach(wengert, roots, limit)
             work = reached.work
         if SWEEPS.defers(work):
-            return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached, retain)
+            everything = reached if work < limit else None
+            return propagate.sweep(wengert, roots, leaves, wanted, False, early, everything, retain)
     room = jitted("sweeps.run")
     if room is None:
         return propagate.sweep(wengert, roots, leaves, wanted, False, early, None, retain)

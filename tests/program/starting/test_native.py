@@ -294,6 +294,23 @@ def test_a_sweep_goes_over_between_two_backwards(undecided, monkeypatch):
     assert rented.settled
 
 
+def test_every_sweep_goes_through_all_rows_before_anything_is_on_disk(undecided, monkeypatch):
+    """How much may be done without importing Numba is asked first, and then how much without compiling."""
+    monkeypatch.setattr(jit_door, "NUMBA", 0.02)
+    monkeypatch.setattr(kept, "is_kept", lambda name: False)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    rented = Account("of a test", 0.013, 1.0)
+    monkeypatch.setattr(backward, "SWEEPS", rented)
+    x = tape.tensor(np.linspace(0.5, 2.0, 5), requires_grad=True)
+    y = sum([x] * 400, x).sum()
+    work = propagate.reach(current(), [y._node]).work
+    for times in range(1, 11):
+        (g,) = grad(y, x, retain_graph=True)
+        np.testing.assert_allclose(g.numpy(), np.full(5, 401.0), rtol=1e-13)
+        assert rented.free == pytest.approx(0.013 - times * work)
+    assert not rented.is_open
+
+
 def test_a_row_without_a_kernel_is_no_reason_to_go_over(undecided, monkeypatch):
     """Its rule runs in Python either way."""
     rented = Account("of a test", 1e-4, 1e-4)
