@@ -187,3 +187,29 @@ def test_what_depends_on_the_layout_is_not_replayed_for_another(function):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 np.testing.assert_array_equal(compiled(y), function(y))
+
+
+def turned_and_written(x):
+    y = np.asfortranarray(x) * 1.0
+    y[y > 2.0] = 0.1
+    y.reshape(-1)[1] = 0.5  # of a copy: they lie in columns
+    return y.sum() + y.ravel()[2]
+
+
+def turned_and_told(x):
+    y = x.copy("F")
+    if y[0, 0] > 100.0:
+        return x * 0.0
+    return y.strides[0] * x
+
+
+@pytest.mark.parametrize("function", [turned_and_written, turned_and_told])
+@pytest.mark.parametrize("n", [4, 48, 200])
+def test_copies_in_columns_lie_so_when_somebody_has_looked(function, n):
+    """Arrays of any size: of large ones values are computed when somebody looks, and only then."""
+    x = np.random.default_rng(n).normal(size=(n, n))
+    compiled = tape.compile(function)
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            np.testing.assert_allclose(compiled(x), function(x), rtol=1e-13)

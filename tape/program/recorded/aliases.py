@@ -173,14 +173,15 @@ def contiguous(tensor: Traced) -> Traced:
     if known and np.asarray(look(memory.first, steps)).flags.c_contiguous:
         return tensor
     made: Traced = CLONE(tensor)
+    if known:
+        copy = memory_of(made)[0]
+        copy.judged = True
+        if copy.first is None or np.asarray(copy.first).flags.c_contiguous:
+            return made
+    made = RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
     if not known:
         seal(made, tensor)
-        return made
-    copy = memory_of(made)[0]
-    copy.judged = True
-    if copy.first is None or np.asarray(copy.first).flags.c_contiguous:
-        return made
-    return RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
+    return made
 
 
 def strides_of(tensor: Traced) -> tuple[int, ...]:
