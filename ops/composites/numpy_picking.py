@@ -14,7 +14,7 @@ from ..pointwise.selection import trunc, where
 from ..shapes.index import getitem, index_add, index_put, take, take_along_axis
 from ..shapes.joining import along, cat, stack, unbind
 from ..shapes.queries import bincount, partition_order
-from ..shapes.shape import broadcast_arrays, cast, movedim, ravel, reshape
+from ..shapes.shape import broadcast_arrays, cast, clone, movedim, ravel, reshape
 
 
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -113,6 +113,8 @@ modf = composite("modf", _modf, numpy=(np.modf,))
 def _block(arrays: Any) -> Any:
     """An array put together from nested lists of blocks: the innermost side by side, along the last axis."""
     depth, ndim = _depth(arrays), 0
+    if not depth:
+        return clone(ready(arrays))
     for block in _blocks(arrays):
         ndim = max(ndim, len(shape_of(block)))
     return _joined(arrays, 0, depth, max(ndim, depth))

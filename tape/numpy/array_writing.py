@@ -50,11 +50,12 @@ def assign(y: Array, index: Any, value: Any) -> None:
                 hold(y, part)
         target = y._tensor
         seen = lent_of(target)
-        if seen:
+        if seen:  # whoever looks there is to see it: the memory stays, and a record that saved it will say so
             _unseen(target, (source, *leaves_of(index)), any(how.is_copy for how in seen))
-        for part in components(target):
-            if type(part) is Tensor:
-                renew(part)
+        else:
+            for part in components(target):
+                if type(part) is Tensor:
+                    renew(part)
         if type(source) is not Tensor or source._spec.shape or index is not Ellipsis:
             target[index] = source
         else:

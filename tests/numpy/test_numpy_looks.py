@@ -114,6 +114,7 @@ def test_a_write_that_somebody_would_not_see_is_refused(look):
             transformed(X)
 
 
+asarray = np.asarray
 windows = np.lib.stride_tricks.sliding_window_view
 EARLY = {
     "one each": lambda w: windows(w, 1)[:, 0], "pairs": lambda w: windows(w, 2),
@@ -320,3 +321,26 @@ def test_at_reads_its_operand_before_it_writes(ufunc, operand):
     for transformed in (tape.func.grad(f), tape.compile(tape.func.grad(f))):
         assert_allclose(transformed(X), wanted, rtol=1e-8)
     assert_allclose(tape.compile(f)(X), f(X), rtol=1e-14)
+
+
+def test_a_number_written_under_vmap_is_seen_in_bare_numbers():
+    def f(x):
+        w = np.zeros(3)
+        seen = asarray(w)
+        w[1] = 7.0
+        return seen.sum() + w.sum() + x.sum()
+
+    assert_array_equal(tape.func.vmap(f)(np.stack([X, X])), [f(X)] * 2)
+
+
+def test_a_block_of_one_array_is_a_copy():
+    def f(x):
+        w = np.outer(x, x)
+        copy = np.block(w)
+        w[1] = 7.0
+        return (copy * copy).sum()
+
+    wanted = 4 * X * (X @ X)
+    for take in (tape.func.grad, tape.func.jacfwd, tape.func.jacrev, lambda f: tape.compile(tape.func.grad(f))):
+        assert_allclose(take(f)(X), wanted)
+    assert_allclose(tape.func.vmap(f)(np.stack([X, 2 * X])), [f(X), f(2 * X)])

@@ -15,14 +15,14 @@ from ...base.tensor import Tensor
 from ...recording.level import components
 
 
-class Lent(NamedTuple):
+class Shown(NamedTuple):
     """A tensor whose memory somebody looks at, and whether by a copy, which sees no write at all."""
 
     tensor: Tensor
     is_copy: bool
 
 
-_lent: dict[int, tuple[weakref.ref[Any], Lent]] = {}
+_lent: dict[int, tuple[weakref.ref[Any], Shown]] = {}
 """By identity of what was handed out: itself, weakly, and whose memory it shows as long as it lives.
 
 What that memory is, is asked of the tensor each time: a tensor of a recording has another one after it is first shared.
@@ -43,22 +43,22 @@ def lent(numbers: Any, tensor: Tensor) -> Any:
     if not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "biufc":
         return numbers
     handed = np.asarray(_Holder(numbers))
-    _watch(handed, Lent(tensor, False))
+    _watch(handed, Shown(tensor, False))
     return handed
 
 
 def copied(copy: Tensor, tensor: Tensor) -> None:
     """Remember that something is a copy where NumPy has a view, as long as it, or views of it, live."""
     for part in components(copy):
-        _watch(part._memory(), Lent(tensor, True))
+        _watch(part._memory(), Shown(tensor, True))
 
 
-def _watch(seen: Any, how: Lent) -> None:
+def _watch(seen: Any, how: Shown) -> None:
     key = id(seen)
     _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), how
 
 
-def lent_of(tensor: Tensor) -> list[Lent]:
+def lent_of(tensor: Tensor) -> list[Shown]:
     """How others still look at a tensor's memory that no record reaches."""
     if not _lent:
         return []
