@@ -16,7 +16,7 @@ import ops
 
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
-from ..recording.level import Layer, active, components, live
+from ..recording.level import Layer, active, components, live, memories
 from ..recording.version import renew
 from .array_reading import plain_index
 from .arrays.casting import cast, source_of
@@ -211,7 +211,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def _memory(x: Any) -> set[int]:
-    return {id(part._memory()) for part in components(x._tensor)}
+    return set(memories(x._tensor))
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ops.shapes.overwriting import look
 
 from ...base.tensor import Tensor
-from ...recording.level import Layer, components, gained, levels_of, live
+from ...recording.level import Layer, components, gained, levels_of, live, memories
 from .face import Array
 from .leaving import asked
 from .lent import is_lent
@@ -51,7 +51,7 @@ def _all_gain(held: Tensor, levels: list[Any]) -> None:
     base, lookers = found
     whole = gained(base, levels)
     seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
-    if any(_memory(made) != _memory(whole) for made in seen.values()):
+    if any(memories(made) != memories(whole) for made in seen.values()):
         raise _unseen()
     for array in gc.get_referrers(*[tensor for tensor, _ in lookers]):
         if type(array) is Array and id(array._tensor) in seen:
@@ -59,10 +59,6 @@ def _all_gain(held: Tensor, levels: list[Any]) -> None:
             array._tensor = seen[id(array._tensor)]
             if readonly:
                 array._tensor._readonly = True
-
-
-def _memory(x: Tensor) -> list[int]:
-    return [id(part._memory()) for part in components(x)]
 
 
 def _unseen() -> TypeError:
