@@ -158,7 +158,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices; of the inverse for n < 0."""
-    return as_tensor(ops.matrix_power.forward(A if n >= 0 else inv(A), abs(n)))
+    return as_tensor(ops.matrix_power.forward(A, n))
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:

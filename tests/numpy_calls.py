@@ -45,7 +45,7 @@ CALLS = {
     **{f"fft_{name}": [((C,), {"axes": (0, 1)})] for name in ("fftn", "ifftn", "irfftn", "fft2", "ifft2", "irfft2")},
     **{f"fft_{name}": [((T,), {"s": (2, 5), "axes": (2, 1)})] for name in ("rfftn", "rfft2")},
     **{f"fft_{name}": [((A,), {}), ((A, 1), {})] for name in ("fftshift", "ifftshift")},
-    "matrix_power": [((SQUARE, 3), {}), ((SQUARE, 1), {})],
+    "matrix_power": [((SQUARE, 3), {}), ((SQUARE, 1), {}), ((SQUARE, -2), {}), ((SQUARE, -7), {})],
     "numpy_eig": [((SQUARE + np.diag([0.0, 4.0, 9.0]),), {})],
     "eigvals": [((SQUARE + np.diag([0.0, 4.0, 9.0]),), {})],
     "numpy_cholesky": [((POSITIVE,), {}), ((POSITIVE,), {"upper": True})],

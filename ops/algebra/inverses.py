@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..core.batching import solving, trailing
 from ..core.domain import Case, cases_of
 from ..core.hints import Hints
-from ..core.op import ADJOINT, HOLOMORPHIC, conjugate, general, is_complex
+from ..core.op import ADJOINT, HOLOMORPHIC, composite, conjugate, general, is_complex, ready, shape_of
 from ..pointwise.comparison import eq, gt
 from ..pointwise.selection import abs
 from ..shapes.diagonals import trace
@@ -214,3 +215,26 @@ pinv = general(
     batch=trailing(2),
     doc="Pseudo-inverse (Moore and Penrose); its derivative supposes that the rank does not change.",
 )
+
+
+def _matrix_power(a: Any, n: int) -> Any:
+    """The n-th power of square matrices, by repeated squaring; of their inverses where n is negative."""
+    a, n = ready(a), index(n)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError(f"matrix_power takes square matrices; got shape {a.shape}")
+    if n == 0:
+        return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), shape_of(a))
+    square, n = (inv(a), -n) if n < 0 else (a, n)
+    if n == 3:  # in the order of NumPy's products
+        return matmul(matmul(square, square), square)
+    power = None
+    while True:
+        if n & 1:
+            power = square if power is None else matmul(power, square)
+        n >>= 1
+        if not n:
+            return power
+        square = matmul(square, square)
+
+
+matrix_power = composite("matrix_power", _matrix_power, numpy=(np.linalg.matrix_power,))

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.batching import matrices
 from ..core.domain import cases_of
 from ..core.hints import Hints
-from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready, shape_of
+from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready
 from ..pointwise.arithmetic import mul
 from ..shapes.shape import mT, permute, reshape
 from ..shapes.sums import fit, sum, sum_to
@@ -203,20 +203,3 @@ def _multi_dot(arrays: Any) -> Any:
 
 
 multi_dot = composite("multi_dot", _multi_dot, numpy=(np.linalg.multi_dot,))
-
-
-def _matrix_power(a: Any, n: int) -> Any:
-    """The n-th power of square matrices, by repeated squaring; n ≥ 0 (use inv() first for the others)."""
-    a = ready(a)
-    if n < 0:
-        raise ValueError(f"matrix_power takes n ≥ 0, got {n}; apply inv() to the matrix and use {-n}")
-    power = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), shape_of(a)) if n == 0 else None
-    while n:
-        if n & 1:
-            power = a if power is None else matmul(power, a)
-        n >>= 1
-        a = matmul(a, a) if n else a
-    return power
-
-
-matrix_power = composite("matrix_power", _matrix_power, numpy=(np.linalg.matrix_power,))

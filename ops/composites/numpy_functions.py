@@ -80,7 +80,9 @@ def _numpy_power(x1: Any, x2: Any) -> Any:
         xs = tuple([cast(x, dtype=dtype) if getattr(x, "dtype", None) == np.bool_ else x for x in xs])
     if any(map(is_complex, xs)):
         return general_power(*xs)
-    return sqrt(xs[0]) if ROOTS and _is_half(*xs) else pow(*xs)
+    if not _is_half(*xs):
+        return pow(*xs)
+    return sqrt(xs[0]) if ROOTS and ready(xs[0]).dtype != np.float16 else general_power(*xs)
 
 
 def _is_half(x: Any, y: Any) -> bool:
@@ -93,7 +95,9 @@ def _is_half(x: Any, y: Any) -> bool:
 
 with np.errstate(invalid="ignore"):
     ROOTS = bool(np.isnan(np.power(np.full(2, -np.inf), 0.5)).all())
-    """Whether `np.power` takes square roots for powers of one half, as the operator does: −∞ to it is nan."""
+    """Whether `np.power` takes square roots for powers of one half, as the operator does: −∞ to it is nan.
+
+    Not of 16-bit numbers, of which only the operator takes them."""
 
 
 numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.differentiate import dtype_of
 from ..core.op import composite, joining, ready
 from ..pointwise.arithmetic import pow, remainder
-from ..pointwise.comparison import eq, gt, isnan, logical_and, logical_or, lt
+from ..pointwise.comparison import eq, ge, gt, isnan, logical_and, logical_or, lt
 from ..pointwise.elementary import exp, log
 from ..pointwise.selection import abs, floor, where
 from ..reductions.cumulative import cumsum
@@ -22,8 +22,8 @@ from .numpy_functions import diff
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
-    """The function through the points (xp, fp), straight between them and constant outside, at x."""
-    x, xp, fp = ready(x), ready(xp), ready(fp)
+    """The function through the points (xp, fp), straight between them and constant outside, at x, in 64 bits."""
+    x, xp, fp = (_in_double(ready(v)) for v in (x, xp, fp))
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
         raise ValueError(f"interp needs vectors xp and fp of one length; got shapes {xp.shape} and {fp.shape}")
     if period is not None:
@@ -43,12 +43,19 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     start, end = (getitem(xp, index=k) for k in (0, -1))
     width = where(eq(x1, x0), 1.0, x1 - x0)
     slope = (y1 - y0) / width
-    z = y0 + slope * (x - x0)
+    rises = ge(slope, 0.0)  # of two zeros the product is the negative one: what is added to y0 keeps its sign
+    z = y0 + where(rises, -slope, slope) * (where(rises, x0 - x, x - x0) + 0.0)
     z = where(isnan(z), y1 + slope * (x - x1), z)  # where one of both is infinite
     z = where(logical_and(isnan(z), logical_or(eq(y0, y1), eq(x, x0))), y0, z)
     z = where(eq(x, x1), y1, z)
     z = where(lt(x, start), reshape(first, shape=()) if left is None else left, z)
     return where(gt(x, end), reshape(last, shape=()) if right is None else right, z)
+
+
+def _in_double(x: Any) -> Any:
+    """Numbers in the precision in which NumPy interpolates them."""
+    dtype = np.result_type(x.dtype, np.float64)
+    return x if x.dtype == dtype else cast(x, dtype=dtype)
 
 
 def _at_most(places: Any, n: int) -> Any:

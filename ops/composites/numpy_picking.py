@@ -37,6 +37,7 @@ def _choose(a: Any, choices: Sequence[Any]) -> Any:
     choices = [choices[k] for k in range(len(choices))]
     dtype = np.result_type(*map(joining, choices))
     a, *choices = broadcast_arrays(ready(a), *map(ready, choices))
+    np.choose(np.empty(0, a.dtype), [np.empty(0)])  # what NumPy raises of numbers that are not whole
     numbers = np.asarray(a)
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(choices)):
         raise ValueError(f"choose needs numbers from 0 to {len(choices) - 1}; got {numbers.min()} to {numbers.max()}")

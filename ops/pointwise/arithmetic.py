@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..core.hints import Hints
 from ..core.lane import Instruction, Math, Via
 from ..core.op import HOLOMORPHIC, elementwise, is_complex
 from .comparison import eq, floor_divide, isfinite, logical_and, logical_not
-from .elementary import log
+from .elementary import log, sqrt
 from .selection import trunc, where
 
 DEGREE = 0.017453292519943295
@@ -91,12 +92,27 @@ def _pow(x: Any, y: Any) -> Any:
     return x**y
 
 
+def _power_or_root(x: Any, y: Any) -> Any:
+    """A power as kernels compute it: the square root where NumPy takes that for a power of ½ (of −∞ it is nan)."""
+    shapes = [tuple([min(n, 2) for n in v.shape]) for v in (x, y)]
+    if x.dtype not in (np.float64, np.float32) or not x.shape or not _takes_roots(*shapes):
+        return None
+    return where(eq(y, 0.5), sqrt(x), general_power(x, y))
+
+
+@cache
+def _takes_roots(base: tuple[int, ...], exponent: tuple[int, ...]) -> bool:
+    """Whether NumPy takes square roots for powers of ½ of arrays of such shapes: where it repeats the exponent."""
+    with np.errstate(invalid="ignore"):
+        return bool(np.isnan(_pow(np.full(base, -np.inf), np.full(exponent, 0.5))).all())
+
+
 pow = elementwise(
     "pow", _pow,
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
-    hints=Hints(neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y)),
+    hints=Hints(neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )

@@ -22,7 +22,7 @@ from ops.core.op import in_dtype
 from ..base.kind import Placement
 from ..base.tensor import Tensor
 from ..memory.adopting import worn
-from ..recording.level import Level, components, live, requires_grad
+from ..recording.level import Level, components, live, memories, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current, user_frame
 from .dual_writing import Moving, parts, still, zeros
@@ -114,7 +114,7 @@ def _is_alone(x: Tensor) -> bool:
 
 def _shares(x: Any, y: Any) -> bool:
     """Whether two tensors lie in the same memory."""
-    return [id(part._memory()) for part in components(x)] == [id(part._memory()) for part in components(y)]
+    return memories(x) == memories(y)
 
 
 MAY_COPY = frozenset({REGISTRY["reshape"], REGISTRY["view_as_complex"]})

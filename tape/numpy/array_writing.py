@@ -16,7 +16,7 @@ import ops
 
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
-from ..recording.level import Layer, active, components, live
+from ..recording.level import Layer, active, components, live, memories
 from ..recording.version import renew
 from .array_reading import plain_index
 from .arrays.casting import cast, source_of
@@ -25,7 +25,7 @@ from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
 from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
-from .arrays.lent import lent_of, memory_of
+from .arrays.lent import lent_of
 from .arrays.outputs import store
 from .arrays.unwrapping import bare, holds_face, tensor_of
 
@@ -213,7 +213,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     Raises:
         TypeError: if the values lie in the same memory, which NumPy reads after it has written there.
     """
-    if isinstance(vals, Face) and memory_of(vals._tensor) & memory_of(arr._tensor):
+    if isinstance(vals, Face) and not set(memories(vals._tensor)).isdisjoint(memories(arr._tensor)):
         raise TypeError("np.place: the values lie in the array that they are put into; give it a copy: vals.copy()")
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):

@@ -116,7 +116,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """`np.take` with places that wrap around, or stop at the ends."""
+    """`np.take` with places that wrap around, or stop at the ends; of numbers in a list the whole part counts."""
+    if isinstance(indices, (list, tuple, float)) and not holds_face(indices):
+        again: Any = np.take
+        return again(a, np.array(indices, np.intp), axis, out, mode)
     if mode not in ("wrap", "clip") or out is not None:
         return NotImplemented
     a = as_array(a) if axis is not None else np.ravel(as_array(a))

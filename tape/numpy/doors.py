@@ -110,6 +110,16 @@ def _door(original: Callable[..., Any], inside: Callable[..., Any], is_wanted: W
     return door
 
 
+def _method(original: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
+    """A door for a method that tells recorded arguments by itself."""
+
+    @functools.wraps(original)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return inside(*args, **kwargs)
+
+    return method
+
+
 def is_called_by(frame: FrameType, door: Any) -> bool:
     """Whether the code of a frame itself calls a door, not compiled code (as of `numpy.random`) that it has called."""
     kind, name = callee(frame.f_code, frame.f_lasti)
@@ -146,14 +156,13 @@ def _plain_method(kind: type, name: str) -> Any:
 @functools.cache
 def methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
     """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
-    found: list[tuple[type, str, Any, Any]] = [
-        (np.vectorize, "__call__", vectorize, _plain_method(np.vectorize, "__call__"))
-    ]
+    original = _plain_method(np.vectorize, "__call__")
+    found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", _method(original, vectorize), original)]
     for kind, name, inside in CLASSES:
         original = _plain_method(kind, name)
         found.append((kind, name, _door(original, inside, _for_the_user), original))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             original = _plain_method(kind, name)
-            found.append((kind, name, making(original), original))
+            found.append((kind, name, _method(original, making(original)), original))
     return found

@@ -15,12 +15,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 import ops
 
 from ..base.tensor import Tensor
-from ..recording.level import components
+from ..recording.level import components, memories
 from .arrays.attributes import readonly
 from .arrays.face import Array, Recorded, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain
-from .arrays.lent import copied, memory_of
+from .arrays.lent import copied
 from .arrays.unwrapping import bare, tensor_of
 
 BACKWARDS = slice(None, None, -1)
@@ -191,7 +191,7 @@ def sliding_window_view(
         if n < 0 or n > tensor._spec.shape[k]:
             raise ValueError(f"a window of length {n} cannot slide along an axis of length {tensor._spec.shape[k]}")
         tensor = _windows(tensor, k, n) if is_record else tensor.unfold(k, n, 1)
-    if tensor is not x._tensor and memory_of(tensor) != memory_of(x._tensor):
+    if tensor is not x._tensor and memories(tensor) != memories(x._tensor):
         copied(tensor, x._tensor)
     return readonly(array(tensor))
 

@@ -133,5 +133,28 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return value
 
 
-CALLING: dict[Any, Callable[..., Any]] = {np.apply_along_axis: apply_along_axis, np.apply_over_axes: apply_over_axes}
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """`np.piecewise`: each function is given the elements that its condition holds for, if there are any."""
+    x = as_array(x)
+    if np.isscalar(condlist) or (not isinstance(condlist[0], (list, np.ndarray)) and x.ndim):
+        condlist = [condlist]
+    shape, x = x.shape, np.atleast_1d(x)
+    conditions = [np.atleast_1d(as_array(c)).astype(bool) for c in condlist]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~functools.reduce(np.logical_or, conditions))
+    elif len(funclist) != len(conditions):
+        n = len(conditions)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    found = np.zeros_like(x)
+    for condition, function in zip(conditions, funclist):
+        if not callable(function):
+            found[condition] = function
+        elif (some := x[condition]).size > 0:
+            found[condition] = function(some, *args, **kw)
+    return found.reshape(shape)
+
+
+CALLING: dict[Any, Callable[..., Any]] = {
+    np.apply_along_axis: apply_along_axis, np.apply_over_axes: apply_over_axes, np.piecewise: piecewise,
+}  # fmt: skip
 """NumPy's functions that call one of the user's."""

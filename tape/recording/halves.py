@@ -53,6 +53,18 @@ def as_of_arrays(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
         OF_ARRAYS.discard(ident)
 
 
+def as_of_tensors(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function of the user's gives that is called amid one of an array's: its tensors are what they are."""
+    ident = get_ident()
+    if ident not in OF_ARRAYS:
+        return function(*args, **kwargs)
+    OF_ARRAYS.discard(ident)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        OF_ARRAYS.add(ident)
+
+
 def are_narrow(xs: Iterable[Any]) -> bool:
     """Whether one of some operands is a tensor of 16-bit numbers."""
     return any(isinstance(x, Tensor) and x._spec.narrow for x in xs)

@@ -257,6 +257,11 @@ def components(x: Any) -> Iterator[Tensor]:
         yield x
 
 
+def memories(x: Any) -> list[int]:
+    """Which memory the ordinary tensors lie in that a tensor is made of."""
+    return [id(part._memory()) for part in components(x)]
+
+
 def requires_grad(x: Any) -> bool:
     """Whether a tensor, or a part of one of its layers, has a history."""
     return any(part._node is not None for part in components(x))

@@ -15,6 +15,7 @@ import numpy as np
 from ..base.row import HANDLE, WIDTH, XV, YV, ZV, X, Y
 from ..base.spec import Spec, spec_of
 from ..base.tensor import Tensor
+from .halves import as_of_tensors
 from .recorder import wrap
 from .version import count
 from .views import owner
@@ -80,7 +81,7 @@ def _pack(given: Tensor, pack: Callable[[Tensor], Any]) -> Any:
     try:
         wengert.recording, wengert.where = False, None
         wengert.extend = wengert.rows.extend  # what a hook records itself is not its business
-        held = pack(given)
+        held = as_of_tensors(pack, given)
     finally:
         wengert.recording, wengert.where, wengert.extend = outer
     if count(given) != before:

@@ -1,6 +1,7 @@
 """``python -m tests.corpus 2000``: so many random programs, compiled and by themselves; status 1 if any differ.
 
 ``--arrays 500``: so many in plain NumPy instead, under every transform; status 1 if any is wrong.
+``--cold 20``: so many of those from the first call of this process on, a hundred times each.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import argparse
 import sys
 import time
 
-from .arrays import command as arrays
+from .arrays import cold, command as arrays
 from .compare import Report, compare
 from .grammar import write
 from .minimise import minimise
@@ -22,9 +23,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="number of the first program")
     parser.add_argument("--show", type=int, default=5, help="how many mismatches to show")
     parser.add_argument("--arrays", type=int, metavar="N", help="so many programs in plain NumPy instead")
+    parser.add_argument("--cold", type=int, metavar="N", help="so many of those in a process that begins with nothing")
+    parser.add_argument("--calls", type=int, default=100, help="how often --cold calls each of its functions")
     parser.add_argument("--no-conversions", action="store_true", help="none that go through float() or math.sin()")
     parser.add_argument("--in-turn", action="store_true", help="two transforms for each array program, in turns")
     chosen = parser.parse_args(arguments)
+    if chosen.cold is not None:
+        return cold.main(chosen.cold, chosen.seed, chosen.calls)
     if chosen.arrays is not None:
         return arrays.main(chosen.arrays, chosen.seed, chosen.show, not chosen.no_conversions, chosen.in_turn)
     began, total, bad = time.perf_counter(), Report(), []

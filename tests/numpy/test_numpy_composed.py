@@ -284,3 +284,27 @@ def test_values_that_lie_in_the_array_they_are_placed_in_are_refused():
         with pytest.raises(TypeError, match=r"vals\.copy\(\)"):
             transform(program)(X)
         assert_allclose(transform(of_a_copy)(X), gradients(of_a_copy, [X])[0], rtol=1e-6)
+
+
+PIECES = {
+    "of some elements": lambda x: np.piecewise(x, [x < 0, x >= 0], [lambda v: v.sum(), lambda v: v * v.max()]),
+    "with methods": lambda x: np.piecewise(x, [x < 0], [lambda v: v.size * v, lambda v: np.sqrt(v)]),
+    "with more": lambda x: np.piecewise(x, [x < 0], [lambda v, a, b=0: v * a + b, 7.0], x[0], b=2.0),
+    "of none": lambda x: np.piecewise(x, [x > 100], [lambda v: 1 / 0, np.exp]),
+    "of a number": lambda x: np.piecewise(x[0], [x[0] < 0], [lambda v: v * v, 1.0]),
+    "overlapping": lambda x: np.piecewise(x, [x < 1, x < 0], [np.exp, np.sin, 1.0]),
+}
+
+
+@pytest.mark.parametrize("f", PIECES.values(), ids=PIECES)
+def test_pieces_are_given_their_elements(f):
+    def loss(x):
+        return (np.atleast_1d(f(x)) * np.arange(1.0, np.size(f(x)) + 1.0)).sum()
+
+    value, slope = tape.compile(f), tape.compile(tape.func.grad(loss))
+    for x in ([-1.5, 2.0, 3.0, -4.0], [1.25, 2.0, -3.0, 0.5], [1.25, 2.0, 3.0, 4.0], [-1.5, 2.0, 3.0, -4.0]):
+        at = np.array(x)
+        assert_allclose(value(at), f(at), rtol=1e-14)
+        assert_allclose(tape.func.vjp(f, at)[0], f(at), rtol=1e-14)
+        expected = [(loss(at + h) - loss(at - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+        assert_allclose(slope(at), expected, rtol=1e-6, atol=1e-6)

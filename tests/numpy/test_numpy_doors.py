@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import math
 import subprocess
@@ -12,11 +13,13 @@ from math import exp
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy import zeros
 
 import tape
 from tape.numpy import doors, opening
 from tape.numpy.arrays import named_places
+from tape.program.world.watched import Space
 
 X = np.array([1.0, 2.0, 3.0])
 ZEROS, EXP = zeros, exp
@@ -150,3 +153,22 @@ def test_numba_is_made_ready_by_two_threads():
     command = [sys.executable, "-c", COMPILES_MEANWHILE]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout.strip(), done.returncode) == ("False", 0), done.stderr
+
+
+@pytest.mark.parametrize("kind", [np.vectorize, vars(scipy.sparse)["spmatrix"]])
+def test_what_another_recording_puts_back_is_no_door(kind):
+    """A recording that is given up lets the classes that it read be as they were, while another thread records."""
+    (mapping,) = gc.get_referents(vars(kind))
+    before = dict(mapping)
+    outside = Space(mapping, kind, set())
+    with opening.opened(lambda x: x):
+        assert any(now is not then for now, then in zip(mapping.values(), before.values(), strict=True))
+        standing = dict(mapping)
+        within = Space(mapping, kind, set())
+        outside.whole = within.whole = True
+        assert outside.holds()
+        outside.put_back()
+        assert dict(mapping) == standing
+    assert within.holds()
+    within.put_back()
+    assert dict(mapping) == before

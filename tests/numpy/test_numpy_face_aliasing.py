@@ -242,3 +242,25 @@ def test_vectorize_calls_as_often_as_numpys_and_with_what_there_was(how):
     x = np.array([0.5, 1.5, -0.75])
     expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)
+
+
+def test_setting_the_shape_of_an_array_that_stands_for_several():
+    def f(x):
+        y = x * 2.0
+        whole = y[:]
+        y.shape = (2, 2)
+        y[0, 1] *= 3.0
+        return y @ y, whole
+
+    x = np.arange(4.0) + 1.0
+    expected = f(x)
+    for k in range(2):
+
+        def part(x, k=k):
+            return f(x)[k]
+
+        np.testing.assert_array_equal(tape.func.vmap(part)(np.stack([x, x]))[1], expected[k])
+        np.testing.assert_array_equal(tape.func.jacfwd(part)(x), tape.func.jacrev(part)(x))
+        np.testing.assert_array_equal(tape.func.jvp(part, (x,), (x,))[0], expected[k])
+    with pytest.raises(AttributeError):
+        tape.func.jacfwd(lambda x: setattr(np.outer(x, x).T, "shape", (16,)))(x)

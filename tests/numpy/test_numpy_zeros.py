@@ -31,7 +31,8 @@ PROGRAMS = (
     "np.max(x[:0], initial=-0.0)", "np.quantile(x[:1].ravel()[:1], 0.3)", "np.linspace(x, -0.0, 3)",
     "np.linspace(-0.0, x, 3)", "x**3", "x**2", "x * 0.0", "0.0 - x", "x - x", "-x", "abs(x)", "x // 1.0", "x % -1.0",
     "np.where(x >= 0, 0.0, -0.0)", "np.full_like(x, -0.0)", "np.median(x, axis=-1)",
-    "np.interp(x, [0.0, 1.0], [0.0, 1.0])",
+    "np.interp(x, [0.0, 1.0], [0.0, 1.0])", "np.interp(x, [-1.0, -0.0, 2.0], [3.0, -0.0, 5.0])",
+    "np.interp(x, [-1.0, 0.0, 2.0], [-3.0, -0.0, -5.0])", "np.interp(x, [-0.3, 0.0, 2.0], [-0.0, -0.0, 0.0])",
     "np.gradient(x.ravel()) if x.size > 1 else x",
 )  # fmt: skip
 

@@ -103,3 +103,13 @@ def test_an_unsigned_number_does_not_wrap_around():
     x = tape.tensor(0.5, requires_grad=True)
     tape.atan2(np.array(2, dtype=np.uint8), x).backward()
     assert_allclose(x.grad.item(), -2.0 / (4.0 + 0.25), rtol=1e-15)
+
+
+@pytest.mark.parametrize("f", [
+    lambda z: z.astype(bool), lambda z: np.full_like(z.real > 0, z), lambda z: np.full(3, z, dtype=bool),
+])  # fmt: skip
+def test_the_truth_of_a_complex_number_is_that_of_both_parts(f):
+    z = np.array([1e39j, 0.0, 2.0])
+    compiled = tape.compile(lambda z: (f(z), z * 2.0))
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(z)[0], [True, False, True])

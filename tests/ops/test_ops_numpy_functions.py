@@ -10,6 +10,7 @@ from oracle import Traced, gradients
 from samples import inner, noise, slope
 
 import ops
+import tape
 from ops import REGISTRY
 
 ANSWERING = [op for op in REGISTRY.values() if op.kind == "composite" and op.numpy]
@@ -147,7 +148,7 @@ def test_values_where_no_gradient_is_compared(f, args):
         (lambda: ops.numpy_norm(A, 5), "'fro', 'nuc'"),
         (lambda: ops.norm(T, "nuc"), "two axes of matrices"),
         (lambda: ops.norm(A, "max"), "'fro', 'nuc' or a number"),
-        (lambda: ops.matrix_power(SQUARE, -1), "apply inv"),
+        (lambda: ops.matrix_power(A, 2), "square matrices"),
         (lambda: ops.quantile(V, 1.5), "from 0 to 1"),
         (lambda: ops.topk(V, k=9), "0 ≤ k ≤ 4"),
         (lambda: ops.kthvalue(V, k=0), "1 ≤ k ≤ 4"),
@@ -205,3 +206,22 @@ def test_torch_spelling(f, oracle):
     g = rng.normal(size=z.shape)
     (bar,) = gradients([z], [g], [x])
     assert_allclose(np.sum(bar * t), slope(lambda h: np.sum(g * oracle(A + h * t)), 1e-4), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.take(x, [0.0, 1.9]), lambda x: np.take(x, x), lambda x: x.take(np.array([0.0])),
+    lambda x: np.choose([0.0, 1.0], [x, x]), lambda x: np.choose(x, [x, x]), lambda x: x.choose([x, x]),
+    lambda x: np.choose(x > 0.5, [x, -x]), lambda x: np.take_along_axis(x, x, 0), lambda x: x[x], lambda x: x[[0.0]],
+    lambda x: np.linalg.matrix_power(np.outer(x, x), 2.0), lambda x: np.linalg.matrix_power(x, 2),
+])  # fmt: skip
+def test_places_that_are_no_whole_numbers(f):
+    def outcome(function):
+        try:
+            return function(x)
+        except Exception as error:
+            return type(error)
+
+    x = np.array([0.0, 1.0])
+    wanted = outcome(f)
+    for found in (outcome(tape.compile(f)), outcome(lambda x: tape.func.vjp(f, x)[0])):
+        assert_array_equal(found, wanted)

@@ -135,6 +135,35 @@ def test_powers_of_truth_values():
         assert tape.compile(lambda v, n=n: np.power(v, n))(x).dtype == np.power(x, n).dtype
 
 
+SHAPES = ((1,), ()), ((1,), (1,)), ((5,), ()), ((2, 3), (1,)), ((1, 3), (2, 1)), ((5,), (5,))
+
+
+@pytest.mark.parametrize("tier", ["interpret", "quick", "optimised"])
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_powers_of_one_half_that_are_computed(tier, shapes):
+    x, e = np.full(shapes[0], -np.inf), np.full(shapes[1], 0.25)[()]
+
+    def f(x, e):
+        return x ** (e + 0.25) * 3.0 + 2.0
+
+    with np.errstate(invalid="ignore"):
+        expected = f(x, e)
+        np.testing.assert_array_equal(tape.func.vjp(f, x, e)[0], expected)
+        np.testing.assert_array_equal(tape.compile(f, tier=tier)(x, e), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_powers_of_one_half_by_function_and_operator(dtype):
+    x = np.array([-np.inf, -0.0, 2.0], dtype)
+    for f in (lambda x: np.power(x, 0.5), lambda x: x**0.5, lambda x: np.power(x, np.full(3, 0.5, dtype))):
+        with np.errstate(invalid="ignore"):
+            expected = f(x)
+            for found in (tape.func.vjp(f, x)[0], tape.compile(f)(x)):
+                assert found.dtype == expected.dtype
+                np.testing.assert_array_equal(found, expected)
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
 @pytest.mark.parametrize("tier", [None, "quick", "optimised"])
 def test_real_numbers_beside_a_complex_constant(tier):
     x = np.array([1.0, 2.0, 0.0])

@@ -14,6 +14,7 @@ import ops
 from ops.core.differentiate import dtype_of
 
 from ...base.tensor import Tensor
+from ...recording.level import memories
 from ...recording.views import base_of
 from .array_flags import ArrayFlags
 from .callee import callee, is_attribute
@@ -127,7 +128,7 @@ class Attributes(Base):
     @shape.setter
     def shape(self, shape: Any) -> None:
         found: Tensor = self._array(self._tensor).reshape(shape)._tensor
-        if found._memory() is not self._tensor._memory():
+        if memories(found) != memories(self._tensor):
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
             )

@@ -12,10 +12,10 @@ from typing import Any
 from ops.shapes.overwriting import look
 
 from ...base.tensor import Tensor
-from ...recording.level import Layer, components, gained, levels_of, live
+from ...recording.level import Layer, components, gained, levels_of, live, memories
 from .face import Array
 from .leaving import asked
-from .lent import lent_of, memory_of
+from .lent import lent_of
 
 
 def hold(y: Array, value: Any) -> None:
@@ -51,7 +51,7 @@ def _all_gain(held: Tensor, levels: list[Any]) -> None:
     base, lookers = found
     whole = gained(base, levels)
     seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
-    if any(memory_of(made) != memory_of(whole) for made in seen.values()):
+    if any(memories(made) != memories(whole) for made in seen.values()):
         raise _unseen()
     for array in gc.get_referrers(*[tensor for tensor, _ in lookers]):
         if type(array) is Array and id(array._tensor) in seen:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.tensor import Tensor
-from ...recording.level import components
+from ...recording.level import components, memories
 
 
 class Shown(NamedTuple):
@@ -62,10 +62,5 @@ def lent_of(tensor: Tensor) -> list[Shown]:
     """How others still look at a tensor's memory that no record reaches."""
     if not _lent:
         return []
-    memory = memory_of(tensor)
-    return [how for _, how in list(_lent.values()) if not memory.isdisjoint(memory_of(how.tensor))]
-
-
-def memory_of(tensor: Tensor) -> set[int]:
-    """What a tensor, or the parts of its layers, share with whatever looks at the same memory; by identity."""
-    return {id(part._memory()) for part in components(tensor)}
+    memory = set(memories(tensor))
+    return [how for _, how in list(_lent.values()) if not memory.isdisjoint(memories(how.tensor))]

@@ -18,7 +18,7 @@ import ops
 
 from ...base.tensor import Face, Tensor
 from ...base.tree import leaves_of, transform
-from ...recording.level import components
+from ...recording.level import components, memories
 from ...recording.numpy_bridge import signature_of
 from .casting import source_of
 from .explaining import rehearsed
@@ -145,7 +145,7 @@ def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
 def _memory_of(arrays: Any) -> set[int]:
     """The memory that recorded arrays lie in, by identity."""
     tensors = [x._tensor for x in leaves_of(list(arrays)) if isinstance(x, Face)]
-    return {id(part._memory()) for t in tensors for part in components(t)}
+    return {memory for t in tensors for memory in memories(t)}
 
 
 def _like(out: Any) -> Any:

@@ -19,7 +19,7 @@ from ...base.untraced import paused
 from ...jit.emission.task import OF_COLUMNS, OF_ROWS, SUMS
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
 from ...recording.recorder import forward_of
-from ..recorded.guards import Guard
+from ..recorded.guards import Guard, GuardMissed
 from ..recorded.listing import Listing
 from ..recorded.stretches import RECORDS
 from ..recorded.trace import CONSTANT, INPUT
@@ -169,12 +169,18 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        if self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded)):
-            results = self.in_python(inputs, expecting)
-        else:
-            results = list(self.sweeper(inputs, expecting))
-            if not PLANS.settled:
-                PLANS.settle()
+        waits = self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded))
+        run: Any = self.in_python if waits else self.sweeper
+        try:
+            results = list(run(inputs, expecting))
+        except GuardMissed:
+            raise
+        except Exception:  # steps run as soon as they can: a guard on a record before that one comes first
+            if not self.guards.guards:
+                raise
+            results = self._in_order(inputs, expecting)
+        if not waits and not PLANS.settled:
+            PLANS.settle()
         for (i, _), value in zip(self.guards.others, results[self.count :]):
             self.guards.verify(i, value, expecting)
         return results[: self.count]
@@ -183,6 +189,10 @@ class Replay:
         """The same, by NumPy alone: of whole arrays, where a plan has records for columns."""
         if self.listing is self.recorded:
             return InPython(self.listing, self.steps, self.outputs, self.guards)(inputs, expecting)
+        return self._in_order(inputs, expecting)
+
+    def _in_order(self, inputs: Sequence[Any], expecting: bool) -> list[Any]:
+        """The same, record after record as they were given."""
         if self._of_arrays is None:
             self._of_arrays = self._by_arrays()
         return self._of_arrays(inputs, expecting)

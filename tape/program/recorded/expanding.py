@@ -17,6 +17,8 @@ from .listing import Listing, by_code, listing_of
 from .trace import CONSTANT, INPUT, Trace, Untraceable
 from .traced import Traced, traced
 
+WIDE = frozenset(map(np.dtype, ("f8", "f4", "c16", "c8")))
+
 
 @cache
 def made_of_others(count: int) -> np.ndarray:
@@ -33,10 +35,10 @@ def expand(listing: Listing) -> Listing:
 
 
 def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing | None:
-    """What a record is made of, as a list of its own."""
+    """What a record is made of, as a list of its own; not of 16-bit numbers, which are rounded once per op."""
     op, result = listing.op(k), listing.spec_of(k)
     specs = [listing.spec_of(j) for j in listing.operands(k)]
-    if op is None or result is None or any(s is None or not s.size or s.dtype.kind not in "fc" for s in specs):
+    if op is None or result is None or any(s is None or not s.size or s.dtype not in WIDE for s in specs):
         return None
     if op.complex is None and any(s.dtype.kind == "c" for s in specs):  # type: ignore[union-attr]
         return None

@@ -161,14 +161,14 @@ def narrower(listing: Listing) -> bool:
 def prune(listing: Listing) -> Listing:
     """Without the records that no output depends on, and that cannot raise an exception."""
     needed = np.zeros(len(listing), dtype=np.bool_)
-    roots = np.concatenate([listing.outputs, np.array(_raising(listing), dtype=np.int64)])
+    roots = np.concatenate([listing.outputs, np.array(raising(listing), dtype=np.int64)])
     opened("tape.jit.emission.shorten").mark_needed(listing.first, listing.args, roots, needed)
     if needed.all():
         return listing
     return listing.with_rows(needed, np.arange(len(listing)))
 
 
-def _raising(listing: Listing) -> list[int]:
+def raising(listing: Listing) -> list[int]:
     """The records that raise an exception for some values of what is no constant; of users' code nothing is known."""
     found = np.flatnonzero(_may_raise(len(OPS))[listing.code]).tolist()
     return [k for k in found if any(listing.code[j] != CONSTANT for j in _deciding(listing, k))]

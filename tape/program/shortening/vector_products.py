@@ -17,7 +17,7 @@ from ops import REGISTRY, Op
 
 from ..recorded.boxes import Region, along, hull, index_of, region_of, shape_of, size_of
 from ..recorded.expanding import Splice, spliced
-from ..recorded.listing import Listing, listing_of
+from ..recorded.listing import Listing, listing_of, raising
 from ..recorded.trace import Trace
 from ..recorded.traced import traced
 
@@ -71,9 +71,10 @@ def with_products(listing: Listing) -> Listing:
         return listing
     levels = _levels(listing, {p.row for p in found})
     families: dict[Any, list[Product]] = {}
-    for p in found:
+    stretch = np.searchsorted(raising(listing), [p.row for p in found]).tolist()  # a guard before stays before
+    for p, between in zip(found, stretch):
         whole = tuple([r for r in p.region if type(r) is int])
-        families.setdefault((levels[p.row], p.matrix, p.right, whole), []).append(p)
+        families.setdefault((levels[p.row], p.matrix, p.right, whole, between), []).append(p)
     joined = [part for family in families.values() for part in _parts(family)]
     if not joined:
         return listing

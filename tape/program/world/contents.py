@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...numpy.classes import StandIn
-from ...numpy.doors import _door
+from ...numpy.doors import _door, _method
 
 PLAIN = (int, float, complex, str, bytes)
 MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()
@@ -122,7 +122,7 @@ def original(thing: Any) -> Any:
     return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOOR else thing
 
 
-DOOR = [constant for constant in _door.__code__.co_consts if isinstance(constant, CodeType)]
+DOOR = [part for door in (_door, _method) for part in door.__code__.co_consts if isinstance(part, CodeType)]
 
 
 def equal(now: Any, value: Any) -> bool:

@@ -51,8 +51,8 @@ FUNCTIONS = {
 }  # fmt: skip
 LIBRARIES = (
     "_collections_abc", "abc", "collections", "contextlib", "copy", "copyreg", "dataclasses", "enum", "fractions",
-    "functools", "json", "numbers", "numpy.exceptions", "numpy.fft", "numpy.lib", "numpy.linalg", "numpy.ma",
-    "numpy.matrixlib", "numpy.polynomial", "numpy.random", "numpy._core._asarray", "numpy._core._methods",
+    "functools", "json", "numbers", "numpy.dtypes", "numpy.exceptions", "numpy.fft", "numpy.lib", "numpy.linalg",
+    "numpy.ma", "numpy.matrixlib", "numpy.polynomial", "numpy.random", "numpy._core._asarray", "numpy._core._methods",
     "numpy._core._type_aliases", "numpy._core.einsumfunc", "numpy._core.fromnumeric", "numpy._core.function_base",
     "numpy._core.getlimits", "numpy._core.multiarray", "numpy._core.numeric", "numpy._core.numerictypes",
     "numpy._core.overrides", "numpy._core.records", "numpy._core.shape_base", "numpy._core.umath", "random", "re",

@@ -103,3 +103,17 @@ def test_arrays_of_16_bits_are_computed_with_as_numpy_does():
         found = compiled(x)
         assert found.dtype == np.float16
         np.testing.assert_allclose(found, function(x), rtol=2.0**-10)
+
+
+def test_what_an_op_is_made_of_is_not_rounded_for_each_part():
+    x = np.random.default_rng(0).uniform(-3, 3, 600).astype(np.float16)
+    for f in (np.sinc, np.std, np.var, lambda x: np.sinc(x) * 2 + 1):
+        np.testing.assert_array_equal(tape.compile(f)(x), tape.func.vjp(f, x)[0])
+
+
+def test_interpolation_is_in_double_precision():
+    x = np.random.default_rng(0).uniform(-3, 9, 60).astype(np.float16)
+    knots, y = np.arange(7, dtype=np.float16), x[:7]
+    for f in (lambda x: np.interp(x, knots, y), lambda y: np.interp(x, knots, y[:7])):
+        np.testing.assert_array_equal(tape.compile(f)(x), f(x))
+        np.testing.assert_array_equal(tape.func.vjp(f, x)[0], f(x))

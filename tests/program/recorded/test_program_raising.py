@@ -7,6 +7,7 @@ import pytest
 
 import ops
 import tape
+from tape.program import GuardMissed
 
 X, SINGULAR, LOST = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.array([np.nan, 1.0, 1.0])
 RAISING = {
@@ -82,3 +83,37 @@ def test_of_ones_own_ops():
         assert outcome(compiled, -X) is ArithmeticError
     finally:
         ops.remove("raising_checked")
+
+
+@pytest.mark.parametrize("tier", ["interpret", "optimised"])
+def test_a_guard_before_what_raises_comes_first(tier):
+    def f(x, m):
+        z = np.tanh(x @ x.T).sum()
+        return z if z > 1e3 else z + np.linalg.inv(m)[0, 0]
+
+    program = tape.record(f, 1e-3 * np.ones((40, 40)), np.eye(2), tier=tier)
+    for _ in range(3):
+        with pytest.raises(GuardMissed):
+            program(np.ones((40, 40)), np.zeros((2, 2)))
+        with pytest.raises(np.linalg.LinAlgError):
+            program(1e-3 * np.ones((40, 40)), np.zeros((2, 2)))
+
+
+def test_products_are_not_joined_across_what_may_raise():
+    def f(x, m):
+        total = 0.0
+        for i in range(20):
+            product = x[:, i] @ x[:, : 40 - i]
+            total = total + (product.sum() if product[0] < 1e3 else 1.0)
+            if i == 9:
+                total = total + np.linalg.inv(m)[0, 0]
+        return total
+
+    x = np.random.default_rng(0).standard_normal((400, 40))
+    program = tape.record(f, x, np.eye(2))
+    for _ in range(3):
+        np.testing.assert_allclose(program(x, np.eye(2)), f(x, np.eye(2)), rtol=1e-12)
+        with pytest.raises(GuardMissed):
+            program(1e3 * x, np.zeros((2, 2)))
+        with pytest.raises(np.linalg.LinAlgError):
+            program(x, np.zeros((2, 2)))

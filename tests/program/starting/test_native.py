@@ -56,6 +56,18 @@ def chain(x, records):
 # A fresh process.
 
 
+COLD = """
+from tests.corpus.arrays.cold import main
+main(programs=4, first=2000, calls=30)
+"""
+
+
+def test_random_programs_are_right_while_jitted_code_arrives(tmp_path):
+    """Eagerly and compiled, in two threads: sweeps in Python, Numba's first import, the first plans, jitted sweeps."""
+    said = fresh(COLD, tmp_path)
+    assert "times each: 0 wrong; sweep jitted, plans jitted" in said, said
+
+
 SMALL = """
 import sys, tape
 x = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)

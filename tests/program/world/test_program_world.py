@@ -283,3 +283,12 @@ def test_other_globals_may_change():
     assert fast.statistics().replays == 600
     assert fast._entry is not None
     assert fast._entry((2.0,), {}) == 4.0
+
+
+def test_the_classes_of_dtypes_are_known():
+    compiled = tape.compile(lambda x: x * 2 if isinstance(x.dtype, np.dtypes.Float64DType) else x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert compiled(np.ones(2)).tolist() == [2.0, 2.0]
+    assert compiled.programs

@@ -88,7 +88,9 @@ class StepMemory:
         return converted(self.plan, self.new(spec(x.spec.shape, dtype)), x)
 
     def cast(self, x: PlanValue, dtype: np.dtype[Any]) -> PlanValue:
-        """The same where the imaginary parts of complex numbers may be left away."""
+        """The same where the imaginary parts of complex numbers may be left away; their truth is that of both parts."""
+        if x.spec.dtype.kind == "c" and dtype.kind == "b":
+            raise NoStep("complex to bool")
         return self.convert(self.component(x, False) if x.spec.dtype.kind == "c" != dtype.kind else x, dtype)
 
     def component(self, x: PlanValue, imaginary: bool) -> PlanValue:
