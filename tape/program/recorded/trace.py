@@ -22,8 +22,8 @@ from ops import Op
 from ...base.errors import misfit, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
-from ...recording.recorder import forward_of, getframe
-from ...recording.wengert import INFERRING, current, user_frame
+from ...recording.recorder import forward_of, getframe, user_frame
+from ...recording.wengert import INFERRING, current
 from .fingerprint import fingerprint
 from .guards import Guard
 from .later import Computing, Later, foreseen, later, later_input, unheld
