@@ -23,11 +23,10 @@ from ..recorded.outside import stand_in, standing
 from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced, traced
 from ..recorded.traced_number import recorded_number
-from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import SETTLED, Surroundings
 from .chance import Chance, turn
-from .effects import Before, holds_traced, is_log
+from .effects import Before, holds_traced, is_log, settle_constants
 from .signature import is_varying, rebuilt
 from .witness import Witness
 
