@@ -34,7 +34,7 @@ from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, row_of, spec_of_operand
 from .chain import Adjoints, Chain
-from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
+from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
 
 CLONE = REGISTRY["clone"]
 
@@ -297,7 +297,8 @@ def sweep(
         show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
     readers = last_readers(wengert, {handle: keys[handle] for handle in rows}, wanted) if early else {}
-    recorder, run_rules = current(), partial(contributions, known=reached.rows)
+    recorder = current()
+    run_rules: Rules = partial(contributions, known=reached.rows)
     if WATCHERS:
         run_rules = watched_rules(run_rules)
     leading = set(consumed)

@@ -36,11 +36,6 @@ def _title_places() -> dict[str, int]:
     return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
 
 
-def _has_pointers() -> bool:
-    """Whether objects are where their identities say, and point to their types."""
-    return sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).value == id(type(MISSING))
-
-
 class _Ordered:
     """A class whose order of bases is looked for."""
 
@@ -48,7 +43,8 @@ class _Ordered:
 pointer = ctypes.c_size_t.from_address
 TYPE, MANAGED = 8, -24
 """Where objects point to their types, and before themselves to their attributes."""
-POINTERS = _has_pointers()
+POINTERS = sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).value == id(type(MISSING))
+"""Whether objects are where their identities say, and point to their types."""
 FUNCTION = _function_places()
 TITLES = _title_places()
 ORDER = _places(_Ordered, [_Ordered.__mro__])[0] if POINTERS else 0
