@@ -7,6 +7,7 @@ A spec's `index` is its row in `TABLE`, where the jitted passes read its size an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -98,6 +99,15 @@ SPECS = TABLE.interned
 def spec(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Spec:
     """The spec of that shape and dtype."""
     return SPECS[shape, dtype]
+
+
+def row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The strides of an array that lies in row-major order."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
 
 
 def spec_of(value: Any) -> Spec:

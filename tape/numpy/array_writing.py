@@ -25,7 +25,7 @@ from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
 from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
-from .arrays.lent import is_lent
+from .arrays.lent import lent_of, memory_of
 from .arrays.outputs import store
 from .arrays.unwrapping import bare, holds_face, tensor_of
 
@@ -49,8 +49,9 @@ def assign(y: Array, index: Any, value: Any) -> None:
             for part in (source, *leaves_of(index)):
                 hold(y, part)
         target = y._tensor
-        if is_lent(target):
-            _unseen(target, source)
+        seen = lent_of(target)
+        if seen:
+            _unseen(target, (source, *leaves_of(index)), any(how.is_copy for how in seen))
         for part in components(target):
             if type(part) is Tensor:
                 renew(part)
@@ -62,14 +63,22 @@ def assign(y: Array, index: Any, value: Any) -> None:
         explained(error, np.ndarray.__setitem__, (y, given, value), {})
 
 
-def _unseen(target: Tensor, source: Any) -> None:
-    """Check that nobody loses the history of what is written by looking at an array's bare numbers.
+def _unseen(target: Tensor, sources: tuple[Any, ...], by_copy: bool) -> None:
+    """Check that nobody loses what is written by looking at an array's bare numbers, or at a copy of them.
 
     Raises:
         TypeError: if somebody would.
     """
-    target._refuse_recording("an array was written of which plain numbers were taken before, and are still in use")
-    if carries(target) or (isinstance(source, Tensor) and carries(source)):
+    recorded = [x for x in (target, *sources) if isinstance(x, Tensor)]
+    for part in (part for x in recorded for part in components(x)):
+        part._refuse_recording("an array was written of which plain numbers were taken before, and are still in use")
+    if by_copy:
+        raise TypeError(
+            "an array cannot be written while windows of it (sliding_window_view) are in use that are a copy here, for "
+            "it lies backwards in memory, or is being recorded.\nWrite before you take the windows, or take "
+            "them of a copy: sliding_window_view(x.copy(), n)."
+        )
+    if any(map(carries, recorded)):
         raise refusal("of the array plain numbers were taken before, which are still in use", "a write")
 
 
@@ -203,15 +212,11 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     Raises:
         TypeError: if the values lie in the same memory, which NumPy reads after it has written there.
     """
-    if isinstance(vals, Face) and _memory(vals) & _memory(arr):
+    if isinstance(vals, Face) and memory_of(vals._tensor) & memory_of(arr._tensor):
         raise TypeError("np.place: the values lie in the array that they are put into; give it a copy: vals.copy()")
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         arr.flat[places] = _repeated(vals, len(places))
-
-
-def _memory(x: Any) -> set[int]:
-    return {id(part._memory()) for part in components(x._tensor)}
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:

@@ -14,12 +14,14 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 import ops
 
+from ..base.tensor import Tensor
+from ..recording.level import components
 from .arrays.attributes import readonly
 from .arrays.face import Array, Recorded, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain
-from .arrays.lent import watch
-from .arrays.unwrapping import tensor_of
+from .arrays.lent import copied, memory_of
+from .arrays.unwrapping import bare, tensor_of
 
 BACKWARDS = slice(None, None, -1)
 
@@ -169,7 +171,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
-    """`numpy.lib.stride_tricks.sliding_window_view`, as a copy; what it was made of is not to be changed meanwhile.
+    """`numpy.lib.stride_tricks.sliding_window_view`.
+
+    Of an array that is being recorded, or lies backwards in memory, it is a copy: as long as that is in use, writes
+    into the array are refused.
 
     Raises:
         ValueError: if the windows do not fit, or are to be written.
@@ -180,16 +185,22 @@ def sliding_window_view(
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
     if len(lengths) != len(axes):
         raise ValueError(f"a window of {len(lengths)} lengths cannot slide along {len(axes)} axes")
-    found = x
+    tensor = x._tensor
+    is_record = any(hasattr(part, "_row") for part in components(tensor))
     for k, n in zip(axes, lengths):
-        if n < 0 or n > found.shape[k]:
-            raise ValueError(f"a window of length {n} cannot slide along an axis of length {found.shape[k]}")
-        places = np.add.outer(np.arange(found.shape[k] - n + 1), np.arange(n))
-        places.flags.writeable = False  # so that programs need not look whether they are others
-        found = np.moveaxis(numpy.take(found, places, axis=k), k + 1, -1)
-    if found is not x:
-        watch(found._tensor._memory(), x._tensor)  # which views of the windows keep alive
-    return readonly(found)
+        if n < 0 or n > tensor._spec.shape[k]:
+            raise ValueError(f"a window of length {n} cannot slide along an axis of length {tensor._spec.shape[k]}")
+        tensor = _windows(tensor, k, n) if is_record else tensor.unfold(k, n, 1)
+    if tensor is not x._tensor and memory_of(tensor) != memory_of(x._tensor):
+        copied(tensor, x._tensor)
+    return readonly(array(tensor))
+
+
+def _windows(x: Tensor, axis: int, n: int) -> Tensor:
+    """Windows along an axis, by their places: replayed programs read them where they lie."""
+    places = np.add.outer(np.arange(x._spec.shape[axis] - n + 1), np.arange(n))
+    places.flags.writeable = False  # so that programs need not look whether they are others
+    return bare(np.moveaxis(numpy.take(array(x), places, axis=axis), axis + 1, -1))
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

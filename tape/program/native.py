@@ -22,10 +22,11 @@ from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
 from .capture.record_call import OutputPlace as Output
 from .plans.guarding import GuardStep
-from .plans.plan import is_memory, plan_of
+from .plans.plan import plan_of
 from .plans.replay import Replay
 from .plans.stops import Raw, Result
 from .plans.threads import ALONE
+from .plans.whereabouts import is_memory
 from .recorded.guards import shown
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"unfold() needs windows of at most the {n} entries there are, and a step of 1 or more")
     count = (n - size) // step + 1
     lies = next(self._placements(), None) if self._spec.shape else None
-    if lies is not None:
+    if lies is not None and min(lies.strides) >= 0:
         strides = lies.strides
         shape = (*self._spec.shape[:axis], count, *self._spec.shape[axis + 1 :], size)
         return self.as_strided(shape, (*strides[:axis], strides[axis] * step, *strides[axis + 1 :], strides[axis]))

@@ -207,7 +207,7 @@ def test_the_house_has_few_floors(paths, packages):
     }  # fmt: skip
     edges |= {name: imports(name, paths[name], known) & known for name in packages}
     assert floors(paths, lambda name: ".".join(name.split(".")[: 1 if name.startswith("ops") else 2]), edges) <= 10
-    assert floors(paths, lambda name: room(name, packages), edges) <= 16
+    assert floors(paths, lambda name: room(name, packages), edges) <= 17
 
 
 def test_floors_are_counted():

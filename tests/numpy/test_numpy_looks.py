@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
 
 import differences
 import numpy as np
@@ -90,8 +93,8 @@ def test_a_view_where_numpy_gives_one(number, look):
 
 
 LEFT = [
-    "np.lib.stride_tricks.sliding_window_view(w, 2)", "np.lib.stride_tricks.as_strided(w, (2,), (8,))", "w.data",
-    "w.__array__()[1:]", "np.frombuffer(w)", "w.getfield(float)", "memoryview(w.data)",
+    "np.lib.stride_tricks.as_strided(w, (2,), (8,))", "w.data", "w.__array__()[1:]", "np.frombuffer(w)",
+    "w.getfield(float)", "memoryview(w.data)",
 ]  # fmt: skip
 
 
@@ -112,7 +115,10 @@ def test_a_write_that_somebody_would_not_see_is_refused(look):
 
 
 windows = np.lib.stride_tricks.sliding_window_view
-EARLY = lambda w: windows(w, 1)[:, 0], lambda w: windows(w, 2), lambda w: windows(w.T, 2)[1:].T, lambda w: w.data
+EARLY = {
+    "one each": lambda w: windows(w, 1)[:, 0], "pairs": lambda w: windows(w, 2),
+    "of a part": lambda w: windows(w.T, 2)[1:].T, "bytes": lambda w: w.data,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("look", EARLY)
@@ -121,16 +127,72 @@ def test_what_looked_before_the_first_view_sees_what_is_written_later(look):
 
     def f(x):
         w = np.zeros(3)
-        u = look(w)
+        u = EARLY[look](w)
         v = w[:2]
         w[0] = x[0]
         v[1] = x[1]
         return np.asarray(u) * 2.0
 
     compiled = tape.compile(f)
-    with pytest.warns(RuntimeWarning, match="plain numbers were taken before"):
+    aside = pytest.warns(RuntimeWarning, match="plain numbers were taken before") if look == "bytes" else nullcontext()
+    with aside:
         assert_array_equal(compiled(X), f(X))
     assert_array_equal(compiled(2 * X), f(2 * X))
+
+
+SLID = {
+    "its own": lambda x: np.zeros((3, 3)), "a record": lambda x: np.outer(x, x), "turned": lambda x: np.outer(x, x).T,
+    "in columns": lambda x: np.asfortranarray(np.outer(x, x)), "backwards": lambda x: np.zeros((3, 3))[:, ::-1],
+    "every second": lambda x: np.zeros((5, 5))[::2, ::2], "a row": lambda x: np.zeros((2, 3))[1],
+}  # fmt: skip
+SLIDES = (2, -1), ((2, 2), None), (1, 0)
+WRITTEN: dict[str, Callable[..., Any]] = {
+    "number": lambda w, x: w.__setitem__(1, 7.0), "record": lambda w, x: w.__setitem__(1, x[-1]),
+    "through another view": lambda w, x: w[1:].fill(2.0), "added": lambda w, x: w.__iadd__(x[0]),
+    "out": lambda w, x: np.multiply(w, 2.0, out=w), "copied": lambda w, x: np.copyto(w, 3.0),
+    "sorted": lambda w, x: w.sort(),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize("made", SLID)
+def test_windows_see_what_is_written_into_the_array(made, write):
+    """Or the write is refused, while they are in use and are a copy."""
+    known = wrong = 0
+    for length, axis in SLIDES:
+
+        def f(x, length=length, axis=axis):
+            w = SLID[made](x)
+            seen = windows(w, length, axis)
+            WRITTEN[write](w, x)
+            return np.sin(seen + x[0]).sum() + (seen * seen).sum()
+
+        try:
+            wanted = np.array([(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(3)])
+        except ValueError:
+            wrong += 1  # a row has one axis
+            continue
+        gradient = tape.func.grad(f)
+        for function in (gradient, tape.compile(gradient), tape.func.jacfwd(f), lambda x: tape.compile(f)(x) - f(x)):
+            with suppress(TypeError):
+                found = function(X)
+                assert_allclose(found, wanted if np.ndim(found) else 0.0, rtol=1e-5, atol=1e-6)
+                known += 1
+        with suppress(TypeError):
+            assert_allclose(tape.func.vmap(f)(np.stack([X, 2 * X])), [f(X), f(2 * X)])
+    assert known >= len(SLIDES) - wrong > 0
+
+
+def test_a_write_that_a_copy_would_not_see_says_what_to_do():
+    def f(x):
+        w = np.outer(x, x)[::-1]
+        seen = windows(w, (2, 2))
+        w[0] = 1.0
+        return seen.sum()
+
+    with pytest.raises(TypeError, match=r"sliding_window_view\(x.copy\(\), n\)"):
+        tape.func.grad(f)(X)
 
 
 def test_a_write_goes_on_when_nobody_looks_any_more():

@@ -15,7 +15,7 @@ from ...base.tensor import Tensor
 from ...recording.level import Layer, components, gained, levels_of, live
 from .face import Array
 from .leaving import asked
-from .lent import is_lent
+from .lent import lent_of, memory_of
 
 
 def hold(y: Array, value: Any) -> None:
@@ -40,18 +40,18 @@ def hold(y: Array, value: Any) -> None:
 
 
 def _is_shared(held: Tensor) -> bool:
-    return is_lent(held) or any(len(found[1]) > 1 if (found := x._lookers()) else True for x in components(held))
+    return bool(lent_of(held)) or any(len(found[1]) > 1 if (found := x._lookers()) else True for x in components(held))
 
 
 def _all_gain(held: Tensor, levels: list[Any]) -> None:
     """Let the arrays that look at a tensor's memory have layers of some levels."""
     found = held._lookers()
-    if found is None or is_lent(held):
+    if found is None or lent_of(held):
         raise _unseen()
     base, lookers = found
     whole = gained(base, levels)
     seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
-    if any(_memory(made) != _memory(whole) for made in seen.values()):
+    if any(memory_of(made) != memory_of(whole) for made in seen.values()):
         raise _unseen()
     for array in gc.get_referrers(*[tensor for tensor, _ in lookers]):
         if type(array) is Array and id(array._tensor) in seen:
@@ -59,10 +59,6 @@ def _all_gain(held: Tensor, levels: list[Any]) -> None:
             array._tensor = seen[id(array._tensor)]
             if readonly:
                 array._tensor._readonly = True
-
-
-def _memory(x: Tensor) -> list[int]:
-    return [id(part._memory()) for part in components(x)]
 
 
 def _unseen() -> TypeError:

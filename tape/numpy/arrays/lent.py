@@ -7,14 +7,23 @@ them are, when something that carries one is written into the array, they would 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.tensor import Tensor
+from ...recording.level import components
 
-_lent: dict[int, tuple[weakref.ref[Any], Tensor]] = {}
-"""By identity of what was handed out: itself, weakly, and the tensor whose memory it shows as long as it lives.
+
+class Lent(NamedTuple):
+    """A tensor whose memory somebody looks at, and whether by a copy, which sees no write at all."""
+
+    tensor: Tensor
+    is_copy: bool
+
+
+_lent: dict[int, tuple[weakref.ref[Any], Lent]] = {}
+"""By identity of what was handed out: itself, weakly, and whose memory it shows as long as it lives.
 
 What that memory is, is asked of the tensor each time: a tensor of a recording has another one after it is first shared.
 """
@@ -34,19 +43,29 @@ def lent(numbers: Any, tensor: Tensor) -> Any:
     if not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "biufc":
         return numbers
     handed = np.asarray(_Holder(numbers))
-    watch(handed, tensor)
+    _watch(handed, Lent(tensor, False))
     return handed
 
 
-def watch(seen: Any, tensor: Tensor) -> None:
-    """Remember that something shows a tensor's memory and would not see what is recorded there later."""
+def copied(copy: Tensor, tensor: Tensor) -> None:
+    """Remember that something is a copy where NumPy has a view, as long as it, or views of it, live."""
+    for part in components(copy):
+        _watch(part._memory(), Lent(tensor, True))
+
+
+def _watch(seen: Any, how: Lent) -> None:
     key = id(seen)
-    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), tensor
+    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), how
 
 
-def is_lent(tensor: Tensor) -> bool:
-    """Whether somebody still looks at a tensor's memory in a way that no record reaches."""
+def lent_of(tensor: Tensor) -> list[Lent]:
+    """How others still look at a tensor's memory that no record reaches."""
     if not _lent:
-        return False
-    memory = tensor._memory()
-    return any(shown._memory() is memory for _, shown in list(_lent.values()))
+        return []
+    memory = memory_of(tensor)
+    return [how for _, how in list(_lent.values()) if not memory.isdisjoint(memory_of(how.tensor))]
+
+
+def memory_of(tensor: Tensor) -> set[int]:
+    """What a tensor, or the parts of its layers, share with whatever looks at the same memory; by identity."""
+    return {id(part._memory()) for part in components(tensor)}

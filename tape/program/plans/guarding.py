@@ -102,7 +102,7 @@ class Guarding:
         if truths:
             chunk = plan.memory.own(len(truths))
             for i, k in enumerate(truths):
-                plan._targets.setdefault(k, PlanValue(place_in(chunk, i), (), plan.spec(k)))
+                plan.targets.setdefault(k, PlanValue(place_in(chunk, i), (), plan.spec(k)))
         self.after([k for k in self.table.of_row if plan.listing.code[k] < 0])
 
     def after(self, rows: Iterable[int]) -> None:

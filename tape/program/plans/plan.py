@@ -15,24 +15,21 @@ import numpy as np
 from ops import REGISTRY
 
 from ...base.rooms import opened
-from ...base.spec import Spec
-from ...base.tensor import Tensor
+from ...base.spec import row_major
 from ...jit.emission.task import OF_COLUMNS
 from ...jit.machine.regions import WORK
-from ..recorded.listing import is_fixed
 from .guarding import Guarding, GuardStep
 from .plan_steps import linear_steps, moving, partial_writes, record_steps, reducing
-from .plan_steps.plan_places import Chunk, Place, PlanValue, is_native, moved, place_in, row_major
+from .plan_steps.plan_places import Chunk, Place, PlanValue, is_native, moved, place_in
 from .prepared import Compiled, Interpreted
 from .replay import KernelStep, NumPyStep, OneByOne, Replay
 from .round_step import RoundsStep, TilesStep
 from .shifted import ROWS, STRIDED
 from .stops import PythonStep, Raw, Result, SharedKernel, Stops
-from .unmade import Unmade, rows_of, runs_of
-from .wording import NotByRounds, PlanWords
+from .unmade import rows_of, runs_of
+from .whereabouts import SMALL, Whereabouts, whole
+from .wording import NotByRounds
 
-SMALL = 1 << 10
-"""Results of at most so many bytes are put together in one array."""
 CHECKED = os.environ.get("TAPE_CANARIES") == "1"
 """Whether each piece of memory is followed by bytes that are looked at after every replay."""
 
@@ -44,42 +41,29 @@ SEVERAL = (record_steps,)
 OUTPUT = REGISTRY["output"]
 
 
-class Plan(PlanWords):
+class Plan(Whereabouts):
     """The plan of a replay, and what must live as long as it.
 
     Attributes:
         stops: by step, what Python does there: it has no kernel, or its kernel refuses its operands.
-        brought: the inputs and captured constants that lie in regions, as (source, region, spec).
-        numbers: the inputs that are plain numbers, as (source, place, spec).
-        given: arrays that are made for each call: what the caller gets.
         guards, captured: those of the replay.
         made_of: the steps, and with them the kernels whose addresses the plan has: the replay lets go of them when it
             compiles better ones, while other threads may still run this plan.
     """
 
     def __init__(self, replay: Replay, checked: bool = CHECKED):
-        self.replay, self.listing, self.guards, self.captured = replay, replay.listing, replay.guards, replay.captured
-        specs: list[Spec | None] = [*self.listing.specs, None]
-        self._specs = [specs[i] for i in self.listing.spec.tolist()]
-        super().__init__(checked)
-        self.values: dict[int, PlanValue] = {}
+        super().__init__(replay, checked)
+        self.guards, self.captured = replay.guards, replay.captured
         self.initial: list[tuple[int, np.ndarray]] = []
         self.stops = Stops()
         self.stopped: set[int] = set()
         self.found: dict[Any, Any] = {}
-        self.brought: list[tuple[int, int, Spec]] = []
-        self.numbers: list[tuple[int, Place, Spec]] = []
-        self.given: list[tuple[int, Spec]] = []
-        self._flat: dict[int, PlanValue] = {}
         self._picked: dict[int, dict[int, list[int]]] | None = None
-        self._inputs = dict(replay.inputs)
-        self._constants = dict(replay.constants)
         self.made_of = tuple(replay.steps)
-        layouts = [s.layout for s in self.made_of if isinstance(s, KernelStep) and s.kernel is not None]
-        self.unmade = Unmade(x.row for layout in layouts for x in layout.arrays if (x.way or 0) > 0)
         self.guarding = Guarding(self, replay.guards)
-        self._begin()
         guarded = bool(replay.guards.of_row)
+        if guarded:
+            self.guarding.begin({k for step in self.made_of if isinstance(step, KernelStep) for k in step.makes})
         for step in self.made_of:
             if isinstance(step, NumPyStep):
                 self._alone(step)
@@ -90,165 +74,19 @@ class Plan(PlanWords):
             if guarded:
                 self.guarding.after(step.makes)
             for k in step.drops:
-                self._drop(k)
+                self.drop(k)
         self.guarding.finish()
         self.results = self._finish()
         self.close()
-        self._flat.clear()
-        self._specs.clear()
+        self.forget()
         del self.replay, self.guarding  # the replay has the plan: nobody else is to have it when that is dropped
-
-    @property
-    def taken(self) -> int:
-        """Bytes of a replay's own memory: its block, and what the caller gets."""
-        return int(self.nbytes) + sum(spec.nbytes for _, spec in self.given)
-
-    # Values.
-
-    def spec(self, k: int) -> Spec:
-        """The spec of a record of one result."""
-        found = self._specs[k]
-        assert found is not None
-        return found
-
-    def constant(self, source: int) -> Any:
-        """A constant by −1 minus its record."""
-        return self._constants[-1 - source]
-
-    def _begin(self) -> None:
-        """Regions for arrays among the inputs and captured constants, and for what the caller gets."""
-        used = {k for step in self.replay.steps for k in step.needs}
-        used.update(self.replay.outputs, self.replay.guards.of_row)
-        for k, number in self._inputs.items():
-            spec = self.spec(k)
-            if k not in used:
-                continue
-            if spec.ndim or spec.dtype not in (np.float64, np.float32):
-                self._bring(k, number)
-            else:
-                place = place_in(self.chunk(spec.nbytes))
-                self.numbers.append((number, place, spec))
-                self.values[k] = PlanValue(place, (), spec)
-        for k, constant in self._constants.items():
-            if k in used and is_memory(constant):
-                self._bring(k, -1 - k)
-        self._targets: dict[int, PlanValue] = {}
-        kernels = {k for step in self.replay.steps if isinstance(step, KernelStep) for k in step.makes}
-        self._asked = {k for k in self.replay.outputs if self.spec(k).nbytes > SMALL}
-        for k in dict.fromkeys(self.replay.outputs):
-            if k in kernels and k in self._asked:
-                self._give(k)
-        self.guarding.begin(kernels)
-
-    def _bring(self, k: int, source: int) -> None:
-        spec, region = self.spec(k), self.region()
-        self.brought.append((source, region, spec))
-        self.values[k] = whole(Place(region, 0), spec)
-
-    def _give(self, k: int) -> PlanValue:
-        spec, region = self.spec(k), self.region()
-        self.given.append((region, spec))
-        self._targets[k] = whole(Place(region, 0), spec)
-        return self._targets[k]
-
-    def value(self, k: int) -> PlanValue:
-        """Where a record's value is; it is made now if only kernels that read it as runs have asked so far."""
-        if k in self.unmade.records:
-            record = self.unmade.take(k)
-            self._made_now(record)
-            self._let_go(record)
-        found = self.values.get(k)
-        if found is None:
-            spec = self.spec(k)
-            address = self.pin(np.asarray(self._constants[k], dtype=spec.dtype))
-            found = self.values[k] = whole(address, spec)
-        return found
-
-    def flat(self, k: int) -> PlanValue:
-        """Where a record's value is in row-major order: copied if it lies otherwise."""
-        found = self.value(k)
-        if not found.strides or found.contiguous:
-            return found
-        made = self._flat.get(k)
-        if made is None:
-            made = self._flat[k] = self._copied(found, found.spec)
-        return made
-
-    def _copied(self, value: PlanValue, wanted: Spec) -> PlanValue:
-        """A copy in row-major order, broadcast to a spec."""
-        made = self._room(wanted)
-        strides = np.lib.stride_tricks.as_strided
-        if value.spec.shape != wanted.shape:
-            axes = np.broadcast_to(strides(np.empty(1, np.int8), value.spec.shape, value.strides), wanted.shape)
-            value = value._replace(strides=axes.strides)
-        self.place(made, value)
-        return made
-
-    def _room(self, spec: Spec) -> PlanValue:
-        """Memory of its own for a value in row-major order."""
-        chunk = self.chunk(spec.nbytes)
-        return PlanValue(place_in(chunk), row_major(spec.shape, spec.dtype.itemsize), spec, chunk)
-
-    def make(self, k: int, view: PlanValue | None = None, again: bool = False) -> PlanValue:
-        """Memory for a value that a step makes, or where the view is that it is.
-
-        What is written `again` and again is the plan's own memory, which begins with a line of the cache.
-        """
-        if view is not None:
-            if view.chunk is not None:
-                view.chunk.users += 1
-            made = view
-        elif k in self._targets:
-            made = self._targets[k]
-        elif k in self._asked and not again:
-            made = self._give(k)
-        else:
-            made = self._room(self.spec(k))
-        self._lies(k, made)
-        return made
-
-    def _lies(self, k: int, value: PlanValue) -> None:
-        """Note where a record's value is."""
-        self.values[k] = value
-        if value.chunk is not None:
-            value.chunk.look(k, value)
-
-    def move_out(self, k: int) -> None:
-        """Copy a record's value to memory of its own: what is there now is about to be overwritten."""
-        value = self.values[k]
-        self._lies(k, self._copied(value, value.spec))
-        assert value.chunk is not None
-        value.chunk.leave(k)
-        self.memory.give(value.chunk)
-
-    def _let_go(self, record: Any) -> None:
-        """The operands of a value are not kept for it any more."""
-        for k in self.unmade.let_go(record):
-            self._drop(k)
-
-    def _drop(self, k: int) -> None:
-        """Nobody needs a value any more."""
-        if self.unmade.wanted:
-            if not self.unmade.ended(k):
-                return
-            if k in self.unmade.records:
-                self._let_go(self.unmade.take(k))
-                return
-        for values in (self.values, self._flat) if k in self._flat else (self.values,):
-            found = values.get(k)
-            if found is not None and found.chunk is not None:
-                found.chunk.leave(k)
-                self.memory.give(found.chunk)
-                del values[k]
-
-    # Records.
 
     def _alone(self, step: NumPyStep) -> None:
         """A record that is no part of a kernel."""
         if not self.unmade.add(step):
-            self._made_now(step)
+            self.make_now(step)
 
-    def _made_now(self, step: NumPyStep) -> None:
+    def make_now(self, step: NumPyStep) -> None:
         """Such a record as steps, or a stop."""
         if step.row in self.values:
             return  # one of several results of a record that is steps
@@ -331,7 +169,7 @@ class Plan(PlanWords):
             elif self.spec(x.row).size == x.spec.size:
                 arrays.append(self.flat(x.row).place)
             else:
-                found = self._copied(self.value(x.row), x.spec)
+                found = self.copied(self.value(x.row), x.spec)
                 assert found.chunk is not None
                 scratch.append(found.chunk)
                 arrays.append(found.place)
@@ -344,7 +182,7 @@ class Plan(PlanWords):
                 k = step.makes[t]
                 spec = self.spec(k)
                 at = moved(single, start * item)
-                self._lies(k, PlanValue(at, row_major(spec.shape, item), spec, chunk))
+                self.lies(k, PlanValue(at, row_major(spec.shape, item), spec, chunk))
         large = [word for t, _ in layout.large for word in self._written(step, t)]
         table = self.say([*self._head(kernel), numbers, *arrays, single, *large])
         at = self.call((None, kernel.address), [0, self.word(table)])
@@ -395,9 +233,9 @@ class Plan(PlanWords):
             elif k in self._constants:
                 results.append(Raw(-1 - k))
             elif spec.nbytes > SMALL:
-                if k not in self._targets:
-                    self._give(k)
-                target = self._targets[k]
+                if k not in self.targets:
+                    self.give(k)
+                target = self.targets[k]
                 self.place(target, self.value(k))
                 region = target.place.region  # type: ignore[union-attr]
                 results.append(Result([r for r, _ in self.given].index(region), 0, spec))
@@ -439,13 +277,3 @@ def plan_of(replay: Replay) -> Plan:
     except NotByRounds:
         replay.straighten()
         return Plan(replay)
-
-
-def whole(place: Place | int, spec: Spec) -> PlanValue:
-    """A value in row-major order."""
-    return PlanValue(place, row_major(spec.shape, spec.dtype.itemsize), spec)
-
-
-def is_memory(constant: Any) -> bool:
-    """Whether a constant is somebody's memory, which may change."""
-    return isinstance(constant, Tensor) or (isinstance(constant, np.ndarray) and not is_fixed(constant))

@@ -23,7 +23,8 @@ from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from ..recorded.stretches import RECORDS
 from ..recorded.trace import CONSTANT, INPUT
-from .array_columns import by_columns, long_axes
+from .cutting.array_columns import by_columns, long_axes
+from .cutting.tiles import TileLoop, Tiles, tiles_of
 from .group_parts import KERNELS, is_long, parts, steps_before
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
@@ -34,7 +35,6 @@ from .round_step import NEVER, RoundsStep, TilesStep
 from .rounds import Rounds, alone, pieces, rounds_of
 from .shifted import Shifts
 from .threads import ALONE, Shares, shares
-from .tiles import TileLoop, Tiles, tiles_of
 
 PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..recorded.listing import Listing
+from .cutting.tiles import TileLoop
 from .guarding import GuardTable
 from .rounds import Rounds
 from .threads import takers
-from .tiles import TileLoop
 
 NEVER = 1 << 62
 """The number of the replay before which nothing is compiled again."""

@@ -15,13 +15,13 @@ import numpy as np
 from ops import Op
 from ops.core.registry import OPS
 
-from ...base.spec import Spec
+from ...base.spec import Spec, row_major
+from ..recorded.indexmaps import Puts, is_linear, puts_of, view_of
 from ..recorded.listing import Listing, is_fixed
 from ..recorded.trace import CONSTANT
 from .groups import lanes
-from .plan_steps.indexmaps import Puts, is_linear, puts_of, view_of
 from .plan_steps.moving import MOST, moves_of
-from .plan_steps.plan_places import contiguous, row_major
+from .plan_steps.plan_places import contiguous
 
 LEAST = 16
 """Shorter rows are copied."""

@@ -13,10 +13,11 @@ import numpy as np
 
 from ...jit.machine.frames import WORD
 from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, DATA, WORK
-from .plan import Plan, whole
+from .plan import Plan
 from .plan_steps.plan_places import Chunk, Place, PlanValue
 from .round_step import RoundsStep
 from .stops import PythonStep
+from .whereabouts import whole
 from .wording import NotByRounds
 
 NOWHERE = -1
@@ -30,11 +31,10 @@ class BodyPlan(Plan):
         ends: where its outputs lie, each in memory of the plan's own.
     """
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         for k, number in self._inputs.items():
             self.values[k] = whole(Place(BROUGHT + number, 0), self.spec(k))
         self._regions = BROUGHT + len(self._inputs)
-        self._targets, self._asked = {}, set()
 
     def region(self) -> int:
         raise NotByRounds
@@ -50,7 +50,7 @@ class BodyPlan(Plan):
         for k in self.replay.outputs:
             value = self.flat(k)
             if value.chunk is None:
-                value = self._copied(value, value.spec)
+                value = self.copied(value, value.spec)
             self.ends.append(value)
         return []
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...jit.machine.regions import BROUGHT
-from .plan import whole
 from .plan_steps.plan_places import Place, place_in
 from .round_step import TilesStep
 from .stamping import BodyPlan, Stamp
 from .stops import PythonStep, SharedRounds
+from .whereabouts import whole
 from .wording import NotByRounds
 
 

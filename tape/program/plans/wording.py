@@ -15,7 +15,7 @@ import numpy as np
 from ...base.rooms import opened
 from ...jit.machine.frames import WORD
 from ...jit.machine.regions import ALIGN, BLOCK, BROUGHT, REFUSED
-from .plan_steps.indexmaps import axes_of
+from ..recorded.indexmaps import axes_of
 from .plan_steps.plan_places import Chunk, DataRegion, Place, PlanValue, place_in
 
 TOGETHER = 1 << 14

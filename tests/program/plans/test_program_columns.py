@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 from tape.program import record
-from tape.program.plans import array_columns
-from tape.program.plans.array_columns import in_depth
+from tape.program.plans.cutting import array_columns
+from tape.program.plans.cutting.array_columns import in_depth
 
 N = 77
 """Rows: some vectors of any width, and a rest."""

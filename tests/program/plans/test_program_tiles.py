@@ -10,9 +10,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
-from tape.program.plans import array_columns, plan, replay, threads, tiles
+from tape.program.plans import plan, replay, threads
+from tape.program.plans.cutting import array_columns, tiles
+from tape.program.plans.cutting.row_rules import NotByRows, RowRules
 from tape.program.plans.round_step import TilesStep
-from tape.program.plans.row_rules import NotByRows, RowRules
 
 ROWS = 16
 D = 5

@@ -15,9 +15,8 @@ from tape.func import grad, hessian, jvp, vmap
 from tape.program import record
 from tape.program.adjoints.pieces import Pieces
 from tape.program.plans.plan import Plan
-from tape.program.plans.plan_steps import indexmaps
 from tape.program.plans.shifted import runs_of
-from tape.program.recorded import later
+from tape.program.recorded import indexmaps, later
 from tape.program.recorded.boxes import index_of, region_of, shape_of, split
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
-from ....base.spec import spec
+from ....base.spec import row_major, spec
 from ....jit.machine.regions import REFUSED
 from ....jit.machine.state import STORE
+from ...recorded.indexmaps import View, view_of
 from .blas_calls import LETTERS, as_words, call_library, pointers
-from .indexmaps import View, view_of
 from .loop_steps import LoopSteps
-from .plan_places import SUFFIXES, Place, PlanValue, moved, row_major
+from .plan_places import SUFFIXES, Place, PlanValue, moved
 from .stacked_products import joined
 from .step_memory import NoStep, StepMemory, axes, castable, view
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....base.rooms import opened
-from ....base.spec import Spec, spec
+from ....base.spec import Spec, row_major, spec
 from ....jit.machine.regions import REFUSED
-from .indexmaps import axes_of
-from .plan_places import SUFFIXES, Place, PlanValue, row_major
+from ...recorded.indexmaps import axes_of
+from .plan_places import SUFFIXES, Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, real_of, view
 
 KINDS = "biufc"

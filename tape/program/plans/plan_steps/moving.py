@@ -16,7 +16,7 @@ import numpy as np
 from ops import Op
 
 from ....base.spec import Spec, spec
-from .indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, signs_kept, view_of
+from ...recorded.indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, signs_kept, view_of
 from .plan_places import SUFFIXES, PlanValue, moved
 from .reducing import fold, loop_of
 from .step_memory import StepMemory, castable

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....base.spec import spec
-from .indexmaps import part_of
+from ...recorded.indexmaps import part_of
 from .plan_places import Place, PlanValue, array_at
 
 FEW = 8

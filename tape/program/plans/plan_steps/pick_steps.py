@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
-from .indexmaps import CopyAxis, axes_of
+from ...recorded.indexmaps import CopyAxis, axes_of
 from .plan_places import SUFFIXES, Place, PlanValue, array_at
 from .step_memory import NoStep, StepMemory, axes, view
 

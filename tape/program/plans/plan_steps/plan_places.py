@@ -156,15 +156,6 @@ def moved(place: Place | int, nbytes: int) -> Place | int:
     return place + nbytes if isinstance(place, int) else Place(place.region, place.offset + nbytes)
 
 
-def row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The strides of an array that lies in row-major order."""
-    strides, step = [], itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
 def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
     """Whether so many elements at such strides lie in row-major order."""
     step = itemsize

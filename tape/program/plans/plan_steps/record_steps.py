@@ -13,8 +13,8 @@ from ops.core.loops import ufunc_of
 
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
+from ...recorded.indexmaps import CopyAxis, axes_of
 from .contracting import ContractSteps
-from .indexmaps import CopyAxis, axes_of
 from .linear_steps import SystemSteps
 from .pick_steps import PickSteps
 from .plan_places import SUFFIXES, Place, PlanValue

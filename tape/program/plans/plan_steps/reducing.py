@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ....base.rooms import opened
-from .indexmaps import CopyAxis, axes_of
-from .plan_places import SUFFIXES, Place, PlanValue, row_major
+from ....base.spec import row_major
+from ...recorded.indexmaps import CopyAxis, axes_of
+from .plan_places import SUFFIXES, Place, PlanValue
 from .step_memory import StepMemory, castable
 
 BEGINS = {np.add: 0, np.multiply: 1, np.logical_and: True, np.logical_or: False}

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ....base.rooms import opened
-from ....base.spec import Spec, spec
-from .indexmaps import axes_of
+from ....base.spec import Spec, row_major, spec
+from ...recorded.indexmaps import axes_of
 from .partial_writes import spread
-from .plan_places import Place, PlanValue, row_major
+from .plan_places import Place, PlanValue
 
 
 class NoStep(LookupError):

@@ -19,9 +19,9 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
-from ...base.spec import Spec, spec
-from ..recorded.listing import Listing, columns_of, is_fixed
-from ..recorded.trace import CONSTANT, INPUT
+from ....base.spec import Spec, spec
+from ...recorded.listing import Listing, columns_of, is_fixed
+from ...recorded.trace import CONSTANT, INPUT
 from .array_columns import long_axes
 from .row_rules import NotByRows, RowRules, resized
 

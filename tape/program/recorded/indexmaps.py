@@ -19,8 +19,7 @@ from ops import Op
 from ops.core.batching_index import is_number, parts_of
 from ops.core.own import is_own
 
-from ....base.spec import Spec
-from .plan_places import row_major
+from ...base.spec import Spec, row_major
 
 
 class View(NamedTuple):

@@ -12,11 +12,10 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.core.own import is_own
 
-from ...base.rooms import opened
-from ...base.spec import Spec
+from ....base.rooms import opened
+from ....base.spec import Spec, row_major
+from ...recorded.indexmaps import view_of
 from .column_records import KINDS, ArrayColumns, ColumnRecords, NoColumns
-from .plan_steps.indexmaps import view_of
-from .plan_steps.plan_places import row_major
 
 ADD, MUL, DIV, CHAIN = (REGISTRY[name] for name in ("add", "mul", "div", "chain_mul"))
 JOINS = {np.add: ADD, np.multiply: MUL, np.maximum: REGISTRY["maximum"], np.minimum: REGISTRY["minimum"]}

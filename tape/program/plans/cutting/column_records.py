@@ -10,10 +10,10 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
-from ...base.spec import Spec, spec
-from ..recorded.fingerprint import key_of
-from ..recorded.listing import Listing, columns_of, is_fixed
-from ..recorded.trace import CONSTANT
+from ....base.spec import Spec, spec
+from ...recorded.fingerprint import key_of
+from ...recorded.listing import Listing, columns_of, is_fixed
+from ...recorded.trace import CONSTANT
 
 BROADCAST, GETITEM, PERMUTE, RESHAPE, SELECT, STACK = (
     REGISTRY[name] for name in ("broadcast_to", "getitem", "permute", "reshape", "select", "stack")

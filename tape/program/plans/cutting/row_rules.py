@@ -15,10 +15,9 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.core.own import is_own
 
-from ...base.spec import Spec, spec
-from ..recorded.listing import Listing
-from .plan_steps.indexmaps import view_of
-from .plan_steps.plan_places import row_major
+from ....base.spec import Spec, row_major, spec
+from ...recorded.indexmaps import view_of
+from ...recorded.listing import Listing
 
 SUM_TO = REGISTRY["sum_to"]
 KINDS = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.bool_)

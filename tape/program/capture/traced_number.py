@@ -16,8 +16,8 @@ from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
 from ...numpy.arrays.face import FACES, OF_TENSORS, Number, face
 from ...recording.recorder import getframe, new
-from .trace import Trace
-from .traced import Traced, short_way, tensors_way, traced
+from ..recorded.trace import Trace
+from ..recorded.traced import Traced, short_way, tensors_way, traced
 
 _held: Any = Face.__dict__["_tensor"]
 

@@ -22,7 +22,7 @@ import numpy as np
 from ops.core.lane import Math, Scalar
 from ops.core.registry import OPS
 
-from ..recorded.listing import Listing, by_code, prune
+from ...recorded.listing import Listing, by_code, prune
 from .column_records import ColumnRecords, NoColumns, TooMany
 from .column_rules import ColumnRules
 
