@@ -22,8 +22,7 @@ from .base.dtypes import get_default_dtype, set_default_dtype
 from .base.limits import finfo, iinfo
 from .base.printing import printoptions, set_printoptions
 from .base.rooms import on_demand
-from .base.size import Size
-from .base.tensor import Tensor
+from .base.tensor import Size, Tensor
 from .history import collecting, stepping
 from .memory import choosing, inplace, shaping, to_dtype
 from .methods import Methods as _Methods

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from numpy.typing import DTypeLike
 from tape.base.device import device
 from tape.base.kind import TensorKind
-from tape.base.size import Size
-from tape.base.tensor import Tensor
+from tape.base.tensor import Size, Tensor
 from tape.history.chain import RemovableHandle
 from tape.history.node import Node
 from tape.memory.choosing import Extremes, ValuesAndIndices

@@ -23,8 +23,7 @@ from ops.core.operators import COMPARISONS, methods
 from .base.kind import TensorKind
 from .base.tensor import Tensor, Theme
 from .methods import Methods
-from .surface.origins import room_of
-from .surface.stub_text import FOUND, NOTE, Stub
+from .surface.stub_text import FOUND, NOTE, Stub, room_of
 
 ROOMS = ("fft", "linalg", "special")
 """The rooms whose functions come from the registry too."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.differentiate import chain_product
 from ..core.domain import NONZERO, POSITIVE, REAL, Interval
 from ..core.hints import Hints
 from ..core.lane import Instruction, Math, Via
@@ -18,13 +19,6 @@ from .elementary import log, sqrt
 from .selection import trunc, where
 
 DEGREE = 0.017453292519943295
-
-
-def _chain_mul(x: Any, y: Any) -> Any:
-    z = x * y
-    if np.count_nonzero(x) == np.size(x) or np.isfinite(z).all():
-        return z
-    return np.where(np.equal(x, 0), np.zeros_like(z), z)[()]
 
 
 def _pow_partial(y: Any, power: Any) -> Any:
@@ -167,7 +161,7 @@ rad2deg = elementwise(
 )
 
 chain_mul = elementwise(
-    "chain_mul", _chain_mul, lambda y: y, lambda x: x,
+    "chain_mul", chain_product, lambda y: y, lambda x: x,
     node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
     complex=HOLOMORPHIC, hints=Hints(neutral={0: 1.0, 1: 1.0}, steps=lambda s, x, y: s.chain_product(x, y)),
     domain=(NONZERO, REAL), doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.

@@ -29,9 +29,9 @@ from ..jit.sweeps.records import steps_by_record
 from ..program.compiled import CompiledFunction
 from ..program.recorded_program import Program
 from ..recording import halves
-from ..recording.recorder import bind, forward_of
+from ..recording.recorder import bind, forward_of, user_frame
 from ..recording.short_ways import SHORT
-from ..recording.wengert import current, op_of, user_frame
+from ..recording.wengert import current, op_of
 
 Timed = Callable[[Any, Callable[..., Any]], Callable[..., Any]]
 """Gives a function that also notes how long it took, under the name of an op or of its own."""
@@ -56,8 +56,9 @@ class Doors:
         Compiled functions take the general way meanwhile: their entries are machine code without doors.
         """
         for apply, op in SHORT:
-            cell = apply.__closure__[apply.__code__.co_freevars.index("forward")]
-            self._replace(cell, "cell_contents", of_op(op, cell.cell_contents))
+            for name, cell in zip(apply.__code__.co_freevars, apply.__closure__):
+                if name in ("forward", "for_many") and cell.cell_contents is not None:
+                    self._replace(cell, "cell_contents", of_op(op, cell.cell_contents))
         lift = (bind.__defaults__ or ())[0]
         self._replace(bind, "__defaults__", (lift, _through(of_op, forward_of)))
         self._replace(halves, "in_32_bits", _through(of_op, halves.in_32_bits))

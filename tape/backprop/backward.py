@@ -12,7 +12,7 @@ import numpy as np
 
 from ops import REGISTRY
 
-from ..base.errors import moved_error
+from ..base.errors import moved_error, unused_error
 from ..base.jit_door import SWEEPS, jitted
 from ..base.locks import new_lock
 from ..base.tensor import Tensor, Theme
@@ -108,6 +108,43 @@ def cotangents(outputs: Sequence[Tensor], weights: Sequence[Any], create: bool) 
     return found
 
 
+def gradients(
+    outputs: Sequence[Tensor], weights: Sequence[Any], inputs: Sequence[Tensor],
+    retain: bool, create: bool, unused: bool, settled: bool = False,
+) -> list[Tensor | None]:  # fmt: skip
+    """Gradients of checked outputs, None for an `unused` input, where that is allowed.
+
+    Each transformation that tensors belong to differentiates at its level, unless that is `settled`.
+    """
+    for t in outputs if settled else (*outputs, *weights, *inputs):
+        if type(t) is not Tensor and isinstance(t, Tensor) and t._differentiate is not None:
+            return t._differentiate(gradients, outputs, weights, inputs, retain, create, unused)
+    fitted = cotangents(outputs, weights, create)
+    if any(DOUBTS):
+        check_unchanged(outputs, inputs)
+    found = differentiate(outputs, fitted, inputs, _hooked, retain_graph=retain, create_graph=create)
+    return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
+
+
+def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tensor | None:
+    """The gradient of input ``i``, out of what a sweep found."""
+    k = key_of(tensor)
+    if k not in found:
+        if unused:
+            return None
+        raise unused_error(i, tensor._spec.shape)
+    g = found[k]
+    return g if isinstance(g, Tensor) else wrap(np.array(g)[()])
+
+
+def _hooked(leaf: Tensor, box: list[Any]) -> Any:
+    """The adjoint of a leaf that is a target of `grad`, after the hooks of the tensor."""
+    g, chain = box.pop(), leaf._chain
+    if chain is None or not chain.hooks:
+        return g
+    return apply(chain.hooks, g if isinstance(g, Tensor) else wrap(np.array(g)[()]), leaf._spec)
+
+
 Arrive = Callable[[Tensor, list[Any]], Any]
 """What becomes of a leaf's complete adjoint, in a box of one: what is left of it for the caller, or None."""
 
@@ -153,7 +190,7 @@ def differentiate(
     They are arrays, or tensors with a history of their own.
     """
     recorder = current()
-    if recorder.busy and is_deep(recorder):
+    if recorder.sweeps and is_deep(recorder):
         again = partial(differentiate, outputs, gradients, targets, arrive)
         how = {"retain_graph": retain_graph, "create_graph": create_graph, "passing": passing}
         return on_fresh_stack(recorder, partial(again, **how))

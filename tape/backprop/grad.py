@@ -9,16 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import unused_error
 from ..base.tensor import Tensor
-from ..history.chain import apply
-from ..history.changes import DOUBTS, check_unchanged
 from ..levels.batch import Batch
 from ..recording.recorder import wrap
-from . import backward as reverse
+from .backward import gradients, run
 from .cotangents import Tensors, check_inputs, one_each, renamed, sequence
-
-Tuple = tuple[Tensor, ...]
 
 
 def backward_all(
@@ -38,7 +33,7 @@ def backward_all(
     grad_tensors = renamed("grad_variables", grad_variables, "grad_tensors", grad_tensors)
     retain_graph = renamed("retain_variables", retain_variables, "retain_graph", retain_graph)
     outputs = sequence(tensors)
-    reverse.run(outputs, one_each(grad_tensors, outputs), retain_graph, create_graph, inputs)
+    run(outputs, one_each(grad_tensors, outputs), retain_graph, create_graph, inputs)
 
 
 backward_all.__name__ = backward_all.__qualname__ = "backward"
@@ -93,55 +88,12 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     for t in {type(t): t for t in (*outs, *tensors) if type(t) is not Tensor}.values():
         t._check_histories((*outs, *tensors))
-    how = retain, create_graph, allowed or materialize_grads
-    results = gradients(outs, weights, tensors, *how, is_grads_batched)
+    differentiate = partial(grad_batched, gradients) if is_grads_batched else gradients
+    results = differentiate(outs, weights, tensors, retain, create_graph, allowed or materialize_grads)
     if materialize_grads:
         zeros = partial(_zeros, weights=weights if is_grads_batched else None, requires_grad=create_graph)
         results = [zeros(t) if g is None else g for t, g in zip(tensors, results)]
     return dict(zip(inputs, results)) if isinstance(inputs, dict) else tuple(results)
-
-
-def gradients(
-    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool,
-    batched: bool = False,
-) -> list[Tensor | None]:  # fmt: skip
-    """Gradients of checked outputs; for many weights along a first axis if `batched`."""
-    how = outputs, weights, inputs, retain, create, unused
-    return grad_batched(_grad_once, *how) if batched else _grad_once(*how)
-
-
-def _grad_once(
-    outputs: Tuple, weights: Sequence[Any], inputs: Tuple, retain: bool, create: bool, unused: bool,
-    settled: bool = False,
-) -> list[Tensor | None]:  # fmt: skip
-    """Gradients; each transformation that tensors belong to differentiates at its level, unless that is `settled`."""
-    for t in outputs if settled else (*outputs, *weights, *inputs):
-        if type(t) is not Tensor and isinstance(t, Tensor) and t._differentiate is not None:
-            return t._differentiate(_grad_once, outputs, weights, inputs, retain, create, unused)
-    fitted = reverse.cotangents(outputs, weights, create)
-    if any(DOUBTS):
-        check_unchanged(outputs, inputs)
-    found = reverse.differentiate(outputs, fitted, inputs, _hooked, retain_graph=retain, create_graph=create)
-    return [_result(t, i, found, unused) for i, t in enumerate(inputs)]
-
-
-def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tensor | None:
-    """The gradient of input ``i``, out of what a sweep found."""
-    k = reverse.key_of(tensor)
-    if k not in found:
-        if unused:
-            return None
-        raise unused_error(i, tensor._spec.shape)
-    g = found[k]
-    return g if isinstance(g, Tensor) else wrap(np.array(g)[()])
-
-
-def _hooked(leaf: Tensor, box: list[Any]) -> Any:
-    """The adjoint of a leaf that is a target of `grad`, after the hooks of the tensor."""
-    g, chain = box.pop(), leaf._chain
-    if chain is None or not chain.hooks:
-        return g
-    return apply(chain.hooks, g if isinstance(g, Tensor) else wrap(np.array(g)[()]), leaf._spec)
 
 
 def _zeros(tensor: Tensor, weights: Sequence[Any] | None, requires_grad: bool) -> Tensor:

@@ -15,8 +15,7 @@ import numpy as np
 
 from .dtypes import is_narrow, kind_of
 from .locks import new_lock
-from .size import Size
-from .tensor import Narrow, Tensor
+from .tensor import Narrow, Size, Tensor
 
 FLOAT64, FLOAT32, OTHER = 0, 1, 2
 KINDS = {np.dtype(np.float64): FLOAT64, np.dtype(np.float32): FLOAT32}

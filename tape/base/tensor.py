@@ -7,13 +7,38 @@ kinds ask each other is in `tape.base.kind`.
 
 from __future__ import annotations
 
+import math
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .kind import TensorKind
-from .size import Size
+
+
+class Size(tuple[int, ...]):
+    """Length of each axis.
+
+    >>> Size([3, 5]), Size([3, 5]).numel()
+    (Size([3, 5]), 15)
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Number of elements of a tensor of this shape."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"Size({list(self)})"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
 
 if TYPE_CHECKING:
     from ..methods import Methods  # a stub: what the themes add, see `tape.stubs`
@@ -60,7 +85,7 @@ class Tensor(Methods):
     _retains = False  # whether `retain_grad` was called
     _accumulator: Any = None  # the node of a leaf
     _counted = False  # whether a record has counted its bytes
-    _loan: Any = None  # what knows that its handle is held (`tape.history.lending`)
+    _loan: Any = None  # what knows that its handle is held (`tape.history.hooks`)
     _worn: Any = None  # weakly, the tensor of the user's that became a layer over this one (`tape.memory.adopting`)
     _held: Any = None  # the base, where a layer over a view has to keep it alive
 

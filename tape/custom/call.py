@@ -13,9 +13,9 @@ from ..base.row import CODE, LASTI
 from ..base.tensor import Tensor
 from ..memory.rebase import check_free, rebase
 from ..recording.level import Layer, live
-from ..recording.recorder import CUSTOM, LARGE, output, wrap
+from ..recording.recorder import CUSTOM, LARGE, output, user_frame, wrap
 from ..recording.views import CUSTOM as CUSTOM_VIEW, SEVERAL_CUSTOM, link, look_of, owner
-from ..recording.wengert import WengertList, current, user_frame
+from ..recording.wengert import WengertList, current
 from .custom_vmap import apply_mapped
 from .rules import BackwardCFunction
 

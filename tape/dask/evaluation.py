@@ -1,28 +1,30 @@
-"""Sums over blocks of data: value and gradient, products with the Hessian, the normal equations of Gauss and Newton."""
+"""Sums over blocks of data: value and gradient, products with the Hessian, the normal equations of Gauss and Newton.
+
+Parameters of an evaluation are floating-point arrays in tuples, lists and dicts, and the same as one vector.  Its tasks
+are the contributions of batches of blocks, and the sums of those.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 from dask.typing import Key
 
-from ..base.tree import build, leaves_of, structure_of
+from ..base.tree import build, leaves_of, structure_of, transform
 from .batches import BlockBatch, Homes
 from .blocks import Blocks
-from .direct import run_directly
-from .parameter_trees import laid_flat, nbytes, numbers, raised
+from .direct import Parts, run_directly
 from .parcel import Parcel, same
 from .parcel_programs import PathReport
 from .scheduling import Scheduler
 from .source import UserFunction
-from .sum_graph import FAN_IN, SumGraph, by_worker, sum_graph
 from .tasks import Task, TaskRef
 from .tree_sum import root
-from .worker import total
+from .worker import contribution, total
 
 EMBEDDED = 1 << 18
 """So many bytes of parameters in all are sent with the tasks; more go to one worker, which hands them on.
@@ -290,3 +292,80 @@ def one_of(who: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise ValueError unless an option is one of some."""
     if value not in choices:
         raise ValueError(f"{who}: {name}= must be {' or '.join(map(repr, choices))}; got {value!r}.")
+
+
+def numbers(parameters: Any) -> Any:
+    """Parameters as arrays.
+
+    Raises:
+        TypeError: if one is no floating-point number or array.
+    """
+    found = transform(np.asarray, parameters)
+    for x in leaves_of(found):
+        if x.dtype.kind not in "fc":
+            raise TypeError(
+                f"parameters must be floating-point numbers or arrays, nested in tuples, lists and dicts; got "
+                f"{x.dtype} in {parameters!r:.200}"
+            )
+    return found
+
+
+def nbytes(arguments: Any) -> int:
+    """The size of what is in some arguments."""
+    return sum(x.nbytes for x in leaves_of(arguments))
+
+
+def laid_flat(tree: Any) -> np.ndarray:
+    """The leaves of a tree as one vector."""
+    return np.concatenate([np.ravel(x) for x in leaves_of(tree)])
+
+
+def raised(v: np.ndarray, like: Any) -> Any:
+    """A vector as a tree of arrays like another."""
+    leaves = leaves_of(like)
+    parts = np.split(np.ravel(v), np.cumsum([x.size for x in leaves])[:-1])
+    return build(structure_of(like), [np.reshape(p, x.shape) for p, x in zip(parts, leaves, strict=True)])
+
+
+FAN_IN = 8
+"""So many contributions are added up in one task."""
+
+
+class SumGraph(NamedTuple):
+    """Tasks, and the keys of what they come to; the caller adds up what is under them."""
+
+    tasks: dict[Key, Any]
+    keys: list[Key]
+
+
+def sum_graph(
+    name: str, blocks: Blocks, batches: Sequence[BlockBatch], parcels: Sequence[Any], arguments: Any,
+    mean: str | None, nan: str, few: int,
+) -> SumGraph:  # fmt: skip
+    """The tasks that evaluate batches of blocks, and sum up, until there are but a `few` sums."""
+    graph: dict[Key, Any] = {}
+    level: list[Key] = []
+    rules = (len(blocks), mean, nan)
+    for batch in batches:
+        key: Key = (name, batch.numbers[0])
+        own = list(dict.fromkeys(blocks.kinds[k] for k in batch.numbers))
+        kinds = tuple([own.index(blocks.kinds[k]) for k in batch.numbers])
+        first, *others = (parcels[kind] for kind in own)
+        parts = [part for k in batch.numbers for part in blocks.tasks[k]]
+        graph[key] = Task(key, contribution, first, rules, batch.numbers, batch.home, kinds, arguments, *others, *parts)
+        level.append(key)
+    depth = 0
+    while len(level) > few:
+        above: list[Key] = [(f"sum-of-{name}", depth, k) for k in range(-(-len(level) // FAN_IN))]
+        for k, key in enumerate(above):
+            graph[key] = Task(key, total, len(blocks), *map(TaskRef, level[k * FAN_IN : (k + 1) * FAN_IN]))
+        level, depth = above, depth + 1
+    return SumGraph(graph, level)
+
+
+def by_worker(graph: SumGraph, batches: Sequence[BlockBatch]) -> Parts:
+    """The tasks of batches by the workers on which their blocks lie."""
+    found: Parts = {}
+    for key, batch in zip(graph.keys, batches, strict=True):
+        found.setdefault(str(batch.home), []).append(graph.tasks[key])
+    return found

@@ -25,8 +25,8 @@ from ..program.recorded.trace import INPUT
 from ..program.recorded_program import Program
 from ..program.world.looking import surroundings
 from ..program.world.surroundings import Surroundings
-from .derived import DERIVED
 from .parcel import Parcel, packed
+from .parcel_programs import DERIVED
 from .worker import Shape
 
 

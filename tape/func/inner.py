@@ -11,11 +11,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import ops
 
-from ..backprop.grad import gradients
+from ..backprop.backward import gradients
+from ..backprop.grad import grad_batched
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
 from ..levels.direction import zeros
@@ -117,7 +119,8 @@ class Inner:
         targets = tuple(self.targets)
         if create is None:
             create = current().recording and self.is_seen_outside(*zs, *(g for g in gs if g is not None))
-        return gradients(zs, gs, targets, retain or create, create, True, batched)
+        differentiate = partial(grad_batched, gradients) if batched else gradients
+        return differentiate(zs, gs, targets, retain or create, create, True)
 
     def outside(self, x: Any) -> Any:
         """A result as the caller gets it: without a history that is this derivative's own alone."""

@@ -20,8 +20,8 @@ from ops.core.bundle import Bundle
 from ..base.location import Location, locate
 from ..base.row import CODE, HANDLE, LASTI, X, Y
 from ..base.tensor import Tensor
-from ..history.propagate import behind, contributions, elsewhere
-from ..recording.wengert import WengertList, key, name_of, op_of, operands
+from ..history.propagate import behind, contributions, elsewhere, name_of
+from ..recording.wengert import WengertList, key, op_of, operands
 from .derivatives.subject import Array, components
 
 OVERFLOWS, UNDERFLOWS, POLE, ENDS = "overflows", "underflows", "is infinite or nan", "is zero"

@@ -23,8 +23,8 @@ from ..backprop.grad import grad
 from ..base.location import Location, locate
 from ..base.tensor import Tensor
 from ..recording.leaf import leaf
-from ..recording.recorder import CUSTOM, bind
-from ..recording.wengert import current, user_frame
+from ..recording.recorder import CUSTOM, bind, user_frame
+from ..recording.wengert import current
 from .derivatives.numeric import settle
 from .derivatives.report import FORWARD, REVERSE, Suspect
 from .derivatives.rounding import Applied, wide_dtype

@@ -20,9 +20,10 @@ from ..base.location import locate
 from ..base.row import CODE, LASTI, PARAMS, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
+from ..history.propagate import name_of
 from ..recording.recorder import CUSTOM
 from ..recording.recording_modes import no_grad
-from ..recording.wengert import name_of, op_of, operands
+from ..recording.wengert import op_of, operands
 from .derivatives.gradcheck_errors import GradcheckError, Unfit
 from .derivatives.report import FORWARD, Report
 from .derivatives.subject import Array, Jacobian, Subject, TrackedCall, components, has_history, plain, pull

@@ -23,8 +23,10 @@ from ..base.location import Location, locate
 from ..base.row import CODE, HANDLE, LASTI, SPEC, WIDTH, ZV
 from ..base.spec import Spec
 from ..base.tensor import Tensor
-from ..recording.wengert import WengertList, arguments, current, op_of, row_of, user_frame
+from ..recording.recorder import user_frame
+from ..recording.wengert import WengertList, current, op_of, row_of
 from .hooks import WATCHERS, Rules, Steps, Watcher
+from .propagate import arguments
 
 MOST_INDUCED = 1 << 16
 

@@ -10,7 +10,8 @@ from ops import REGISTRY
 from ..base.row import PARAMS, X
 from ..base.tensor import Tensor
 from ..recording.views import INFERRED, SEVERAL, SEVERAL_CUSTOM, UNTRACKED, ViewStep
-from ..recording.wengert import name_of, row_of
+from ..recording.wengert import row_of
+from .propagate import name_of
 
 MODES = {
     UNTRACKED: ("no_grad mode", "with grad mode enabled", "no_grad"),

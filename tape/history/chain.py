@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ops.core.bundle import Bundle
-
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
-from ..recording.wengert import arguments, operand_count, spec_of_operand
 
 Hook = Callable[..., Any]
 Hooks = dict[int, Hook]
@@ -151,48 +148,6 @@ def retain(tensor: Tensor, g: Any) -> None:
     tensor._grad = mine if tensor._grad is None else tensor._grad + mine
 
 
-def surrounded(
-    chain: Chain,
-    contributions: Callable[..., Iterable[tuple[int, Any, Any]]],
-    row: list[Any],
-    g: Any,
-    positions: tuple[int, ...],
-    record: bool,
-) -> Iterator[tuple[int, Any, Any]]:
-    """The contributions of a record whose node has hooks."""
-    gs = chain.enter(_parts(g, result_count(row)))
-    found: dict[int, tuple[Any, Any]] = {}
-    if any(part is not None for part in gs):
-        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), positions, record)}
-    given = tuple([_tensor(found[i][1]) if i in found else None for i in range(operand_count(row))])
-    for i, bar in enumerate(chain.leave(given, gs)):
-        if bar is not None:
-            # A view, so that the sweep does not add to memory that a hook may have kept.
-            yield i, found[i][0], bar if record else np.asarray(bar._data)[...][()]
-
-
-def pass_by(chain: Chain, row: list[Any], g: Any, record: bool) -> None:
-    """Call the hooks of a node whose rule is not needed: of a target that leads no further."""
-    tuple(surrounded(chain, lambda *_: (), row, g, (), record))
-
-
-def _tensor(g: Any) -> Any:
-    return g if isinstance(g, Tensor) else wrap(g)
-
-
-def _parts(g: Any, results: int) -> Adjoints:
-    """An adjoint as one tensor for each result of the op."""
-    if not isinstance(g, Bundle):
-        return (_tensor(g),)
-    return tuple([None if g[i] is None else _tensor(g[i]) for i in range(results)])
-
-
-def _whole(gs: Adjoints, g: Any, record: bool) -> Any:
-    """The tensors of `_parts` as the adjoint that a rule takes."""
-    plain = [part if record or part is None else part._data for part in gs]
-    return Bundle({i: part for i, part in enumerate(plain) if part is not None}) if isinstance(g, Bundle) else plain[0]
-
-
 def apply(hooks: Hooks, g: Tensor, spec: Spec | None) -> Tensor:
     """Pass an adjoint through the hooks of a tensor."""
     for hook in tuple(hooks.values()):
@@ -254,15 +209,3 @@ def _checked(result: Any, spec: Spec, hook: Hook) -> Tensor:
 
 def _name(hook: Hook) -> str:
     return getattr(hook, "__qualname__", repr(hook))
-
-
-def result_count(row: list[Any]) -> int:
-    """Number of results of a record."""
-    op, refs, _, params = arguments(row)
-    if op.outputs > 0:
-        return op.outputs
-    if op.name == "custom":
-        return len(getattr(params["ctx"], "_outputs", ()))
-    spec = spec_of_operand(refs[0])
-    assert spec is not None, "ops with several results take values"
-    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))

@@ -14,9 +14,9 @@ from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
-from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, name_of, operands
+from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, operands
 from .anomaly import told
-from .propagate import elsewhere, visit
+from .propagate import elsewhere, name_of, visit
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""

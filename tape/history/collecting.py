@@ -27,9 +27,8 @@ from ..base.tensor import Tensor
 from ..base.untraced import UNCOUNTED
 from ..recording.recorder import CUSTOM
 from ..recording.wengert import LISTS, WengertList, operands
-from .hooks import copy_of
+from .hooks import copy_of, lend_hooks
 from .keeping import Keeper
-from .lending import lend_hooks
 from .node import Node
 
 HANDLE_OF_TENSOR, HANDLE_OF_NODE = Tensor.__dict__["_node"].__get__, Node.__dict__["_handle"].__get__

@@ -14,10 +14,11 @@ from ..base.row import CODE, LASTI, OP, PARAMS, SPEC, X
 from ..base.spec import Spec
 from ..base.tensor import Tensor, Theme
 from ..recording.recorder import OUTPUT, output, wrap
-from ..recording.wengert import THREAD_SHIFT, arguments, current, list_of, row_of, spec_of_operand
+from ..recording.wengert import THREAD_SHIFT, current, list_of, row_of, spec_of_operand
 from .bars import Barred
-from .chain import Chain, RemovableHandle, result_count
+from .chain import Chain, RemovableHandle
 from .hooks import chain_of, chain_of_leaf, copy_of
+from .propagate import arguments, result_count
 from .saved import SavedTensor, places_of, read, saved_names
 
 

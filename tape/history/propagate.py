@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -28,15 +28,53 @@ from ops.core.registry import OPS
 from ..base.dtypes import float32, is_narrow
 from ..base.errors import used_up_error
 from ..base.location import locate
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, ZV, X, Y
+from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
-from ..recording.recorder import CUSTOM, output, plan, wrap
-from ..recording.wengert import THREAD_SHIFT, WengertList, arguments, current, list_of, name_of, row_of, user_frame
-from .chain import pass_by, surrounded
-from .hooks import WATCHERS, hooked_leaves, in_order, watched_rules
+from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
+from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, row_of, spec_of_operand
+from .chain import Adjoints, Chain
+from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
 
 CLONE = REGISTRY["clone"]
+
+Rows = dict[int, list[Any]]
+"""Rows by handle, latest first."""
+
+NO_ROWS: Rows = {}
+
+
+def arguments(row: list[Any]) -> tuple[Op, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    """Op, operands, operand values and parameters of a record."""
+    op, params = OPS[row[OP]], row[PARAMS]
+    number = params if type(params) is float else None
+    if type(row[X]) is tuple:
+        refs, values = row[X], row[XV] or (None,) * len(row[X])
+    elif op.arity == 1:
+        refs, values = (row[X],), (row[XV],)
+    else:
+        refs = row[X], row[Y]
+        values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
+    named = {} if params is None or number is not None else dict(zip(op.params, params))
+    return op, refs, values, named
+
+
+def name_of(row: list[Any]) -> str:
+    """What to call a record's operation in a message."""
+    op, _, _, params = arguments(row)
+    return op.title(params)
+
+
+def result_count(row: list[Any]) -> int:
+    """Number of results of a record."""
+    op, refs, _, params = arguments(row)
+    if op.outputs > 0:
+        return op.outputs
+    if op.name == "custom":
+        return len(getattr(params["ctx"], "_outputs", ()))
+    spec = spec_of_operand(refs[0])
+    assert spec is not None, "ops with several results take values"
+    return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))
 
 
 def released(row: list[Any]) -> bool:
@@ -67,9 +105,14 @@ def released_error(row: list[Any]) -> RuntimeError:
     return used_up_error(name_of(row), locate(row[CODE], row[LASTI]))
 
 
-def contributions(row: list[Any], g: Any, positions: tuple[int, ...], record: bool) -> Iterable[tuple[int, Any, Any]]:
-    """What a record adds to the adjoints of the operands at some positions: position, operand and contribution."""
-    return _by_its_ctx(row, g, positions) if row[OP] == CUSTOM.code else _by_its_rules(row, g, positions, record)
+def contributions(
+    row: list[Any], g: Any, positions: tuple[int, ...], record: bool, known: Rows = NO_ROWS
+) -> Iterable[tuple[int, Any, Any]]:
+    """What a record adds to the adjoints of the operands at some positions: position, operand and contribution.
+
+    Rows of operands that are `known` already need not be looked up.
+    """
+    return _by_its_ctx(row, g, positions) if row[OP] == CUSTOM.code else _by_its_rules(row, g, positions, record, known)
 
 
 def _by_its_ctx(row: list[Any], g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any, Any]]:
@@ -78,7 +121,9 @@ def _by_its_ctx(row: list[Any], g: Any, positions: tuple[int, ...]) -> list[tupl
     return [(i, row[X][i], bars[i]) for i in positions if bars[i] is not None]
 
 
-def _by_its_rules(row: list[Any], g: Any, positions: tuple[int, ...], record: bool) -> list[tuple[int, Any, Any]]:
+def _by_its_rules(
+    row: list[Any], g: Any, positions: tuple[int, ...], record: bool, known: Rows
+) -> list[tuple[int, Any, Any]]:
     op, refs, values, params = arguments(row)
     if lacking(op, refs, values, row):
         raise released_error(row)
@@ -95,7 +140,7 @@ def _by_its_rules(row: list[Any], g: Any, positions: tuple[int, ...], record: bo
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
         wide = float32
     operands = [(i, refs[i]) for i in positions]
-    specs = {i: ref._spec if isinstance(ref, Tensor) else row_of(ref)[SPEC] for i, ref in operands}
+    specs = {i: ref._spec if isinstance(ref, Tensor) else (known.get(ref) or row_of(ref))[SPEC] for i, ref in operands}
     found = op.contributions(positions, g, values, z, params, specs, dtype, wide)
     return [(i, refs[i], bar) for i, bar in found]
 
@@ -148,9 +193,6 @@ def _rebuild(ref: Any, value: Any) -> Any:
 
 PER_RECORD, PER_ELEMENT = 15e-6, 1.5e-9
 """Seconds that a record, and each element of it, takes longer here than in the jitted sweep, if that has a kernel."""
-
-Rows = dict[int, list[Any]]
-"""Rows by handle, latest first."""
 
 
 class Reached(NamedTuple):
@@ -255,7 +297,10 @@ def sweep(
         show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
     readers = last_readers(wengert, {handle: keys[handle] for handle in rows}, wanted) if early else {}
-    recorder, run_rules = current(), watched_rules(contributions) if WATCHERS else contributions
+    recorder = current()
+    run_rules: Rules = partial(contributions, known=reached.rows)
+    if WATCHERS:
+        run_rules = watched_rules(run_rules)
     leading = set(consumed)
     for handle, row in rows.items():
         if handle in adjoints:
@@ -285,6 +330,48 @@ def sweep(
                 recorder.where = None
                 early(leaf, [adjoints.pop(k)])
     return found | adjoints, [] if retain else wengert.runs(consumed)
+
+
+def surrounded(
+    chain: Chain,
+    contributions: Callable[..., Iterable[tuple[int, Any, Any]]],
+    row: list[Any],
+    g: Any,
+    positions: tuple[int, ...],
+    record: bool,
+) -> Iterator[tuple[int, Any, Any]]:
+    """The contributions of a record whose node has hooks."""
+    gs = chain.enter(_parts(g, result_count(row)))
+    found: dict[int, tuple[Any, Any]] = {}
+    if any(part is not None for part in gs):
+        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), positions, record)}
+    given = tuple([_tensor(found[i][1]) if i in found else None for i in range(len(arguments(row)[1]))])
+    for i, bar in enumerate(chain.leave(given, gs)):
+        if bar is not None:
+            # A view, so that the sweep does not add to memory that a hook may have kept.
+            yield i, found[i][0], bar if record else np.asarray(bar._data)[...][()]
+
+
+def pass_by(chain: Chain, row: list[Any], g: Any, record: bool) -> None:
+    """Call the hooks of a node whose rule is not needed: of a target that leads no further."""
+    tuple(surrounded(chain, lambda *_: (), row, g, (), record))
+
+
+def _tensor(g: Any) -> Any:
+    return g if isinstance(g, Tensor) else wrap(g)
+
+
+def _parts(g: Any, results: int) -> Adjoints:
+    """An adjoint as one tensor for each result of the op."""
+    if not isinstance(g, Bundle):
+        return (_tensor(g),)
+    return tuple([None if g[i] is None else _tensor(g[i]) for i in range(results)])
+
+
+def _whole(gs: Adjoints, g: Any, record: bool) -> Any:
+    """The tensors of `_parts` as the adjoint that a rule takes."""
+    plain = [part if record or part is None else part._data for part in gs]
+    return Bundle({i: part for i, part in enumerate(plain) if part is not None}) if isinstance(g, Bundle) else plain[0]
 
 
 def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:

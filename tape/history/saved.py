@@ -14,8 +14,8 @@ from ..base.tensor import Tensor
 from ..recording.functions import FIRST, SECOND, SPELLINGS
 from ..recording.packing import Packed, PackHooks, opened
 from ..recording.recorder import wrap
-from ..recording.wengert import arguments, list_of, row_of, spec_of_operand
-from .propagate import released, released_error
+from ..recording.wengert import list_of, row_of, spec_of_operand
+from .propagate import arguments, released, released_error
 
 SIZES = "_sym_sizes"
 

@@ -10,9 +10,8 @@ from ..base.row import SPEC, X, Y
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
 from ..recording.wengert import current, operands
-from .chain import result_count
 from .node import AccumulateGrad, Node
-from .propagate import contributions
+from .propagate import contributions, result_count
 
 
 def step(node: Node, *grads: Tensor | None) -> Any:

@@ -23,8 +23,8 @@ from ..base.kind import Placement
 from ..base.tensor import Tensor
 from ..memory.adopting import worn
 from ..recording.level import Level, components, live, memories, requires_grad
-from ..recording.recorder import wrap
-from ..recording.wengert import current, user_frame
+from ..recording.recorder import user_frame, wrap
+from ..recording.wengert import current
 from .dual_writing import Moving, parts, still, zeros
 
 __all__ = ["Direction", "Dual", "dual", "make", "parts", "zeros"]

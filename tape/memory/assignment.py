@@ -14,10 +14,10 @@ from ..base.tensor import Face, Tensor, Theme
 from ..recording.creation import array_of, value_of
 from ..recording.functionalising import last_of
 from ..recording.indexing import parts_of_list, plain_index
-from ..recording.recorder import operand
+from ..recording.recorder import operand, user_frame
 from ..recording.version import increment
 from ..recording.views import base_of
-from ..recording.wengert import current, user_frame
+from ..recording.wengert import current
 from .inplace import adopted
 from .rebase import afresh, append, check_free, is_tracked, rebase, reread
 from .repeated import assign, repeats

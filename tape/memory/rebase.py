@@ -21,9 +21,9 @@ from ..base.spec import Spec, spec_of
 from ..base.tensor import Tensor
 from ..history.bars import MODES, Barred, change_error
 from ..history.hooks import move_retained
-from ..recording.recorder import CUSTOM, operand, wrap
+from ..recording.recorder import CUSTOM, operand, user_frame, wrap
 from ..recording.views import SEVERAL, ViewStep, base_of, counted_with, family, look_of, materialise, owner, path_to
-from ..recording.wengert import WengertList, current, user_frame
+from ..recording.wengert import WengertList, current
 from .writing import check_fits, check_writeable, is_alone, put
 
 PUT_VIEW = REGISTRY["put_view"]

@@ -16,8 +16,7 @@ from ops.core.bounds import OutOfRange
 
 from ..base.dtypes import check_dtype
 from ..base.signatures import like, passing_on, signed
-from ..base.size import Size
-from ..base.tensor import Tensor, Theme
+from ..base.tensor import Size, Tensor, Theme
 from ..recording.calls import adaptor, also, axis_of, derived, function_only, sizes_of
 from ..recording.functions import METHODS
 

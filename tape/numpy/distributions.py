@@ -8,6 +8,7 @@ are SciPy's; one that asks for plain arrays refuses what carries a gradient, as 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,25 +37,30 @@ DISCRETE = ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
 def of_stats(module: Any) -> Iterator[tuple[type, str, Making]]:
     """The methods of SciPy's distributions that record."""
     for name in CONTINUOUS:
-        yield module.rv_continuous, name, _method(name)
+        yield module.rv_continuous, name, _method(name, _answer)
     for name in DISCRETE:
-        yield module.rv_discrete, name, _method(name)
+        yield module.rv_discrete, name, _method(name, _answer)
     for name in ("ppf", "isf"):
-        yield module.rv_continuous, name, _inverse(name)
+        yield module.rv_continuous, name, _method(name, _quantile)
     yield next(kind for kind in module.rv_continuous.__mro__ if "rvs" in vars(kind)), "rvs", _drawn
     normal = type(module.multivariate_normal)
     yield normal, "logpdf", _normal(lambda log: log)
     yield normal, "pdf", _normal(np.exp)
 
 
-def _method(name: str) -> Making:
+def _method(name: str, answer: Callable[..., Any]) -> Making:
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        first = [*inspect.signature(original).parameters][1]  # x; k of a whole number, q of a share
+
         @functools.wraps(original)
-        def method(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-            if not holds_face([x, *args, *kwargs.values()]):
-                return original(self, x, *args, **kwargs)
-            result = _answer(self, name, _array(gathered(x)), *args, **kwargs)
-            return original(self, x, *args, **kwargs) if result is NotImplemented else result
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if holds_face([*args, *kwargs.values()]) and (args or first in kwargs):
+                named = dict(kwargs)
+                x, *shapes = args or [named.pop(first)]
+                result = answer(self, name, _array(gathered(x)), *shapes, **named)
+                if result is not NotImplemented:
+                    return result
+            return original(self, *args, **kwargs)
 
         return method
 
@@ -74,26 +80,10 @@ def _answer(self: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     parts = [face(tensor_of(p)) for p in np.broadcast_arrays(*map(_array, (y, *shapes, scale)))]
     below, above = OUTSIDE[name]
     result = np.where(parts[0] < low, below, above) * array(tensor_of(np.ones(parts[0].shape)))
-    if _any(inside):
+    if np.any(inside):
         y, *shapes, scale = [p[inside] for p in parts]
         result[inside] = _finished(self, name, y, tuple(shapes), scale)
     return result if result.ndim else result[()]
-
-
-def _inverse(name: str) -> Making:
-    """`ppf` or `isf`, of shares between 0 and 1."""
-
-    def making(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def method(self: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-            if not holds_face([q, *args, *kwargs.values()]):
-                return original(self, q, *args, **kwargs)
-            result = _quantile(self, name, _array(gathered(q)), *args, **kwargs)
-            return original(self, q, *args, **kwargs) if result is NotImplemented else result
-
-        return method
-
-    return making
 
 
 def _drawn(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,6 +102,7 @@ def _drawn(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _quantile(self: Any, name: str, q: Any, *args: Any, **kwargs: Any) -> Any:
+    """What `ppf` or `isf` gives of shares between 0 and 1, NotImplemented of others."""
     shapes, loc, scale = self._parse_args(*args, **kwargs)
     if not (_all(q > 0) and _all(q < 1) and _all(scale > 0) and all(_all(c) for c in _conditions(self, shapes))):
         return NotImplemented
@@ -124,10 +115,6 @@ def _array(x: Any) -> Any:
 
 def _all(condition: Any) -> bool:
     return bool(np.all(condition))
-
-
-def _any(condition: Any) -> bool:
-    return bool(np.any(condition))
 
 
 def _conditions(self: Any, shapes: tuple[Any, ...]) -> list[Any]:

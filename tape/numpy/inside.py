@@ -115,11 +115,6 @@ def outside(result: Any, keep: bool) -> Any:
 PLAIN = Tensor, Narrow
 
 
-def holds_faces(args: Any) -> bool:
-    """Whether one of the arguments is recorded by something outside."""
-    return are_faces(leaves_of(args))
-
-
 def are_faces(leaves: list[Any]) -> bool:
     """Whether one of some leaves is recorded."""
     return any(isinstance(x, Face) for x in leaves)
@@ -180,6 +175,6 @@ def _linear(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*vectors: Any, **how: Any) -> Any:
-        return outside(function(*as_tensors(vectors), **how), keep or holds_faces(vectors))
+        return outside(function(*as_tensors(vectors), **how), keep or are_faces(leaves_of(vectors)))
 
     return call

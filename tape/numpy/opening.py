@@ -19,8 +19,7 @@ from ..base.undisturbed import undisturbed
 from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
 from .arrays.leaving import recording
-from .arrays.named_places import MISSING, Place, Taken, has_builtins, naming_type, search
-from .arrays.originals import hold
+from .arrays.named_places import MISSING, Place, Taken, has_builtins, hold, naming_type, search
 from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
 from .doors import MODULES, arrived, doors, is_ready, methods, modules
 

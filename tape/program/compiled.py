@@ -206,7 +206,7 @@ class CompiledFunction:
             results = self._eager(args, kwargs)  # which raises it again, unless recording is to blame
             self._give_up(paths, f"it raised {type(error).__name__} when it was recorded: {error}")
             return results
-        if not paths.fixed_floats and float in kinds_of(call) and narrower(recorded.listing):
+        if not paths.fixed_floats and float in map(type, call.given) and narrower(recorded.listing):
             recorded.before.put_back()
             paths.fixed_floats = True
             return self(*args, **kwargs)
@@ -293,11 +293,6 @@ class CompiledFunction:
     def _eager(self, args: Any, kwargs: Any) -> Any:
         """Call the function itself, on the caller's own arrays or tensors; floats among arrays as NumPy's."""
         return self.function(*numbers_of_arrays(args, (args, kwargs)), **numbers_of_arrays(kwargs, (args, kwargs)))
-
-
-def kinds_of(call: CallArguments) -> list[type]:
-    """The types of what varies in a call."""
-    return [type(x) for x in call.given]
 
 
 def compile(

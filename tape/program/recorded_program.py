@@ -34,7 +34,7 @@ from .files import file
 from .files.container import unpacked
 from .native import Native
 from .plans.replay import Refitted, Replay
-from .recorded.guards import Guard, GuardMissed
+from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
 from .recorded.reach import unreached
 from .recorded.trace import CONSTANT, INPUT
@@ -192,7 +192,7 @@ class Program(Native, Display):
 
     def expect(self, given: Sequence[Any]) -> None:
         """Let the guards expect what the kernels give for the inputs that were recorded, where they round otherwise."""
-        if any(guard_of_floats(guard) for guard in self.guards):
+        if any(np.asarray(guard.seen).dtype.kind in "fc" for guard in self.guards):
             self.replay([x._data if isinstance(x, Tensor) else x for x in given], expecting=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -268,11 +268,6 @@ def from_bytes(whole: bytes) -> Program:
         ProgramFileError: if they are damaged, or are no program's.
     """
     return file.program_of(*unpacked(whole), Program)
-
-
-def guard_of_floats(guard: Guard) -> bool:
-    """Whether a guard compares floating-point numbers."""
-    return np.asarray(guard.seen).dtype.kind in "fc"
 
 
 def unboxed(z: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..base.row import HANDLE, WIDTH
 from ..base.tensor import Tensor
-from .wengert import WengertList, current, user_frame
+from .recorder import user_frame
+from .wengert import WengertList, current
 
 
 def functionalise(

@@ -19,8 +19,8 @@ from ops.core.differentiate import dtype_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Tensor, Theme
-from .recorder import as_tensor
-from .short_ways import binary, is_operand, reflected, store, unary, whole
+from .recorder import as_tensor, whole
+from .short_ways import binary, is_operand, reflected, store, unary
 from .wengert import current
 
 SPELLINGS = {

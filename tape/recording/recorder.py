@@ -10,6 +10,7 @@ from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import cache
 from numbers import Number, Real
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from ops.core.op import is_complex
 
 from ..base.errors import misfit, not_for_complex
 from ..base.jit_door import jitted
+from ..base.location import in_library
 from ..base.spec import SPECS, Spec, spec_of
 from ..base.tensor import Face, Narrow, Tensor
 from .inference import mark, settle, stays_out
 from .views import attach, owner
-from .wengert import EVER_INFERRED, INFERRING, LISTS, WengertList, current, user_frame
+from .wengert import EVER_INFERRED, INFERRING, LISTS, WengertList, current
 
 MANY = 1 << 12
 """From this many elements on, a lane kernel's few microseconds of overhead do not matter."""
@@ -194,6 +196,17 @@ def bind(
     return made
 
 
+def whole(op: Op, general: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of all elements of a tensor, unless it is told more: what is left then is `general`."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
+            return bind(op, args, {})
+        return general(*args, **kwargs)
+
+    return apply
+
+
 def views(made: Any, op: Op, operands: Sequence[Any], params: dict[str, Any], recording: bool) -> Any:
     """The result, or the results, of an op that gives views, as views of the operand."""
     if op.outputs == 1:
@@ -241,6 +254,15 @@ def append(
     if spec:
         return wrap(z, handle, spec)
     return tuple(output(wengert, handle, i, v, *where) for i, v in enumerate(z))
+
+
+def user_frame(frame: FrameType) -> tuple[CodeType, int]:
+    """Code and instruction offset of the nearest caller outside the library."""
+    code = frame.f_code
+    while in_library(code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    return code, frame.f_lasti
 
 
 def fields(op: Op, refs: list[Any], values: list[Any], keep: tuple[bool, ...] | bool) -> tuple[Any, ...]:

@@ -19,16 +19,17 @@ from ops.core.op import HOLOMORPHIC
 from ..base.errors import misfit
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
-from .recorder import LARGE, as_tensor, bind, forward_of, getframe, new, wrap
+from .recorder import LARGE, MANY, as_tensor, forward_of, getframe, new, wrap
 from .wengert import LISTS, current
 
 SHORT: list[tuple[Any, Op]] = []
-"""The closures made here, which evaluate their op by the ``forward`` that they hold."""
+"""The closures made here, which evaluate their op by the ``forward``, or ``for_many`` elements, that they hold."""
 
 
 def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
-    forward, code = forward_of(op), op.code
+    forward, code = op.forward, op.code
+    for_many = forward_of(op) if op.hints.lanes_first else None
     needs = op.needs((0,))
     keep_x, keep_z = op.operands[0] in needs, "z" in needs
     real_only = op.complex is not HOLOMORPHIC
@@ -42,7 +43,7 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
             return op(input)
         x = input._data
         ref = input._node
-        z = forward(x)
+        z = forward(x) if for_many is None or x.size < MANY else for_many(x)
         try:
             wengert = LISTS[get_ident()]
         except KeyError:
@@ -144,17 +145,6 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
         return as_tensor(op(input, other)) if is_operand(other) else NotImplemented
 
     SHORT.append((apply, op))
-    return apply
-
-
-def whole(op: Op, general: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of all elements of a tensor, unless it is told more: what is left then is `general`."""
-
-    def apply(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
-            return bind(op, args, {})
-        return general(*args, **kwargs)
-
     return apply
 
 

@@ -18,8 +18,9 @@ from ..base.row import HANDLE, WIDTH
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..base.untraced import untraced
+from .recorder import user_frame
 from .views import base_of, counted_with, family, is_related, look_of, owner
-from .wengert import LISTS, current, user_frame
+from .wengert import LISTS, current
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
 """Changed memory by the identity of the array that owns it."""

@@ -21,15 +21,15 @@ import weakref
 from _thread import get_ident
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 from ops import Op
 from ops.core.registry import OPS
 
-from ..base.location import Location, in_library, locate
+from ..base.location import Location, locate
 from ..base.locks import in_child, new_lock
-from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
+from ..base.row import CODE, HANDLE, LASTI, OP, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from . import liveness
@@ -48,6 +48,7 @@ class WengertList:
         extend: ``rows.extend``, bound once; while hooks put saved values away, what does that first.
         next: gives the next handle.
         released: the last handle up to which values of records may have been dropped; none of a later record was.
+        sweeps: those under way, by identity; rows are not moved or dropped meanwhile.
         recording: whether gradients are on in this thread.
         where: code and offset that stand for the user's line while library code records, or None.
         limit: the handle at which the next scan for dead records is due.
@@ -59,8 +60,8 @@ class WengertList:
     """
 
     __slots__ = (
-        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_late", "_lock", "_sweeps", "entangled", "extend",
-        "hooks", "limit", "next", "number", "recording", "released", "rows", "shift", "task", "unpacked", "where",
+        "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_late", "_lock", "entangled", "extend", "hooks",
+        "limit", "next", "number", "recording", "released", "rows", "shift", "sweeps", "task", "unpacked", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
@@ -72,7 +73,7 @@ class WengertList:
         self.recording = True
         self.where: tuple[CodeType, int] | None = None
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
-        self._sweeps: set[int] = set()
+        self.sweeps: set[int] = set()
         self.task: Any = None
         self.unpacked: str | None = None
         self._lock = new_lock()
@@ -139,19 +140,19 @@ class WengertList:
 
     @property
     def busy(self) -> int:
-        """Number of sweeps under way; rows are not moved or dropped meanwhile."""
-        return len(self._sweeps)
+        """Number of sweeps under way."""
+        return len(self.sweeps)
 
     def enter(self, sweep: object) -> None:
         """A sweep begins: no row moves and no value goes away before it leaves."""
         with self._lock:
-            self._sweeps.add(id(sweep))
+            self.sweeps.add(id(sweep))
 
     def leave(self, sweep: object) -> None:
         """A sweep has ended, if it had begun; the last one lets go of the values that were released meanwhile."""
         with self._lock:
-            self._sweeps.discard(id(sweep))
-            late, self._late = (self._late, []) if not self._sweeps else ([], self._late)
+            self.sweeps.discard(id(sweep))
+            late, self._late = (self._late, []) if not self.sweeps else ([], self._late)
         del late
 
     @contextmanager
@@ -178,13 +179,13 @@ class WengertList:
             self.released = max(self.released, -(-rows[(stop - 1) * WIDTH + HANDLE]))  # an int of its own
             for field in (XV, YV, ZV):
                 column = slice(start * WIDTH + field, stop * WIDTH, WIDTH)
-                if len(self._sweeps) > 1:
+                if len(self.sweeps) > 1:
                     self._late.append(rows[column])
                 rows[column] = [None] * (stop - start)
 
     def has_many_hooks(self) -> bool:
         """Whether it is time to look for hooks of dead records, because every sweep looks through all hooks."""
-        return len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self and not self._sweeps
+        return len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self and not self.sweeps
 
     def prune_hooks(self) -> None:
         """Drop the hooks of dead records."""
@@ -213,7 +214,7 @@ class WengertList:
         last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
         self.limit = last + ROWS_BETWEEN_SCANS
         self._bytes = 0
-        if self._sweeps or not n:
+        if self.sweeps or not n:
             return
         kept, held = liveness.drop_dead(self, last, collecting)
         before = n
@@ -259,15 +260,6 @@ def current() -> WengertList:
         return _start(get_ident())
 
 
-def user_frame(frame: FrameType) -> tuple[CodeType, int]:
-    """Code and instruction offset of the nearest caller outside the library."""
-    code = frame.f_code
-    while in_library(code.co_filename) and frame.f_back is not None:
-        frame = frame.f_back
-        code = frame.f_code
-    return code, frame.f_lasti
-
-
 def list_of(handle: int) -> WengertList:
     """The list that a record is on; its thread may have ended."""
     return _by_number[handle >> THREAD_SHIFT]
@@ -281,32 +273,6 @@ def operands(x: Any, y: Any) -> tuple[Any, ...]:
 def op_of(row: list[Any]) -> Op:
     """The op of a record."""
     return OPS[row[OP]]
-
-
-def name_of(row: list[Any]) -> str:
-    """What to call a record's operation in a message."""
-    op, _, _, params = arguments(row)
-    return op.title(params)
-
-
-def arguments(row: list[Any]) -> tuple[Op, tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
-    """Op, operands, operand values and parameters of a record."""
-    op, params = OPS[row[OP]], row[PARAMS]
-    number = params if type(params) is float else None
-    if type(row[X]) is tuple:
-        refs, values = row[X], row[XV] or (None,) * len(row[X])
-    elif op.arity == 1:
-        refs, values = (row[X],), (row[XV],)
-    else:
-        refs = row[X], row[Y]
-        values = tuple(number if ref is None and v is None else v for ref, v in zip(refs, (row[XV], row[YV])))
-    named = {} if params is None or number is not None else dict(zip(op.params, params))
-    return op, refs, values, named
-
-
-def operand_count(row: list[Any]) -> int:
-    """Number of operands of a record."""
-    return len(arguments(row)[1])
 
 
 def key(ref: Any) -> int:
@@ -354,7 +320,7 @@ def _forget_other_threads() -> None:
         INFERRING.pop(other, None)
     for wengert in _by_number.values():
         if mine is None or mine.task is None:
-            wengert._sweeps.clear()
+            wengert.sweeps.clear()
 
 
 def _end(ident: int, ended: WengertList) -> None:

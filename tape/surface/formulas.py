@@ -72,7 +72,7 @@ def derivative(op: Op, words: Sequence[str]) -> str:
 def _line(op: Op, i: int, x: str) -> str:
     rule = None if op.joint is not None else op.rule(i)
     if rule is None:
-        return f"∂z/∂{x} = 0" if op.kind == "elementwise" and x not in _choosers(op) else ""
+        return f"∂z/∂{x} = 0" if op.kind == "elementwise" and x not in [op.operands[k] for k in op.chooses] else ""
     try:
         with np.errstate(all="ignore"):
             text = _read(op, rule)
@@ -81,10 +81,6 @@ def _line(op: Op, i: int, x: str) -> str:
     if len(text) > LONGEST:
         return ""
     return normalize("NFC", f"∂z/∂{x} = {text}" if rule.is_partial else f"{x}\u0304 = {text}")
-
-
-def _choosers(op: Op) -> list[str]:
-    return [op.operands[i] for i in op.chooses]
 
 
 def _read(op: Op, rule: Rule) -> str:

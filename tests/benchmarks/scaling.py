@@ -22,7 +22,7 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from tape.dask.sum_graph import FAN_IN
+from tape.dask.evaluation import FAN_IN
 
 from .cluster.clusters import PAUSE, cluster, nothing
 from .cluster.sums import loss, rows, shaped_alike

@@ -7,7 +7,7 @@ import gc
 import pytest
 
 import tape
-from tape.history.lending import lend_hooks
+from tape.history.hooks import lend_hooks
 from tape.recording.wengert import current
 
 

@@ -14,7 +14,7 @@ import dask
 import dask.array as da
 
 import tape.dask
-from tape.dask import runs, together, worker
+from tape.dask import scenario_map, worker
 
 draw = np.random.default_rng(5)
 X = draw.normal(size=(203, 3))
@@ -105,7 +105,7 @@ def test_results_put_together_are_nobody_elses():
     large = np.ones((1 << 15, 2))
 
     def whole(factor, dtype=float):
-        made = together.Together(2 * len(large))
+        made = worker.Together(2 * len(large))
         made.add(((factor * large),))
         made.add(((factor * large).astype(dtype),))
         return made.leaves()[0]
@@ -120,7 +120,7 @@ def test_results_put_together_are_nobody_elses():
     assert not any(np.may_share_memory(view, x) for x in again)
     assert (view == 3).all()
     assert whole(1, complex).dtype == np.complex128
-    made = together.Together(4)
+    made = worker.Together(4)
     made.add((np.ones((2, 3)),))
     with pytest.raises(ValueError, match=r"one block gives rows of shape \(3,\), and another of \(4,\)"):
         made.add((np.ones((2, 4)),))
@@ -128,7 +128,7 @@ def test_results_put_together_are_nobody_elses():
 
 @given(homes=st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=60), number=st.integers(1, 70))
 def test_runs_of_blocks_are_all_blocks_in_order(homes, number):
-    found = runs.runs_of(homes, number)
+    found = scenario_map.runs_of(homes, number)
     assert [k for run in found for k in run] == list(range(len(homes)))
     assert all(run for run in found)
     assert len(found) <= 3 * number + 1
@@ -141,8 +141,8 @@ def test_tasks_of_a_map_by_what_a_block_takes():
     """One for each thread where that is done at once, more where it takes long, or nobody knows."""
     source = tape.dask.source.UserFunction(np.exp, "map", "optimised")
     quick, large = (source.recorded([worker.Shape((n,), np.dtype(float))], True) for n in (10, 10_000_000))
-    assert runs.tasks_worth(100, 4, quick, 160.0) == 4
-    assert runs.tasks_worth(3, 4, quick, 160.0) == 3
-    assert runs.tasks_worth(1000, 4, quick, float(runs.MOST_BYTES)) == 1000
-    assert runs.tasks_worth(1000, 4, large, 1.0) >= 16
-    assert runs.tasks_worth(1000, 4, source.left(True), 1.0) == 16
+    assert scenario_map.tasks_worth(100, 4, quick, 160.0) == 4
+    assert scenario_map.tasks_worth(3, 4, quick, 160.0) == 3
+    assert scenario_map.tasks_worth(1000, 4, quick, float(scenario_map.MOST_BYTES)) == 1000
+    assert scenario_map.tasks_worth(1000, 4, large, 1.0) >= 16
+    assert scenario_map.tasks_worth(1000, 4, source.left(True), 1.0) == 16

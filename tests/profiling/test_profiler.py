@@ -17,7 +17,7 @@ from tape.backprop import backward
 from tape.custom import call, function
 from tape.history.hooks import WATCHERS
 from tape.recording import halves
-from tape.recording.recorder import bind
+from tape.recording.recorder import MANY, bind
 from tape.recording.short_ways import SHORT
 
 
@@ -31,7 +31,8 @@ def nothing_left():
 
 
 def places():
-    cells = [apply.__closure__[apply.__code__.co_freevars.index("forward")].cell_contents for apply, _ in SHORT]
+    held = [dict(zip(apply.__code__.co_freevars, apply.__closure__)) for apply, _ in SHORT]
+    cells = [cells[name].cell_contents for cells in held for name in ("forward", "for_many") if name in cells]
     return [*cells, bind.__defaults__, halves.in_32_bits, backward.differentiate, call.run, function.run,
             tape.Tensor.__getitem__]  # fmt: skip
 
@@ -83,6 +84,14 @@ def test_operations_and_their_rules_with_counts_lines_and_bytes(either):
     assert (product.input_shapes, product.cpu_memory_usage) == ([[10, 10], []], 800)
     assert all(event.cpu_memory_usage == 800 for event in named(prof.function_events, "SinBackward0"))
     assert np.isfinite(x.grad.numpy()).all()
+
+
+def test_an_operation_is_noted_once_however_many_elements_it_has():
+    x = tape.ones(MANY)
+    with profile() as prof:
+        x.sin()
+        x[1:].sin()
+    assert {average.key: average.count for average in prof.key_averages()}["aten::sin"] == 2
 
 
 def test_a_rule_has_the_number_of_its_operation(either):

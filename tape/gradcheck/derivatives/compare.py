@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.limits import finfo
-from .grid import Grid, Line, central, plain_step
+from .grid import Grid, Line, central
 from .numeric import COMPLEX_ERROR, settle, vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .rounding import noise_of
@@ -194,6 +194,18 @@ def _examine(line: Line, analytic: Array, rough: Array, allowed: _Allowance, pat
             return column
         column.take(second_opinion(line, analytic, rough, allowed, h), doubtful)
     return column
+
+
+def plain_step(x: float, scale: float, eps: float) -> float:
+    """Step of the plain central difference: ε^(1/3) times the size of the element.
+
+    An element far smaller than the rest of its array (`scale`) is moved by its own size all the
+    same: a logarithm of it would not forgive more.
+
+    >>> f"{plain_step(2.0, 1.0, 2.0**-52):.2e}"
+    '1.21e-05'
+    """
+    return float(eps ** (1 / 3) * (abs(x) or scale))
 
 
 def _nowhere(n: int) -> Settled:

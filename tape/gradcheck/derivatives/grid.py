@@ -142,18 +142,6 @@ class Grid:
         return Grid(subject, point)
 
 
-def plain_step(x: float, scale: float, eps: float) -> float:
-    """Step of the plain central difference: ε^(1/3) times the size of the element.
-
-    An element far smaller than the rest of its array (`scale`) is moved by its own size all the
-    same: a logarithm of it would not forgive more.
-
-    >>> f"{plain_step(2.0, 1.0, 2.0**-52):.2e}"
-    '1.21e-05'
-    """
-    return float(eps ** (1 / 3) * (abs(x) or scale))
-
-
 @dataclass
 class Difference:
     """Central differences at one step: of every output, with the bound that rounding gives."""

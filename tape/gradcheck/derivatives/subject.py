@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.grad import gradients
+from ...backprop.backward import gradients
 from ...base.row import OP
 from ...base.spec import SPECS
 from ...base.tensor import Tensor

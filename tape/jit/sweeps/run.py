@@ -10,9 +10,9 @@ import numpy as np
 
 from ops.core.bundle import Bundle
 
-from ...history.chain import Chain, pass_by, surrounded
+from ...history.chain import Chain
 from ...history.hooks import hooked_leaves, in_order
-from ...history.propagate import contributions, released_error
+from ...history.propagate import contributions, pass_by, released_error, surrounded
 from ...recording.wengert import key, operands, spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y
 from ...base.spec import KINDS, TABLE, Spec

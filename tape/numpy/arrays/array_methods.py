@@ -13,8 +13,7 @@ import numpy as np
 
 import ops
 
-from .array_flags import writeable
-from .attributes import Attributes
+from .attributes import Attributes, writeable
 from .face_base import Axis, absent, numpy, told
 from .leaving import plain, refusal
 from .memory_order import copied, in_a_row, resolved

@@ -24,6 +24,7 @@ from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
 from .callee import callee
 from .lent import lent
+from .named_places import COMPUTING, is_library
 
 CLASSES = tuple(
     f"{name}()" for name, kind in vars(np).items() if isinstance(kind, type) and issubclass(kind, np.generic)
@@ -96,10 +97,6 @@ def _is_ufunc(room: str, name: str) -> bool:
     module = np if room == "np" else sys.modules.get("scipy.special")
     return isinstance(getattr(module, name, None), np.ufunc)
 
-
-COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
-LIBRARIES = COMPUTING | {"tape", "ops"} | sys.stdlib_module_names
-"""The packages whose code is nobody's own program: a constructor called there gives a plain array."""
 
 OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
 """The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
@@ -343,20 +340,6 @@ def user_frame() -> tuple[FrameType, int]:
 def is_foreign(frame: FrameType) -> bool:
     """Whether a frame runs code of a library, not of the user's program."""
     return is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename)
-
-
-def is_library(module: Any, file: str) -> bool:
-    """Whether a module, in a file, is a library's; the user may have modules of his own that are named like ours."""
-    return type(module) is str and _is_library(module, file)
-
-
-@cache
-def _is_library(module: str, file: str) -> bool:
-    package = module.partition(".")[0]
-    return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
-
-
-OURS = "tape", "ops"
 
 
 def is_open(function: Any) -> bool:

@@ -1,4 +1,10 @@
-"""Where a function finds what it names: globals, closures, modules of the user's, and the functions that these name."""
+"""Where a function finds what it names: globals, closures, modules of the user's, and the functions that these name.
+
+A door in a module stands there for whoever reads it.  The library's own code calls NumPy and `math` as they are: it
+names twins of these modules, in which no door stands.  What the library itself computes while a function is recorded
+would ask at each call in vain whose it is, and a module of another class makes a search of every ``np.name``: together
+a quarter of a first call.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.location import in_library
 from .callee import only_calls
-from .leaving import is_library
-from .originals import latest_module
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""
@@ -26,6 +31,23 @@ MISSING = object()
 
 BUILT_IN = "type", "eval"
 """The names of Python's own that something stands for."""
+
+OURS = "tape", "ops"
+
+COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
+LIBRARIES = COMPUTING | {*OURS} | sys.stdlib_module_names
+"""The packages whose code is nobody's own program: a constructor called there gives a plain array."""
+
+
+def is_library(module: Any, file: str) -> bool:
+    """Whether a module, in a file, is a library's; the user may have modules of his own that are named like ours."""
+    return type(module) is str and _is_of_library(module, file)
+
+
+@functools.cache
+def _is_of_library(module: str, file: str) -> bool:
+    package = module.partition(".")[0]
+    return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
 
 
 def read(place: Place) -> Any:
@@ -288,3 +310,47 @@ def _is_library(module: ModuleType) -> bool:
 
 def _cells_of(function: FunctionType) -> list[Place]:
     return [(cell, None) for cell in function.__closure__ or ()]
+
+
+_twins: dict[int, tuple[ModuleType, ModuleType]] = {}
+"""By identity of a module that doors stand in, that module and its twin."""
+
+_seen: list[Any] = [None]
+"""The room that was imported last when rooms were last looked through."""
+
+
+def hold(modules: tuple[ModuleType, ...]) -> None:
+    """Let the rooms that are imported by now name twins of some modules, in which no door stands yet."""
+    last = latest_module()
+    if last == _seen[0]:
+        return
+    _seen[0] = last
+    for module in () if _twins else modules:
+        _twins[id(module)] = module, _twin(module)
+    for _, made in _twins.values():
+        _exchange(vars(made))
+    for name, room in list(sys.modules.items()):
+        if name.partition(".")[0] in OURS and type(room) is ModuleType and in_library(vars(room).get("__file__") or ""):
+            _exchange(vars(room))
+
+
+def latest_module() -> str:
+    """The name of the module that was imported last."""
+    while True:
+        try:
+            return next(reversed(sys.modules))
+        except RuntimeError:  # another thread imports one at this moment
+            continue
+
+
+def _twin(module: ModuleType) -> ModuleType:
+    """A module of the same name, in which the same stands as now."""
+    made = ModuleType(module.__name__)
+    vars(made).update(vars(module))
+    return made
+
+
+def _exchange(names: dict[str, Any]) -> None:
+    for name, value in list(names.items()):
+        if isinstance(value, ModuleType) and id(value) in _twins:
+            names[name] = _twins[id(value)][1]

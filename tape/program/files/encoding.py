@@ -24,9 +24,8 @@ import numpy as np
 
 from ops.core.batching_index import SLOT, Slot
 
-from ...base.size import Size
 from ...base.spec import Spec, spec
-from ...base.tensor import Tensor
+from ...base.tensor import Size, Tensor
 from ...base.tree import Structure
 from .container import dtype_name, dtype_named
 

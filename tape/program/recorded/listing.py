@@ -94,39 +94,28 @@ class Listing:
 
     def with_rows(self, keep: np.ndarray, place: np.ndarray) -> Listing:
         """The kept rows, whose operands are first moved to where `place` says (positions among all rows)."""
-        rows = np.flatnonzero(keep)  # to take rows by number costs half of what it costs by truth values
-        moved = (np.cumsum(keep, dtype=np.int64) - 1).take(place)
-        counts = np.diff(self.first)
-        kept_args = self.args if len(rows) == len(keep) else self.args[np.repeat(keep, counts)]
-        first = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(counts.take(rows), out=first[1:])
-        return replace(
-            self,
-            code=self.code.take(rows),
-            first=first,
-            args=moved.take(kept_args),
-            param=self.param.take(rows),
-            spec=self.spec.take(rows),
-            line=self.line.take(rows),
-            outputs=moved.take(self.outputs),
-        )
+        return self._of_rows(np.flatnonzero(keep), (np.cumsum(keep, dtype=np.int64) - 1).take(place))
 
     def in_order(self, order: np.ndarray) -> Listing:
         """The rows in another order, in which operands still come before what reads them."""
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        counts = np.diff(self.first).take(order)
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        args = self.args[np.arange(first[-1]) + np.repeat(self.first[:-1].take(order) - first[:-1], counts)]
+        return self._of_rows(order, place)
+
+    def _of_rows(self, rows: np.ndarray, moved: np.ndarray) -> Listing:
+        """Some rows one after the other; `moved` says which of them each row of this listing is, or is told to be."""
+        counts = np.diff(self.first).take(rows)
+        first = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        args = self.args.take(np.arange(first[-1]) + np.repeat(self.first.take(rows) - first[:-1], counts))
         return replace(
             self,
-            code=self.code.take(order),
+            code=self.code.take(rows),
             first=first,
-            args=place.take(args),
-            param=self.param.take(order),
-            spec=self.spec.take(order),
-            line=self.line.take(order),
-            outputs=place.take(self.outputs),
+            args=moved.take(args),
+            param=self.param.take(rows),
+            spec=self.spec.take(rows),
+            line=self.line.take(rows),
+            outputs=moved.take(self.outputs),
         )
 
 

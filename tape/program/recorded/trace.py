@@ -22,12 +22,11 @@ from ops import Op
 from ...base.errors import misfit, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
-from ...recording.recorder import forward_of, getframe
-from ...recording.wengert import INFERRING, current, user_frame
+from ...recording.recorder import forward_of, getframe, user_frame
+from ...recording.wengert import INFERRING, current
 from .fingerprint import fingerprint
-from .guards import Guard
+from .guards import Guard, handling, raises
 from .later import Computing, Later, foreseen, later, later_input, unheld
-from .raising import handling, raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
 WIDTH = 7

@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import is_
-from types import FunctionType, MappingProxyType
+from types import CellType, FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ...numpy.classes import StandIn
 from .contents import MISSING, alike, content_of, dict_of, fill, holds, is_frozen, parts_of, same_bytes
-from .pointers import CONTENT, FUNCTION, MANAGED, ORDER, POINTERS, TITLES, TYPE, pointer
+
+
+def _places(thing: Any, values: list[Any]) -> list[int]:
+    """Where an object points to each of these, 0 if that is not found."""
+    held = [pointer(id(thing) + 8 * k).value for k in range(2, type(thing).__basicsize__ // 8)]
+    return [8 * (2 + held.index(id(x))) if held.count(id(x)) == 1 else 0 for x in values]
+
+
+def _function_places() -> dict[str, int]:
+    def probe(a: Any = [], *, b: Any = []) -> None:  # noqa: B006
+        """Has defaults of both kinds."""
+
+    names = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * 6))
+
+
+def _title_places() -> dict[str, int]:
+    probe = type("Probe", (), {"__qualname__": "Some.Probe"})
+    names = ("__name__", "__qualname__")
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
+
+
+class _Ordered:
+    """A class whose order of bases is looked for."""
+
+
+pointer = ctypes.c_size_t.from_address
+TYPE, MANAGED = 8, -24
+"""Where objects point to their types, and before themselves to their attributes."""
+POINTERS = sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).value == id(type(MISSING))
+"""Whether objects are where their identities say, and point to their types."""
+FUNCTION = _function_places()
+TITLES = _title_places()
+ORDER = _places(_Ordered, [_Ordered.__mro__])[0] if POINTERS else 0
+CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
+
 
 BUSY = 16
 """Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""

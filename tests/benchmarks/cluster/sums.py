@@ -52,7 +52,7 @@ def shaped_alike(
     from dask._task_spec import Task, TaskRef
     from distributed import futures_of
 
-    from tape.dask.sum_graph import FAN_IN
+    from tape.dask.evaluation import FAN_IN
 
     futures = list(zip(*(futures_of(x) for x in data), strict=True))  # which keep the data there
 

@@ -65,6 +65,7 @@ def test_outside_of_the_support(method):
 @pytest.mark.parametrize("f", [
     lambda x: np.sum(stats.poisson.logpmf([1, 2, 3], np.exp(x))), lambda x: np.sum(stats.binom.logpmf([1, 2, 3], 5, x)),
     lambda x: np.sum(stats.nbinom.logpmf([1, 2, 3], 5, x)), lambda x: np.sum(stats.geom.pmf([1, 2, 3], x)),
+    lambda x: np.sum(stats.poisson.pmf(k=[1, 2, 3], mu=x)), lambda x: np.sum(stats.norm.ppf(q=x, loc=x)),
     lambda x: np.sum(stats.bernoulli.logpmf([1, 0, 1], x)), lambda x: np.sum(stats.poisson.pmf([-1, 2, 1.5], x)),
 ])  # fmt: skip
 def test_discrete_distributions(f):

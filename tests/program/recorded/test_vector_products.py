@@ -5,21 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from products_of_parts import covariance, operands
 
 import ops
 import tape
 
 JOINED, MATMUL = ops.REGISTRY["vector_products"], ops.REGISTRY["matmul"]
-
-
-def covariance(x, w):
-    """Each column times those from itself on; results go to a row and a column."""
-    n = x.shape[1]
-    x = x - x.mean(axis=0)
-    z = np.zeros((n, n), x.dtype)
-    for i in range(n):
-        z[i:, i] = z[i, i:] = x[:, i] @ x[:, i:]
-    return (z * w).sum()
 
 
 def squares(x, w):
@@ -55,8 +46,7 @@ FUNCTIONS = {
 
 
 def arrays(name, dtype=np.float64):
-    rng = np.random.default_rng(3)
-    return [rng.standard_normal(shape).astype(dtype) for shape in FUNCTIONS[name][1:]]
+    return operands(FUNCTIONS[name][1:], dtype)
 
 
 def counts(g):
