@@ -17,6 +17,9 @@ from .listing import Listing, by_code, listing_of
 from .trace import Trace
 from .traced import traced
 
+KINDS = ("f", "f"), ("c", "c"), ("f", "c")
+"""The kinds of what is written, and of the array that it is written into; complex numbers do not fit into real ones."""
+
 
 @cache
 def putting(count: int) -> np.ndarray:
@@ -47,7 +50,7 @@ def _alone(listing: Listing, k: int, given: Spec | None) -> Listing | None:
     op, result = listing.op(k), listing.spec_of(k)
     if op is None or result is None or given is None or given.ndim > result.ndim:
         return None
-    if given.dtype.kind != "f" or result.dtype.kind != "f":
+    if (given.dtype.kind, result.dtype.kind) not in KINDS:
         return None
     indices = op.part_of(listing.parameters(k))
     if indices is None or any(_chooses(index) for index in indices):

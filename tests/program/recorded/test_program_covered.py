@@ -77,6 +77,37 @@ def test_gradients(f, dtypes):
         np.testing.assert_allclose(found_y, y_bar, **close)
 
 
+@pytest.mark.parametrize("dtype", ["c16", "f8"])
+@pytest.mark.parametrize("f", [everywhere, by_dots, a_number, in_steps, in_part], ids=lambda f: f.__name__)
+def test_gradients_of_complex_arrays(f, dtype):
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((2, 17, 20)) + 1j * rng.standard_normal((2, 17, 20))
+    y = y.astype(dtype) if dtype == "c16" else y.real.copy()
+    g = tape.func.grad_and_value(lambda x, y: f(x, y).imag, argnums=(0, 1))
+    fast, ((x_bar, y_bar), value) = tape.compile(g), g(x, y)
+    for _ in range(3):
+        (found_x, found_y), found = fast(x, y)
+        assert (found_x.dtype, found_y.dtype) == (x_bar.dtype, y_bar.dtype)
+        np.testing.assert_allclose(found, value, rtol=1e-12)
+        np.testing.assert_allclose(found_x, x_bar, rtol=1e-12)
+        np.testing.assert_allclose(found_y, y_bar, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["c16", "c8"])
+def test_complex_arrays_are_not_copied(dtype):
+    def f(x):
+        z = x * 3
+        z[:] = x * x
+        z[:] = z * 2
+        return (z * z).sum().real
+
+    x = np.ones((20, 30), dtype)
+    program = tape.record(tape.func.grad(f), x)
+    ops = [program.listing.op(k) for k in range(len(program.listing))]
+    assert not {"index_put", "put_view"} & {op.name for op in ops if op is not None}
+    np.testing.assert_allclose(program(x), tape.func.grad(f)(x), rtol=1e-6)
+
+
 def test_the_array_that_was_there_is_not_computed():
     def f(x):
         z = np.exp(x)
