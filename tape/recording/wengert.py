@@ -54,7 +54,7 @@ class WengertList:
         limit: the handle at which the next scan for dead records is due.
         shift: handle minus position, for the records appended since the last scan.
         entangled: whether objects in PARAMS may hold tensors, so that dropping a record may let others go.
-        hooks: by handle, what hangs on a record (`tape.chain.Chain`).
+        hooks: by handle, what hangs on a record (`tape.history.chain.Chain`).
         task: the backward that this thread is at work on, if any.
         unpacked: why no hooks may put saved values away, or None where they may.
     """

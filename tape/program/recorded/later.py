@@ -97,7 +97,7 @@ def value_of(value: Any) -> Any:
 def lying(value: Any) -> Any:
     """An array that lies in memory as a value of a list does, whatever it holds; None if that is not known."""
     if type(value) is Later and value.value is None:
-        return np.empty(value.shape, value.dtype) if value.ordered else None
+        return np.empty(value.shape, value.dtype) if is_ordered(value) else None
     return value_of(value)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tape
 from ops import REGISTRY
+from tape.base.spec import spec
 from tape.program.recorded import later
 
 OPS = [op for op in REGISTRY.values() if op.cases is not None and op.kind != "composite"]
@@ -168,3 +169,10 @@ def test_memory_is_reported_and_bounded():
             tight(x)
     with pytest.raises(ValueError, match="most_memory= must be a whole number"):
         tape.compile(heated, most_memory=0)
+
+
+def test_a_number_that_is_computed_later_can_be_looked_at():
+    """It lies in order whether or not that was noted, for there is only one."""
+    number = later.Later(spec((), np.float64))
+    found = later.foreseen(REGISTRY["getitem"], [number], {"index": ...})
+    assert type(found) is later.Later and found.shape == () and later.lying(number).shape == ()
