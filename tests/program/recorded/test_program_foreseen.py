@@ -173,6 +173,7 @@ def test_memory_is_reported_and_bounded():
 
 def test_a_number_that_is_computed_later_can_be_looked_at():
     """It lies in order whether or not that was noted, for there is only one."""
-    number = later.Later(spec((), np.float64))
+    number = later.Later(spec((), np.dtype(np.float64)))
     found = later.foreseen(REGISTRY["getitem"], [number], {"index": ...})
-    assert type(found) is later.Later and found.shape == () and later.lying(number).shape == ()
+    assert type(found) is later.Later
+    assert found.shape == later.lying(number).shape == ()
