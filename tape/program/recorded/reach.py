@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.core.batching_index import SLOT
 from ops.core.registry import OPS
 
 from ...base.errors import used_up_error
@@ -16,7 +17,7 @@ from ...base.tensor import Tensor
 from ...recording.recorder import plan
 from .listing import Columns, Listing, listing_of, operands_of
 from .rule_lists import rules
-from .trace import CONSTANT, INPUT, Trace
+from .trace import CONSTANT, INPUT, NUMBERS, Trace
 
 
 def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
@@ -71,11 +72,21 @@ def check_not_released(trace: Trace, sources: Iterable[int], records: Sequence[i
     for k in records[::-1]:
         op = listing.op(k)
         if k in listing.released and op is not None:
-            operands = listing.operands(k)
+            operands, params = listing.operands(k), listing.parameters(k)
             keep, keep_z = plan(op, tuple([i for i, j in enumerate(operands) if history[j]]))
             kept = operands if keep is True else [j for j, needed in zip(operands, keep or ()) if needed]
-            if keep_z or not all(map(listing.is_number, kept)):  # a number is never released
-                raise used_up_error(op.title(listing.parameters(k)), locate(*listing.lines[listing.line[k]]))
+            if keep_z or not (_is_index(params) or all(_is_number(trace, j) for j in kept)):
+                raise used_up_error(op.title(params), locate(*listing.lines[listing.line[k]]))
+
+
+def _is_index(params: dict[str, Any]) -> bool:
+    """Whether a record reads or writes at an index, which tensors keep as a parameter: no backward releases that."""
+    return SLOT in params.get("form", ())
+
+
+def _is_number(trace: Trace, row: int) -> bool:
+    """Whether a row stands for a plain number, a constant or an argument: neither is ever released."""
+    return trace.is_number(row) or (trace.fields(row)[0] == INPUT and type(trace.values[row]) in NUMBERS)
 
 
 def unreached(listing: Listing, tracked: Sequence[bool], captures: Sequence[Tensor], count: int) -> frozenset[int]:

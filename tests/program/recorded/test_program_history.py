@@ -116,6 +116,39 @@ def test_gradients_of_arrays_are_replayed():
     assert fast.statistics().replays == 3
 
 
+def scaled_by_a_number(x, a):
+    s = a * x[0]
+    return (s * grad(s.sin(), x)[0]).sum()
+
+
+def read_at_places(x, a):
+    s = x[tape.argsort(x)]
+    return (s * grad((s.sin() * a).sum(), x)[0]).sum()
+
+
+def written_at_places(x, a):
+    y = x * a
+    y[tape.argsort(x)[:2]] = x[1:]
+    return (y * grad(y.sum(), x)[0]).sum()
+
+
+@pytest.mark.parametrize("function", [scaled_by_a_number, read_at_places, written_at_places])
+def test_numbers_that_are_arguments_and_arrays_of_an_index_are_not_used_up(function):
+    fast = tape.compile(function)
+    for numbers, a in (([0.3, 0.2, 0.7], 0.5), ([0.1, 0.9, 0.4], -1.5), ([0.6, 0.2, 0.7], 2.0)):
+        slow_x, fast_x = (tape.tensor(numbers, requires_grad=True) for _ in range(2))
+        function(slow_x, a).backward()
+        fast(fast_x, a).backward()
+        np.testing.assert_allclose(fast_x.grad.numpy(), slow_x.grad.numpy(), rtol=1e-14)
+
+
+def test_a_tensor_that_is_an_argument_is_used_up():
+    x = tape.tensor([0.3, 0.2, 0.7], requires_grad=True)
+    for call in (scaled_by_a_number, tape.compile(scaled_by_a_number)):
+        with pytest.raises(RuntimeError, match="second time"):
+            call(x, tape.tensor(0.5)).backward()
+
+
 def test_a_saved_program_remembers(tmp_path):
     x = tape.tensor([0.5, 1.5], requires_grad=True)
     tape.record(twice_swept, x).save(tmp_path / "p")
