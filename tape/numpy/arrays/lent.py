@@ -55,7 +55,8 @@ def copied(copy: Tensor, tensor: Tensor) -> None:
 
 def _watch(seen: Any, how: Shown) -> None:
     key = id(seen)
-    _lent[key] = weakref.ref(seen, lambda _: _lent.pop(key, None)), how
+    # Bound here, for a process that ends clears modules before it lets go of arrays.
+    _lent[key] = weakref.ref(seen, lambda _, forget=_lent.pop: forget(key, None)), how
 
 
 def lent_of(tensor: Tensor) -> list[Shown]:
