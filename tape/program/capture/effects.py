@@ -1,26 +1,16 @@
-"""What a function changed while it was recorded: its arguments, and what is around it; and putting that back.
-
-And what it made meanwhile that nobody can reach any more, arrays and tensors.  Nobody can change them, so they are
-constants for good: what depends on them alone is computed once.
-"""
+"""What a function changed while it was recorded: its arguments, and what is around it; and putting that back."""
 
 from __future__ import annotations
 
 import dis
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from operator import is_
 from types import CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
-from ...base.tensor import Face, Narrow, Tensor
+from ...base.tensor import Face
 from ...base.tree import leaves_of
-from ...base.untraced import untraced
-from ...recording.views import ViewStep
-from ..recorded.later import Later
-from ..recorded.trace import Trace, value_in
+from ..recorded.trace import Trace
 from ..recorded.traced import Traced
 from ..world.contents import alike, content_of, fill, parts_of
 from ..world.reading import ATTRIBUTE, BETWEEN, codes_in
@@ -135,81 +125,3 @@ def _named(step: dis.Instruction, code: CodeType) -> set[str]:
 def enclosed(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The names that a function finds in functions around it, and their cells."""
     return zip(function.__code__.co_freevars, function.__closure__ or ())
-
-
-KINDS = (np.ndarray, Tensor, Narrow)
-"""What is known to keep its numbers in its own parts alone."""
-
-
-def settle_constants(trace: Trace) -> None:
-    """Put read-only arrays in the place of a finished trace's constants that nobody else holds."""
-    constants = trace.constants
-    where = [i for i, c in enumerate(constants) if type(c) in KINDS and not (isinstance(c, Tensor) and c._node)]
-    for i in _unreachable(trace, where) if where else ():
-        constants[i] = value_in(constants[i])
-        array = constants[i]
-        while isinstance(array, np.ndarray):
-            array.flags.writeable = False
-            array = array.base
-
-
-def _unreachable(trace: Trace, where: list[int]) -> list[int]:
-    """Which of the constants nothing holds but the trace, and what is itself held by such alone."""
-    nodes, edges = _graph(trace, where)
-    held = [0] * len(nodes)
-    for parts in edges:
-        for k in parts:
-            held[k] += 1
-    for k in _values(trace, nodes):
-        held[k] += 1
-    kinds = [type(x) for x in nodes]
-    reached = [
-        kind not in (*KINDS, ViewStep) or _holders(nodes, k) > held[k] + (k < len(where))
-        for k, kind in enumerate(kinds)
-    ]
-    pairs = [(k, part) for k, parts in enumerate(edges) for part in parts]
-    while spread := [pair for pair in pairs if reached[pair[0]] != reached[pair[1]]]:
-        for k, part in spread:
-            reached[k] = reached[part] = True
-    return [i for k, i in enumerate(where) if not reached[k]]
-
-
-def _graph(trace: Trace, where: list[int]) -> tuple[list[Any], list[list[int]]]:
-    """The constants, then what they consist of; and for each of these the numbers of its parts."""
-    nodes = [trace.constants[i] for i in where]
-    number = {id(x): k for k, x in enumerate(nodes)}
-    edges: list[list[int]] = []
-    for x in nodes:  # which grows
-        for part in _parts(x):
-            if id(part) not in number:
-                number[id(part)] = len(nodes)
-                nodes.append(part)
-        edges.append([number[id(part)] for part in _parts(x)])
-    return nodes, edges
-
-
-def _parts(x: Any) -> Iterable[Any]:
-    """What something keeps its numbers in."""
-    if isinstance(x, Tensor):
-        return [
-            part for part in (value_in(x), getattr(x, "_of", None)) if isinstance(part, (np.ndarray, tuple, Tensor))
-        ]
-    if isinstance(x, ViewStep):
-        return [x.parent]
-    return [x.base] if isinstance(x, np.ndarray) and x.base is not None else []
-
-
-def _values(trace: Trace, nodes: list[Any]) -> Iterable[int]:
-    """The numbers of the nodes that the trace's values are, each as often as it is one."""
-    number = {id(x): k for k, x in enumerate(nodes)}
-    values = (v.value if type(v) is Later else v for v in trace.values)
-    return [number[id(v)] for v in values if id(v) in number]
-
-
-def _holders(things: list[Any], k: int) -> int:
-    """How many hold one of some things, beside the list."""
-    return sys.getrefcount(things[k]) - _ALONE
-
-
-_ALONE = 0
-_ALONE = untraced(lambda: _holders([np.empty(1)], 0))

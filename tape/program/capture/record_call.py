@@ -22,10 +22,11 @@ from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced, traced
+from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import SETTLED, Surroundings
 from .chance import Chance, turn
-from .effects import Before, holds_traced, is_log, settle_constants
+from .effects import Before, holds_traced, is_log
 from .signature import is_varying, rebuilt
 from .traced_number import recorded_number
 from .witness import Witness

@@ -1,13 +1,7 @@
-"""Guards: values that Python was told while a function was recorded, and what a replay says where one does not hold.
-
-A replay computes without asking how floating-point errors are handled; whether they are more than warnings is found
-out here.
-"""
+"""Guards: values that Python was told while a function was recorded, and what a replay says where one does not hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextvars import ContextVar
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -98,37 +92,3 @@ def near(value: Any, seen: Any) -> bool:
         return False
     bytes_each = seen.real.dtype.itemsize
     return bool(np.allclose(value, seen, rtol=ROUNDING.get(bytes_each, 1e-13), atol=0.0, equal_nan=True))
-
-
-_state: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
-"""Where NumPy keeps what `np.errstate` says; nothing if it has another place."""
-
-HARMLESS = ("ignore", "warn")
-
-UNKNOWN = object()
-
-handling: Callable[[Any], Any] = _state.get if isinstance(_state, ContextVar) else lambda nothing: UNKNOWN
-"""What NumPy keeps of what `np.errstate` and `np.seterr` say here; what is given, if they have said nothing."""
-
-_known: tuple[Any, bool] = object(), False
-"""What NumPy kept when it was last asked, which never changes but is replaced, and the answer."""
-
-
-def raises() -> bool:
-    """Whether a floating-point error would raise, print or call something here.
-
-    >>> with np.errstate(over="raise"):
-    ...     raises()
-    True
-    >>> raises()
-    False
-    """
-    global _known
-    state = handling(None)
-    if state is None:
-        return False
-    known, answer = _known
-    if state is not known or state is UNKNOWN:
-        answer = any(how not in HARMLESS for how in np.geterr().values())
-        _known = state, answer
-    return answer

@@ -25,8 +25,9 @@ from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe, user_frame
 from ...recording.wengert import INFERRING, current
 from .fingerprint import fingerprint
-from .guards import Guard, handling, raises
+from .guards import Guard
 from .later import Computing, Later, foreseen, later, later_input, unheld
+from .raising import handling, raises
 
 CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
 WIDTH = 7

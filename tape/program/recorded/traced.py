@@ -22,9 +22,9 @@ from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe, new
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, read, seal, strides_of
-from .guards import handling, raises
 from .later import Later, foreseen
 from .narrowing import apply_in_32_bits, rounded
+from .raising import handling, raises
 from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
 from .traced_index import AT_PLACES, has_places

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tape
-from tape.program.recorded.guards import raises
+from tape.program.recorded.raising import raises
 from tape.program.world.known import is_written_in_python
 from tape.program.world.looking import surroundings
 from tape.program.world.watched import BUSY, IN_OBJECTS, TAGS, Space
