@@ -55,8 +55,8 @@ def copied(copy: Tensor, tensor: Tensor) -> None:
 
 def _watch(seen: Any, how: Shown) -> None:
     key = id(seen)
-    # Bound here, for a process that ends clears modules before it lets go of arrays.
-    _lent[key] = weakref.ref(seen, lambda _, forget=_lent.pop: forget(key, None)), how
+    forget = _lent.pop  # a process that ends clears its modules before it lets go of arrays
+    _lent[key] = weakref.ref(seen, lambda _: forget(key, None)), how
 
 
 def lent_of(tensor: Tensor) -> list[Shown]:
