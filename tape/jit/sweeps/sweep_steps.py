@@ -1,9 +1,7 @@
-"""The sweep over the steps of a plan, and steps that call a function of BLAS or LAPACK: LLVM code, without Numba."""
+"""The sweep over the steps of a plan, and steps that call a function of BLAS: LLVM code, without Numba."""
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
 from typing import Any
 
 from ...base.locks import once
@@ -99,21 +97,3 @@ def loop(arguments: int, checked: bool) -> tuple[Any, int]:
         lines.append(call)
     body = "\n".join([*lines, "  ret void"])
     return compile_kernel(f"define void @kernel(i64 %step) {{\nentry:\n{body}\n}}\n")
-
-
-_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-
-
-@cache
-def linear_algebra(name: str) -> int:
-    """Address of a function of BLAS or LAPACK, as SciPy has it for Cython; it takes pointers, as in Fortran."""
-    from scipy.linalg import cython_blas, cython_lapack
-
-    for library in (cython_blas, cython_lapack):
-        capsule = library.__pyx_capi__.get(name)
-        if capsule is not None:
-            return int(_pointer(capsule, _name(capsule)))
-    raise LookupError(f"SciPy has no {name}")

@@ -1,4 +1,4 @@
-"""Steps that call a function of BLAS or LAPACK: its name, and numbers where it finds them."""
+"""Steps that call a function of BLAS: its name, and numbers where it finds them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def pointers(plan: Any, numbers: Sequence[int | list[int]]) -> list[Place]:
 
 
 def call_library(plan: Any, name: str, words: list[Any]) -> None:
-    """A step that calls a function of BLAS or LAPACK."""
-    room = opened("tape.jit.sweeps.sweep_steps")
-    plan.call(room.foreign(len(words)), [room.linear_algebra(name), *words])
+    """A step that calls a function of BLAS."""
+    foreign = opened("tape.jit.sweeps.sweep_steps").foreign(len(words))
+    plan.call(foreign, [opened("tape.jit.machine.blas").blas(name), *words])
