@@ -22,6 +22,7 @@ from ..recording.functions import tensors
 from ..recording.halves import are_narrow, as_of_arrays
 from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
+from ..recording.recorder import matrix_error
 from .array_writing import CHANGES, at, change
 from .arrays.attributes import readonly
 from .arrays.casting import in_loop
@@ -121,6 +122,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         found = _at_once(ufunc, inputs)
         if found is not None:
             return found
+    if any(isinstance(x, np.matrix) for x in inputs):
+        raise matrix_error()
     index = 1 if how == "at" else None  # a tuple there is one place in each axis
     inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
     if has_tensor(inputs):
@@ -205,6 +208,8 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
 
 def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
+    if np.matrix in types:
+        raise matrix_error()
     if PythonNumber in types:
         if function in PARTS and args and type(args[0]) is PythonNumber:
             return getattr(args[0], function.__name__)

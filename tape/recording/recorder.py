@@ -121,6 +121,14 @@ def masked_error() -> TypeError:
     )
 
 
+def matrix_error() -> TypeError:
+    """The error for a matrix of NumPy's where NumPy's own rules hold: ``*`` is `matmul` there."""
+    return TypeError(
+        "a function of arrays is recorded with arrays, and np.matrix has other rules (* is @, rows have two axes).\n"
+        "Make an array of it: np.asarray(m), and write @ for the product of matrices."
+    )
+
+
 def as_tensor(z: Any) -> Any:
     """The result of an op that no tensor went into, as a tensor; an array that is recorded stays one."""
     if isinstance(z, Face):

@@ -215,3 +215,37 @@ def test_an_array_of_ours_that_a_compiled_function_reads_is_watched():
             assert_allclose(by_key(X), [value, 2, 3])
     table["a"] = tape.numpy.array(X)
     assert_allclose(by_key(X), X)
+
+
+MATRIX = np.array([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix)
+WITH_A_MATRIX = {
+    "its product": lambda x: (x * MATRIX).sum(),
+    "the product from its side": lambda x: (MATRIX * x).sum(),
+    "matmul": lambda x: (MATRIX @ x).sum(),
+    "a ufunc": lambda x: np.multiply(x, MATRIX).sum(),
+    "a function": lambda x: np.dot(MATRIX, x).sum(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("name", WITH_A_MATRIX)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_matrices_of_numpy_are_refused_as_constants(name, compiled):
+    """``*`` of a matrix is `matmul`, so what the array face would do elementwise is a wrong number."""
+    gradient = tape.func.grad(WITH_A_MATRIX[name])
+    with pytest.raises(TypeError, match=r"np\.asarray|plain numbers"):
+        (tape.compile(gradient) if compiled else gradient)(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_matrices_of_numpy_are_refused_as_arguments(compiled):
+    gradient = tape.func.grad(lambda m: (m * m).sum())
+    with pytest.raises(TypeError, match=r"np\.asarray|plain numbers"):
+        (tape.compile(gradient) if compiled else gradient)(MATRIX)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_function_without_a_transform_gives_the_product_of_matrices():
+    x = np.array([[1.0, 2.0], [0.5, 4.0]])
+    for _ in range(3):
+        assert_allclose(tape.compile(lambda x: x * MATRIX)(x), x @ np.asarray(MATRIX))
