@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from ..core.op import composite, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import fmod, remainder
-from ..pointwise.comparison import eq, floor_divide, gt, isinf, isnan
+from ..pointwise.comparison import eq, floor_divide, gt, isinf, isnan, logical_not, logical_or, ne
 from ..pointwise.selection import trunc, where
-from ..shapes.index import getitem, index_add, index_put, take, take_along_axis
+from ..shapes.index import getitem, index_add, index_put, masked_choice, masked_place, take, take_along_axis
 from ..shapes.joining import along, cat, stack, unbind
-from ..shapes.queries import bincount, partition_order
+from ..shapes.queries import bincount, partition_order, zeros_like
 from ..shapes.shape import broadcast_arrays, cast, clone, movedim, ravel, reshape
+from ..shapes.sums import broadcast_to
 
 
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -51,26 +53,36 @@ choose = composite("choose", _choose, numpy=(np.choose,))
 
 
 def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """At each place the last of the functions (or numbers) whose condition holds; one more is for everywhere else.
+    """What the last of the functions (or numbers) whose condition holds gives; one more is for everywhere else.
 
-    Each function is called with all of x, and ``args``.
+    Each function is called with the elements at which its condition holds, if there are any, and ``args``.
     """
     x = ready(x)
     if not isinstance(condlist, (list, tuple)):
         condlist = unbind(condlist) if len(shape_of(condlist)) > x.ndim else [condlist]
     elif len(condlist) and np.isscalar(condlist[0]):
         condlist = [condlist]
-    conditions = [ready(c) for c in condlist]
-    if len(funclist) not in (len(conditions), len(conditions) + 1):
+    shape, x = x.shape, x if x.ndim else reshape(x, shape=(1,))
+    masks = [broadcast_to(ne(ready(c), 0), shape=x.shape) for c in condlist]
+    if len(funclist) not in (len(masks), len(masks) + 1):
         raise ValueError(
-            f"piecewise needs {len(conditions)} functions for {len(conditions)} conditions, or one more for everywhere "
-            f"else; got {len(funclist)}"
+            f"piecewise needs {len(masks)} functions for {len(masks)} conditions, or one more for everywhere else; "
+            f"got {len(funclist)}"
         )
-    rest = funclist[len(conditions)] if len(funclist) > len(conditions) else 0.0
-    z: Any = rest(x, *args, **kw) if callable(rest) else rest
-    for condition, f in zip(conditions, funclist):
-        z = where(condition, f(x, *args, **kw) if callable(f) else f, z)
-    return z if z.dtype == x.dtype else cast(z, dtype=x.dtype)
+    if len(funclist) > len(masks):
+        masks.append(logical_not(functools.reduce(logical_or, masks)))
+    z: Any = zeros_like(x)
+    for mask, f in zip(masks, funclist):
+        part = f
+        if callable(f):
+            some = masked_choice(x, mask)
+            if not some.shape[0]:
+                continue
+            found = ready(f(some, *args, **kw))
+            part = masked_place(broadcast_to(found, shape=some.shape), mask)
+        z = where(mask, part, z)
+    z = z if z.dtype == x.dtype else cast(z, dtype=x.dtype)
+    return z if z.shape == shape else reshape(z, shape=shape)
 
 
 piecewise = composite("piecewise", _piecewise, numpy=(np.piecewise,))
