@@ -224,3 +224,12 @@ def test_complex_numbers_of_more_than_64_bits(function):
     compiled = tape.compile(function)
     for _ in range(2):
         np.testing.assert_array_equal(compiled(x), function(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_i0_is_that_of_numpy_to_the_bit(dtype):
+    x = np.linspace(-8, 8, 33).astype(dtype)
+    for f in (tape.compile(np.i0), lambda x: tape.func.vjp(np.i0, x)[0]):
+        z = f(x)
+        assert z.dtype == dtype
+        np.testing.assert_array_equal(z, np.i0(x))
