@@ -22,6 +22,7 @@ from ops.core.operators import COMPARISONS, install
 
 from ..base.tensor import Face, Tensor
 from ..recording.halves import as_of_arrays
+from ..recording.recorder import matrix_error
 from ..recording.short_ways import binary, reflected, unary
 from .array_reading import rounded
 from .array_writing import augmented
@@ -36,15 +37,18 @@ new = object.__new__
 FLOATS = frozenset({float, int})
 ORDERED = frozenset({"lt", "le", "gt", "ge"})
 """Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
-square, square_root = REGISTRY["square"], REGISTRY["sqrt"]
+square, square_root, general_power = REGISTRY["square"], REGISTRY["sqrt"], REGISTRY["general_power"]
 _square = unary(square, depth=3)
 
 
 def _unary(op: Op) -> Callable[..., Any]:
     short: Any = unary(op, depth=2) if op.kind == "elementwise" else op
+    is_size = op.symbol == "abs"
 
     def apply(self: Face) -> Any:
         x = self._tensor
+        if is_size and x._spec.complex and not x._spec.shape:
+            return _size(self)
         if type(x) is not Tensor:
             return face(as_of_arrays(op, x) if x._spec.narrow else op(x))
         z = short(x)
@@ -53,6 +57,11 @@ def _unary(op: Op) -> Callable[..., Any]:
         return made
 
     return apply
+
+
+def _size(z: Any) -> Any:
+    """The absolute value of a complex number, to the last digit that of Python and of NumPy's scalars."""
+    return np.hypot(z.real, z.imag)
 
 
 def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
@@ -100,8 +109,10 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             spec = x._spec
             if type(other) not in FLOATS or not spec.inexact or (spec.complex and not spec.shape):
                 return None
-            if other == 0.5 and spec.shape and not spec.complex:
-                return face(as_of_arrays(square_root, x))
+            if other == 0.5 and not spec.complex:
+                if spec.shape:
+                    return face(as_of_arrays(square_root, x))
+                return None if type(x) is Tensor else face(as_of_arrays(general_power, x, other))
             if other != 2:
                 return None
             return face(_square(x) if type(x) is Tensor else as_of_arrays(square, x))
@@ -111,6 +122,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
     def general(self: Face, other: Any) -> Any:
         if isinstance(other, Tensor):
             return op(other, self._tensor) if is_reflected else op(self._tensor, other)
+        if isinstance(other, np.matrix):
+            raise matrix_error()
         if isinstance(other, (str, bytes)):
             return of_text(self, other)
         if isinstance(self, Number) and op.symbol == "mul" and isinstance(other, (list, tuple)):
@@ -188,6 +201,8 @@ def _python_unary(op: Op) -> Callable[..., Any]:
     def apply(self: PythonNumber) -> Any:
         if op.symbol not in UNARY:
             raise TypeError(f"bad operand type for unary {op.symbol}: '{self.__class__.__name__}'")
+        if op.symbol == "abs" and self._tensor._spec.complex:
+            return as_python(_size(as_numpy(self)))
         return as_python(face(op(self._tensor)))
 
     return apply

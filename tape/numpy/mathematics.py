@@ -202,7 +202,7 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
     **{(cmath, name): _of_complex(name) for name in COMPLEX},
     (cmath, "log"): checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
     (cmath, "phase"): checked(cmath.phase, np.angle),
-    (cmath, "polar"): _parts(cmath.polar, lambda z: (np.abs(z), np.angle(z))),
+    (cmath, "polar"): _parts(cmath.polar, lambda z: (abs(z), np.angle(z))),
     (cmath, "rect"): checked(cmath.rect, lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi))),
     **{(cmath, name): _tested(cmath, name) for name in ("isnan", "isinf", "isfinite")},
 }  # fmt: skip

@@ -202,3 +202,13 @@ def test_places_that_differ_from_lane_to_lane_are_looked_at_in_all_of_them():
 
     with pytest.raises(IndexError, match="out of bounds"):
         tape.vmap(program)(LANES[:, 0], PLACES[:, 0] + [[0], [1]])
+
+
+def test_powers_of_a_half_are_those_of_numbers():
+    """Of a number −∞ NumPy's square root by a power is ∞ and that of −0 is 0; of arrays they are nan and −0."""
+    x = np.array([-np.inf, np.inf, -0.0, 4.0, np.nan])
+    with np.errstate(invalid="ignore"):
+        expected = np.array([t**0.5 for t in x])
+        for f in (tape.vmap(lambda t: t**0.5), tape.compile(tape.vmap(lambda t: t**0.5))):
+            np.testing.assert_array_equal(f(x), expected)
+            np.testing.assert_array_equal(np.signbit(f(x)[:3]), np.signbit(expected[:3]))
