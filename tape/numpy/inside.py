@@ -16,7 +16,7 @@ from ..base.dtypes import kind_of
 from ..base.tensor import Face, Narrow, Tensor
 from ..base.tree import leaves_of, transform
 from ..recording.level import live
-from ..recording.recorder import masked_error, matrix_error, wrap
+from ..recording.recorder import check_class, wrap
 from ..recording.views import materialise
 from .arrays.casting import NUMERIC
 from .arrays.face import array, face, faces
@@ -44,10 +44,7 @@ def are_arrays(leaves: list[Any]) -> bool:
 
 def is_array(x: Any) -> bool:
     """Whether something counts as an array: arrays of numbers, their scalars, plain floats and complex numbers."""
-    if isinstance(x, np.ma.MaskedArray):
-        raise masked_error()
-    if isinstance(x, np.matrix):
-        raise matrix_error()
+    check_class(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return kind_of(x.dtype) in NUMERIC
     return isinstance(x, (float, complex))

@@ -113,6 +113,12 @@ def plain_array(x: Any) -> np.ndarray:
     return asarray(x)
 
 
+def check_class(x: Any) -> None:
+    """Raises a TypeError if something is an array of a class whose rules are not those of arrays."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise matrix_error() if isinstance(x, np.matrix) else masked_error()
+
+
 def masked_error() -> TypeError:
     """The error for a masked array among tensors."""
     return TypeError(

@@ -244,8 +244,11 @@ def test_matrices_of_numpy_are_refused_as_arguments(compiled):
         (tape.compile(gradient) if compiled else gradient)(MATRIX)
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_a_compiled_function_without_a_transform_gives_the_product_of_matrices():
     x = np.array([[1.0, 2.0], [0.5, 4.0]])
-    for _ in range(3):
-        assert_allclose(tape.compile(lambda x: x * MATRIX)(x), x @ np.asarray(MATRIX))
+    compiled = tape.compile(lambda x: x * MATRIX)
+    with pytest.warns(RuntimeWarning, match="without compiling from here on"):
+        assert_allclose(compiled(x), x @ np.asarray(MATRIX))
+    for k in range(3):
+        assert_allclose(compiled(x + k), (x + k) @ np.asarray(MATRIX))

@@ -14,7 +14,7 @@ from ...base.dtypes import kind_of
 from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of
-from ...recording.recorder import masked_error, matrix_error
+from ...recording.recorder import check_class
 from ..world.contents import MISSING, dict_of, equal, parts_of, same_bytes
 from ..world.kinds import CONTAINERS, IMMUTABLE
 from ..world.known import is_transparent, is_written_in_python
@@ -239,10 +239,7 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     if isinstance(x, Face):
         given.append(x)
         return (x._tensor._spec,)
-    if isinstance(x, np.ma.MaskedArray):
-        raise masked_error()
-    if isinstance(x, np.matrix):
-        raise matrix_error()
+    check_class(x)
     if isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC:
         given.append(np.asarray(x))
         found = spec(x.shape, x.dtype)
