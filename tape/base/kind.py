@@ -86,6 +86,9 @@ class TensorKind(Operators):
     def _tell_layout(self) -> None:
         """How the tensor lies in memory has been told to the user's code."""
 
+    def _tell_owner(self) -> None:
+        """Whose memory it is, and who may write into it, has been told to the user's code."""
+
     # Memory.
 
     def _memory(self) -> Any:

@@ -27,7 +27,8 @@ from .plans.replay import OverBudget, Refitted
 from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
-from .recorded.trace import Untraceable
+from .recorded.raising import is_quiet
+from .recorded.trace import ERRORS, Untraceable
 from .recorded.traced import Traced
 from .recorded_program import Program
 from .show.display import counted
@@ -124,6 +125,9 @@ class CompiledFunction:
 
     def general(self, args: Any, kwargs: Any) -> Any:
         """A call that has to look for its program."""
+        if not is_quiet():
+            self._warn(ERRORS, "where that is so")
+            return self._eager(args, kwargs)
         call = take_apart(args, kwargs)
         if self._renewed > self.most_paths:
             return self._eager(args, kwargs)
@@ -131,6 +135,9 @@ class CompiledFunction:
             self._surroundings, self._paths, self._entry = self._around(), {}, None
             self._variety.forget()
             self._renewed += 1
+        if self._surroundings.compares and len(set(map(id, call.given))) < len(call.given):
+            self._warn("it asks whether arguments are the same object", "where some are")
+            return self._eager(args, kwargs)
         paths = self._paths_of(call, args, kwargs)
         if paths is not None and paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
@@ -325,7 +332,8 @@ def compile(
     Also watched is everything that the function may read around it: globals, closures, defaults, attributes, classes,
     modules, containers, arrays.  A function that reads what is not known to stay what it is (a clock, a file, an
     iterator, a function written in C that is not known), that prints, draws random numbers or changes its arguments
-    runs as it is, with a warning that says why.
+    runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise, print
+    or call something; NumPy's own warnings of such errors, which are the default, a replay does not give.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.

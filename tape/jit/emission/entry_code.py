@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -101,6 +102,25 @@ class EntryWriter(Instructions):
         self.lines += ["br label %refuse", f"{present}:"]
         self.perform("Py_DecRef", found)
         return found
+
+    def in_context(self, variable: ContextVar[Any]) -> str:
+        """What a context variable holds, None if nothing; to be compared only."""
+        place = self.local()
+        status = self.python("PyContextVar_Get", self.thing(variable), self.thing(None), place, gives="i32")
+        self.require(self.test("eq", status, 0, "i32"), "fail")
+        found = self.load(place)
+        self.perform("Py_DecRef", found)
+        return found
+
+    def require_or_ask(self, condition: str, function: Callable[[], bool]) -> None:
+        """Go on only if a condition holds, or else a function of Python says that it may."""
+        self._names += 1
+        asking, going_on = f"asking{self._names}", f"goingon{self._names}"
+        self.lines += [f"br i1 {condition}, label %{going_on}, label %{asking}", f"{asking}:"]
+        answer = self.made(self.python("PyObject_CallNoArgs", self.thing(function)))
+        self.perform("Py_DecRef", answer)
+        self.require_same(answer, True)
+        self.lines += [f"br label %{going_on}", f"{going_on}:"]
 
     def slot(self, tensor: str, name: str) -> str:
         """What a tensor has in a slot."""

@@ -19,8 +19,14 @@ from ...recording.views import base_of
 from .callee import callee, is_attribute
 from .face_base import Base, numpy
 from .leaving import is_foreign, plain, refusal, value_of
-from .memory_order import outline, tell_layout
+from .memory_order import outline, tell_layout, tell_owner
 from .unwrapping import tensor_of
+
+OF_ORDER = {
+    *("c_contiguous", "f_contiguous", "contiguous", "fortran", "fnc", "forc", "C_CONTIGUOUS", "F_CONTIGUOUS"),
+    *("CONTIGUOUS", "FORTRAN", "FNC", "FORC", "C", "F"),
+}
+"""The flags that follow from how an array lies in memory, whose memory it is."""
 
 
 class ArrayFlags:
@@ -37,10 +43,15 @@ class ArrayFlags:
         return type(self._shown)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._shown, name)
+        return getattr(self._tell(name), name)
 
     def __getitem__(self, name: str) -> Any:
-        return self._shown[name]
+        return self._tell(name)[name]
+
+    def _tell(self, name: Any = None) -> Any:
+        if name not in OF_ORDER:
+            tell_owner(self._of._tensor)
+        return self._shown
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(np.empty(1).flags, name, value)  # NumPy's own error
@@ -53,12 +64,12 @@ class ArrayFlags:
             writeable(self._of, bool(value))
 
     def __eq__(self, other: Any) -> bool:
-        return bool(self._shown == (other._shown if type(other) is ArrayFlags else other))
+        return bool(self._tell() == (other._tell() if type(other) is ArrayFlags else other))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._shown)
+        return repr(self._tell())
 
 
 def writeable(x: Any, value: bool) -> None:
@@ -239,7 +250,7 @@ class Attributes(Base):
         tell_layout(self._tensor)
         strides, dtype = self._tensor.stride(), self.dtype
         in_order = np.empty(self.shape, dtype, "F" if self.ndim > 1 and 0 < strides[0] < strides[-1] else "C")
-        owns = self.base is None and in_order.strides == self.strides
+        owns = self._base() is None and in_order.strides == self.strides
         shown = in_order if owns else outline(self._tensor)
         shown.flags.writeable = self._is_array and not self._tensor._readonly
         return ArrayFlags(self, shown.flags)
@@ -252,6 +263,10 @@ class Attributes(Base):
     @property
     def base(self) -> Any:
         """The array that this is a view of, or None."""
+        tell_owner(self._tensor)
+        return self._base()
+
+    def _base(self) -> Any:
         above = base_of(self._tensor) if self._is_array else self._tensor
         return None if above is self._tensor else self._array(above)
 

@@ -49,6 +49,14 @@ def tell_layout(tensor: Tensor) -> None:
         part._tell_layout()
 
 
+def tell_owner(tensor: Tensor) -> None:
+    """What the user's code does from here on may depend on whose memory an array is in, and on who may write there.
+
+    Under a transform it is the function's own, whatever the argument is, so nothing is told of what a layer stands on.
+    """
+    live(tensor)._tell_owner()
+
+
 def settled(z: Tensor) -> Tensor:
     """What was read of a number, or an element that was read: a value of its own, which no write reaches."""
     if type(z) is Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 from ...base.spec import spec
 from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
+from ..recorded.raising import STATE, is_quiet
 from ..world.contents import MISSING
 from ..world.surroundings import Surroundings
 from ..world.watched import BUSY, Container, Space, WatchedArray
@@ -55,6 +56,14 @@ class Conditions:
         else:
             found = w.python("PyObject_RichCompareBool", thing, w.thing(value), str(EQUAL), gives="i32")
             w.require_equal(found, 1, "i32")
+
+    def is_quiet(self) -> None:
+        """A floating-point error must be no more than a warning to NumPy."""
+        if STATE is None:
+            self.checks.append(is_quiet)
+            return
+        w = self.write
+        w.require_or_ask(w.test("eq", w.in_context(STATE), w.thing(None)), is_quiet)
 
     def around(self, surroundings: Surroundings) -> None:
         """Everything around a function must be what it was."""

@@ -23,7 +23,7 @@ from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ..capture.record_call import OutputPlace, Results
-from ..capture.signature import Fixed
+from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep
 from ..plans.round_step import RoundsStep
 from ..plans.stops import Raw
@@ -103,9 +103,12 @@ class _Way:
             self.block.regions[region] = address_of(array)
 
     def entry(self, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry:
+        if any(surroundings.compares for surroundings in around) and len(varying(key)) > 1:
+            raise Unsuited
         w, counter = self.write, ctypes.addressof(self.program.counter)
         count = w.load(w.known(counter))
         w.require(w.test("slt", count, w.known(self.replay.until)))
+        self.conditions.is_quiet()
         for surroundings in around:
             self.conditions.around(surroundings)
         self._arguments(key, call)

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-_state: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
-"""Where NumPy keeps what `np.errstate` says; nothing if it has another place."""
+_found: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
+STATE: ContextVar[Any] | None = _found if isinstance(_found, ContextVar) else None
+"""Where NumPy keeps what `np.errstate` says; None if it has another place."""
 
 HARMLESS = ("ignore", "warn")
 
 UNKNOWN = object()
 
-handling: Callable[[Any], Any] = _state.get if isinstance(_state, ContextVar) else lambda nothing: UNKNOWN
+handling: Callable[[Any], Any] = STATE.get if STATE is not None else lambda nothing: UNKNOWN
 """What NumPy keeps of what `np.errstate` and `np.seterr` say here; what is given, if they have said nothing."""
 
 _known: tuple[Any, bool] = object(), False
@@ -43,3 +44,8 @@ def raises() -> bool:
         answer = any(how not in HARMLESS for how in np.geterr().values())
         _known = state, answer
     return answer
+
+
+def is_quiet() -> bool:
+    """Whether a floating-point error is no more than a warning here."""
+    return not raises()

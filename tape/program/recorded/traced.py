@@ -21,7 +21,7 @@ from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe, new
 from ...recording.short_ways import is_operand
-from .aliases import contiguous, link, read, seal, strides_of
+from .aliases import contiguous, link, memory_of, read, seal, strides_of
 from .later import Later, foreseen
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
@@ -42,6 +42,11 @@ class Traced(TracedMemory):
 
     def _tell_layout(self) -> None:
         self._trace.ordered = self._trace.ordered or self._spec.size > 1
+
+    def _tell_owner(self) -> None:
+        memory, _ = memory_of(self)
+        if self._trace.code(memory.row) < 0:
+            raise Untraceable("it asked whose memory an argument is, or whether it may be written into")
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:

@@ -101,6 +101,8 @@ INNER = frozenset(set().union(*(set(dir(kind)) for kind in INTROSPECTION)) - set
     "__or__", "__ror__", "__iter__", "__next__", "__del__", "__await__", "__aiter__", "__anext__", "replace", "clear",
 }  # fmt: skip
 """Attributes by which frames, cells, scopes and all classes can be got at."""
+OF_IDENTITY = (operator.is_, operator.is_not)
+"""What tells which objects are the same: those that a recording stands in for arguments are not."""
 NAMES = frozenset(dir(np.ndarray)) - {"__dict__"}
 """What NumPy asks objects for."""
 _PYTHONS = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib")})
@@ -177,7 +179,7 @@ def known() -> dict[int, Any]:
     ):
         found += [x for x in space if isinstance(x, (np.ufunc, *DISPATCHERS)) and _is_calculation(x)]
         found += [x for x in space if isinstance(x, type) and issubclass(x, np.generic)]
-    return {id(x): x for x in found}
+    return {id(x): x for x in found if not any(x is other for other in OF_IDENTITY)}
 
 
 def _members(*modules: ModuleType) -> Iterator[list[Any]]:

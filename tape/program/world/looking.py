@@ -223,6 +223,7 @@ class Look:
             for name, offsets in reads.attributes.items():
                 self._sites.setdefault(name, []).extend((code, offset) for offset in offsets)
             self.around.names.update(reads.attributes)
+            self.around.compares = self.around.compares or reads.compares
             if reads.texts:
                 self.write_texts()
             if reads.any:

@@ -23,6 +23,7 @@ NAMED = (
     "LOAD_SUPER_METHOD",
 )
 PLAIN = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CONST", "LOAD_SMALL_INT", *GLOBAL[:2], *ENCLOSED)
+FIXED = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT", "LOAD_GLOBAL", "LOAD_NAME")
 TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 FORMATTING = ("__format__", "__repr__", "__str__", "format", "format_map")
 REMAINDER = (6, 19)
@@ -61,6 +62,7 @@ class Reads(NamedTuple):
         inner: offsets where frames, scopes and the like are asked for, each with the attribute's name.
         any: offsets where attributes are read whose names do not stand there.
         texts: whether texts are made of things.
+        compares: whether it asks of two values if they are the same object.
     """
 
     loads: list[Load]
@@ -68,6 +70,7 @@ class Reads(NamedTuple):
     inner: list[tuple[int, str]]
     any: list[int]
     texts: bool
+    compares: bool
 
 
 class Step(NamedTuple):
@@ -94,7 +97,8 @@ def steps_of(code: CodeType) -> list[Step]:
 def reads_of(code: CodeType) -> Reads:
     """What a code object reads, without those inside it."""
     steps = steps_of(code)
-    found = Reads([], {}, [], [], any(map(makes_text, steps)))
+    compares = any(op == "IS_OP" and not is_fixed(steps, k - 1) for k, (op, _, _) in enumerate(steps))
+    found = Reads([], {}, [], [], any(map(makes_text, steps)), compares)
     for k, (op, argument, offsets) in enumerate(steps):
         if op in GLOBAL or op in ENCLOSED or op in UNKNOWN:
             attributes, following = chain(steps, k + 1)
@@ -113,6 +117,13 @@ def reads_of(code: CodeType) -> Reads:
         elif op == "MATCH_CLASS":
             found.any.extend(offsets)
     return found
+
+
+def is_fixed(steps: list[Step], k: int) -> bool:
+    """Whether what an instruction loads is a constant, or something of a global name."""
+    while k > 0 and steps[k].op in ATTRIBUTE:
+        k -= 1
+    return steps[k].op in FIXED
 
 
 def makes_text(step: Step) -> bool:

@@ -70,6 +70,7 @@ class Surroundings:
         roots: what was looked at first: the function, and objects that it is given.
         names: the attributes that are read of anything.
         asked: which facts about all of Python are among `facts`.
+        compares: whether it is asked of two values if they are the same object.
         doubts: what is not known to stay what it is.
         stale: whether something here was changed, watched or not.
         busy: how many dicts go on changing where it does not count.
@@ -86,7 +87,7 @@ class Surroundings:
         self.generators: list[Any] = []
         self.functions: list[FunctionType] = []
         self.seeded: list[type] = []
-        self.may_draw = False
+        self.may_draw = self.compares = False
         self.roots: list[Any] = []
         self.asked: set[str] = set()
         self.names: set[str] = set()
