@@ -332,8 +332,8 @@ def compile(
     Also watched is everything that the function may read around it: globals, closures, defaults, attributes, classes,
     modules, containers, arrays.  A function that reads what is not known to stay what it is (a clock, a file, an
     iterator, a function written in C that is not known), that prints, draws random numbers or changes its arguments
-    runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise, print
-    or call something; NumPy's own warnings of such errors, which are the default, a replay does not give.
+    runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise,
+    print or call something; NumPy's own warnings of such errors, which are the default, a replay does not give.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.
