@@ -3,7 +3,7 @@
 import builtins
 from numpy.typing import DTypeLike
 from tape.base.tensor import Tensor
-from tape.methods import Dims, Operand
+from tape.methods import Dims, Operand, Sizes
 from typing import Any, NamedTuple
 
 import numpy as np

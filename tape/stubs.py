@@ -23,7 +23,7 @@ from ops.core.operators import COMPARISONS, methods
 from .base.kind import TensorKind
 from .base.tensor import Tensor, Theme
 from .methods import Methods
-from .surface.stub_text import FOUND, NOTE, Stub, room_of
+from .surface.stub_text import FOUND, NOTE, OWN, Stub, room_of
 
 ROOMS = ("fft", "linalg", "special")
 """The rooms whose functions come from the registry too."""
@@ -34,6 +34,7 @@ OPTIONAL = {"dask": types.ModuleType("tape.dask"), "bfloat16": np.dtype(np.float
 OPERAND = """
 Operand: TypeAlias = Tensor | np.ndarray[Any, Any] | np.number[Any] | np.bool_ | complex | list[Any] | tuple[Any, ...]
 Dims: TypeAlias = int | Sequence[int] | None
+Sizes: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 """
 
 PROTOCOL = {
@@ -61,8 +62,7 @@ def declared(module: str) -> str:
         _declare(stub, name, value)
     if module == "tape":
         stub.lines.append("__version__: builtins.str")
-    stub.imports.add(("tape.methods", "Dims"))
-    stub.imports.add(("tape.methods", "Operand"))
+    stub.imports |= {("tape.methods", name) for name in OWN}
     stub.imports |= {("typing", "Any"), ("typing", "NamedTuple"), ("tape.base.tensor", "Tensor")}
     return stub.text("")
 
@@ -88,8 +88,9 @@ def _declare(stub: Stub, name: str, value: Any) -> None:
 def tensor() -> str:
     """The stub of what a tensor can do: a class to each theme, as at run time."""
     stub = Stub("tape.methods")
-    stub.imports |= {("typing", "Any"), ("typing", "TypeAlias"), ("collections.abc", "Sequence")}
-    stub.imports |= {("numpy.typing", "DTypeLike"), ("tape.base.tensor", "Tensor"), ("tape.base.kind", "TensorKind")}
+    stub.imports |= {("typing", name) for name in ("Any", "SupportsIndex", "TypeAlias")}
+    stub.imports |= {("collections.abc", "Sequence"), ("numpy.typing", "DTypeLike")}
+    stub.imports |= {("tape.base.tensor", "Tensor"), ("tape.base.kind", "TensorKind")}
     for theme in THEMES:
         stub.lines += ["", f"class {theme.__name__}:", f'    """{theme.__doc__}"""']
         _methods(stub, {name: value for name, value in vars(theme).items() if _is_shown(theme, name)})

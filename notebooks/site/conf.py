@@ -8,6 +8,7 @@ from typing import Any
 from docutils import nodes
 from latex2mathml.converter import convert
 
+from notebooks.site.reference import written
 from tape.release import __version__
 
 project, author, copyright = "wengert", "the authors of wengert", "the authors of wengert; Apache 2.0"
@@ -59,6 +60,11 @@ def read_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines
             lines[i] = plain(line)
 
 
+def read_signature(app: Any, what: str, name: str, obj: Any, options: Any, shown: Any, gives: Any) -> Any:
+    """Signatures as `help` has them: Sphinx would take those of the code that all functions of ops share."""
+    return written(obj, what == "method") if hasattr(obj, "__signature__") else None
+
+
 def formula(self: Any, node: Any) -> None:
     """A formula as MathML, which browsers draw themselves."""
     block = isinstance(node, nodes.math_block)
@@ -69,4 +75,5 @@ def formula(self: Any, node: Any) -> None:
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", read_docstring, priority=100)
+    app.connect("autodoc-process-signature", read_signature)
     app.add_html_math_renderer("mathml", inline_renderers=(formula, None), block_renderers=(formula, None))

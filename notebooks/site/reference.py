@@ -100,6 +100,19 @@ def entry(module: str, name: str, classes: dict[type, str]) -> str:
     return f".. py:data:: {full}\n   :value: {' '.join(repr(value).split())[:60]}\n"
 
 
+def written(function: Any, method: bool = False) -> tuple[str, str]:
+    """The parameters and the result of a function with a derived signature, its annotations without quotes."""
+    found = inspect.signature(function)
+    parameters = [p.replace(annotation=_Bare(p.annotation)) for p in found.parameters.values()][method:]
+    return str(inspect.Signature(parameters)), str(found.return_annotation)
+
+
+class _Bare(str):
+    """Text that is shown as it stands."""
+
+    __repr__ = str.__str__
+
+
 def page(title: str, *parts: str) -> str:
     return "\n".join([title, "=" * len(title), "", *parts, ""])
 
@@ -129,6 +142,10 @@ def pages() -> Iterator[tuple[str, str]]:
             head = f".. automodule:: {name}\n   :no-members:\n"
             made[name] = page(name, head, *[entry(name, n, classes) for n in objects(module)])
     contents = ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in made)
-    lead = "Every public name, with what its docstring says.  The names of ``tape`` itself are grouped by theme.\n"
+    lead = (
+        "Every public name, with what its docstring says.  The names of ``tape`` itself are grouped by theme.\n\n"
+        "In signatures an ``Operand`` is a tensor, an array, a number, or a list of numbers, and ``Dims`` are an axis,"
+        " several, or None.\n"
+    )
     yield "index", page("Reference", lead, contents)
     yield from made.items()

@@ -1,5 +1,7 @@
 """Differentiation: ``backward``, ``grad``, the grad modes, and the graph behind them."""
 
+from typing import TYPE_CHECKING
+
 from ..backprop.grad import backward_all as backward, grad
 from ..base.rooms import on_demand
 from ..custom.function import Function
@@ -19,9 +21,12 @@ from .detect_changes import detect_changes
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
-_ROOMS = {room: f"tape.autograd.{room}" for room in ("forward_ad", "functional", "profiler")}
+if TYPE_CHECKING:
+    from . import forward_ad as forward_ad, functional as functional, profiler as profiler
+else:
+    _ROOMS = {room: f"tape.autograd.{room}" for room in ("forward_ad", "functional", "profiler")}
+    __getattr__ = on_demand("tape.autograd", _ROOMS | {"_profiler_enabled": "tape.autograd.profiler"})
 
-__getattr__ = on_demand("tape.autograd", _ROOMS | {"_profiler_enabled": "tape.autograd.profiler"})
 __all__ = [
     "Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "detect_changes",
     "enable_grad", "function", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode",

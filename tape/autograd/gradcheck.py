@@ -17,15 +17,15 @@ from ..gradcheck.derivatives.gradcheck_errors import GradcheckError
 
 if TYPE_CHECKING:
     from ..gradcheck.derivatives.jacobians import get_analytical_jacobian, get_numerical_jacobian
+else:
+    _JACOBIANS = ("get_analytical_jacobian", "get_numerical_jacobian")
+    __getattr__ = on_demand(
+        "tape.autograd.gradcheck", dict.fromkeys(_JACOBIANS, "tape.gradcheck.derivatives.jacobians")
+    )
 
 _checking, _second, _subject = map(
     Room, ("tape.gradcheck.checking", "tape.gradcheck.derivatives.second", "tape.gradcheck.derivatives.subject")
 )
-_JACOBIANS = dict.fromkeys(
-    ("get_analytical_jacobian", "get_numerical_jacobian"), "tape.gradcheck.derivatives.jacobians"
-)
-
-__getattr__ = on_demand("tape.autograd.gradcheck", _JACOBIANS)
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 
 Inputs = Tensor | Sequence[Any]

@@ -91,7 +91,8 @@ class Room:
 def on_demand(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package, for `names` and the modules that have them; a module's own name gives it.
 
-    What was found stands in the package from then on.
+    What was found stands in the package from then on.  Type checkers are shown imports in its place, under
+    ``if TYPE_CHECKING:``; a module that has ``__getattr__`` has every name to them.
 
     Raises:
         AttributeError: for any other name.

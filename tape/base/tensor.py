@@ -50,11 +50,6 @@ else:
 class Tensor(Methods):
     """An array of numbers that takes part in differentiation.
 
-    A tensor holds its value (`_data`: an array, or a NumPy scalar where it has no axes), its
-    place in the history (`_node`: None where no gradient flows, True for a leaf that requires
-    grad, else the handle of its record) and its `Spec`.  Everything else is rarely used and
-    lives in the instance dictionary over the defaults below.
-
     Called with ``args`` as in old PyTorch, ``Tensor([1, 3])`` holds those numbers and ``Tensor(2, 3)`` zeros of
     that shape, both in the default dtype; prefer `tape.tensor` and `tape.zeros`.
 
@@ -67,8 +62,9 @@ class Tensor(Methods):
 
     __slots__ = ("__dict__", "__weakref__", "_among", "_data", "_node", "_of", "_spec", "_views")
 
-    _data: Any
-    _node: Any
+    # What is rarely used lives in the instance's dictionary, over the defaults below.
+    _data: Any  # the value: an array, or a NumPy scalar where there are no axes
+    _node: Any  # None where no gradient flows, True for a leaf that requires grad, else the handle of its record
     _spec: Spec
     _of: Any  # how it is a view of another tensor; its `Views`, and those that it is among (`tape.recording.views`)
     _among: Any

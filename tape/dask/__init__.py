@@ -25,17 +25,16 @@ if TYPE_CHECKING:
     from .evaluation import gauss_newton, hvp, value_and_grad
     from .parcel_programs import PathReport
     from .scenario_map import map
-
-# A worker needs none of these names, and so does not wait for what they import.
-__getattr__ = on_demand(
-    "tape.dask",
-    {
-        "PathReport": "tape.dask.parcel_programs",
-        "gauss_newton": "tape.dask.evaluation",
-        "hvp": "tape.dask.evaluation",
-        "map": "tape.dask.scenario_map",
-        "value_and_grad": "tape.dask.evaluation",
-    },
-)
+else:  # a worker needs none of these names, and so does not wait for what they import
+    __getattr__ = on_demand(
+        "tape.dask",
+        {
+            "PathReport": "tape.dask.parcel_programs",
+            "gauss_newton": "tape.dask.evaluation",
+            "hvp": "tape.dask.evaluation",
+            "map": "tape.dask.scenario_map",
+            "value_and_grad": "tape.dask.evaluation",
+        },
+    )
 
 __all__ = ["PathReport", "gauss_newton", "hvp", "map", "value_and_grad"]

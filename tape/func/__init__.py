@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..levels.vmapping import vmap
     from .forward import hessian, jacfwd, jvp, linearize
     from .reverse import grad, grad_and_value, jacrev, value_and_grad, vjp
+else:
+    _FORWARD = dict.fromkeys(("hessian", "jacfwd", "jvp", "linearize"), "tape.func.forward")
+    _REVERSE = dict.fromkeys(("grad", "grad_and_value", "jacrev", "value_and_grad", "vjp"), "tape.func.reverse")
+    __getattr__ = on_demand("tape.func", {"vmap": "tape.levels.vmapping"} | _FORWARD | _REVERSE)
 
-_FORWARD = dict.fromkeys(("hessian", "jacfwd", "jvp", "linearize"), "tape.func.forward")
-_REVERSE = dict.fromkeys(("grad", "grad_and_value", "jacrev", "value_and_grad", "vjp"), "tape.func.reverse")
-
-__getattr__ = on_demand("tape.func", {"vmap": "tape.levels.vmapping"} | _FORWARD | _REVERSE)
 __all__ = [
     "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from .derivatives.report import Comparison, Report, Suspect
     from .numerical_health import Health, health
     from .searching import Search, search
+else:
+    _ERRORS = dict.fromkeys(("GradcheckError", "Unfit"), "tape.gradcheck.derivatives.gradcheck_errors")
+    _REPORT = dict.fromkeys(("Comparison", "Report", "Suspect"), "tape.gradcheck.derivatives.report")
+    _SEARCH = dict.fromkeys(("Search", "search"), "tape.gradcheck.searching")
+    _HEALTH = dict.fromkeys(("Health", "health"), "tape.gradcheck.numerical_health")
+    _NAMES = {"check": "tape.gradcheck.checking"} | _ERRORS | _REPORT | _SEARCH | _HEALTH
+    __getattr__ = on_demand("tape.gradcheck", _NAMES)
 
-_ERRORS = dict.fromkeys(("GradcheckError", "Unfit"), "tape.gradcheck.derivatives.gradcheck_errors")
-_REPORT = dict.fromkeys(("Comparison", "Report", "Suspect"), "tape.gradcheck.derivatives.report")
-_SEARCH = dict.fromkeys(("Search", "search"), "tape.gradcheck.searching")
-_HEALTH = dict.fromkeys(("Health", "health"), "tape.gradcheck.numerical_health")
-
-__getattr__ = on_demand("tape.gradcheck", {"check": "tape.gradcheck.checking"} | _ERRORS | _REPORT | _SEARCH | _HEALTH)
 __all__ = [
     "Comparison",
     "GradcheckError",

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from .recorded.trace import Untraceable
     from .recorded_program import Program, record
     from .saving import load, save
+else:
+    _NAMES = {
+        "CompiledFunction": "compiled", "GuardMissed": "recorded.guards", "NotNative": "native", "Program":
+        "recorded_program", "ProgramFileError": "files.container", "Untraceable": "recorded.trace", "compile":
+        "compiled", "load": "saving", "record": "recorded_program", "save": "saving", "native": "native",
+    }  # fmt: skip
+    __getattr__ = on_demand("tape.program", {name: f"tape.program.{room}" for name, room in _NAMES.items()})
 
-_NAMES = {
-    "CompiledFunction": "compiled", "GuardMissed": "recorded.guards", "NotNative": "native", "Program":
-    "recorded_program", "ProgramFileError": "files.container", "Untraceable": "recorded.trace", "compile": "compiled",
-    "load": "saving", "record": "recorded_program", "save": "saving", "native": "native",
-}  # fmt: skip
-
-__getattr__ = on_demand("tape.program", {name: f"tape.program.{room}" for name, room in _NAMES.items()})
 __all__ = [
     "CompiledFunction", "GuardMissed", "NotNative", "Program", "ProgramFileError", "Untraceable", "compile", "load",
     "record", "save",

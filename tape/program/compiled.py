@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from ..base.location import in_library
 from ..base.locks import kept
@@ -36,11 +36,15 @@ from .show.statistics import CallStatistics
 from .world.looking import surroundings
 from .world.surroundings import Surroundings
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
 MOST_PATHS = 32
 MOST_SIGNATURES = 256
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[P, R]):
     """What `compile` gives: called like the function.
 
     Attributes:
@@ -49,7 +53,7 @@ class CompiledFunction:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         tier: str | None,
         threads: int | None,
         most_paths: int,
@@ -106,10 +110,14 @@ class CompiledFunction:
             missed=sum(p.missed for p in programs),
         )
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> CompiledFunction[P, R]: ...
+    @overload
+    def __get__(self: CompiledFunction[Concatenate[S, Q], R], instance: S, owner: Any = None) -> Callable[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         entry = self._entry
         if entry is not None:
             found = entry(args, kwargs)
@@ -352,7 +360,7 @@ def compile(
         require_count(most_memory, "most_memory", "; None for no bound")
     constant = tuple(assume_constant)
 
-    def compiled(f: Callable[..., Any]) -> CompiledFunction:
+    def compiled(f: Callable[P, R]) -> CompiledFunction[P, R]:
         require_function(f, "tape.compile")
         return CompiledFunction(f, tier, threads, most_paths, constant, most_memory)
 

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any
 
 from ops import REGISTRY, Op
@@ -20,17 +20,23 @@ from ops import REGISTRY, Op
 from ..base.signatures import TYPES
 
 KNOWN = {
-    "Any": "typing", "NamedTuple": "typing", "NoReturn": "typing", "Callable": "collections.abc",
-    "Iterator": "collections.abc", "Sequence": "collections.abc", "AbstractContextManager": "contextlib",
-    "DTypeLike": "numpy.typing",
+    "Any": "typing", "NamedTuple": "typing", "NoReturn": "typing", "IO": "typing", "Callable": "collections.abc",
+    "Iterable": "collections.abc", "Iterator": "collections.abc", "Sequence": "collections.abc", "PathLike": "os",
+    "AbstractContextManager": "contextlib", "DTypeLike": "numpy.typing",
 }  # fmt: skip
 """Names in annotations, and where they are from."""
 
-OWN = "Operand", "Dims"
+OWN = "Operand", "Dims", "Sizes"
+STARRED = {"size": "Sizes", "sizes": "Sizes", "tensors": "Operand"}
+"""The types of arguments of which there may be any number."""
 
 BOOL = "builtins.bool"
 UNIQUE = f"sorted: {BOOL} = True, return_inverse: {BOOL} = False, return_counts: {BOOL} = False"
 OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
+    "compile": (
+        ("(function: Callable[P, R], …)", "CompiledFunction[P, R]"),
+        ("(function: None = None, …)", "Callable[[Callable[P, R]], CompiledFunction[P, R]]"),
+    ),
     "where": (
         ("(condition: Operand, input: Operand, other: Operand)", "Tensor"),
         ("(condition: Operand)", "builtins.tuple[Tensor, ...]"),
@@ -46,7 +52,10 @@ OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
         (f"(input: Tensor, {UNIQUE}, dim: builtins.int | None = None)", "Any"),
     ),
 }  # fmt: skip
-"""Functions whose result is of another kind by what is asked; those that give `ValuesAndIndices` are seen."""
+"""Functions whose result is of another kind by what is asked; those that give `ValuesAndIndices` are seen.
+
+An ellipsis stands for the function's other parameters.
+"""
 OVERLOADS["unique_consecutive"] = tuple(
     (text.replace("sorted: builtins.bool = True, ", ""), gives) for text, gives in OVERLOADS["unique"]
 )
@@ -84,6 +93,8 @@ class Stub:
         found = namespace.get(name, FOUND.get(name))
         if found is None:
             return f"builtins.{name}" if hasattr(builtins, name) else None
+        if isinstance(found, UnionType):
+            return self.annotation(found, {})
         if isinstance(found, type) and found.__module__.startswith(("tape.", "ops.")):
             if found.__module__ != self.module:
                 self.imports.add((found.__module__, found.__name__))
@@ -95,14 +106,14 @@ class Stub:
     def function(self, name: str, function: Callable[..., Any], method: bool = False) -> None:
         """Declare a function, or a method."""
         before = "    " if method else ""
-        if name in OVERLOADS and not (method and name == "where"):
-            for parameters, gives in OVERLOADS[name]:
-                taken = parameters.replace("input: Tensor", "self") if method else parameters
-                self._overload(before, name, taken, gives)
-            return
         signature = inspect.signature(function)
         namespace = getattr(inspect.unwrap(function), "__globals__", {})
         shown = list(_starred(signature, [self._parameter(p, namespace) for p in signature.parameters.values()]))
+        if name in OVERLOADS and not (method and name == "where"):
+            for parameters, gives in OVERLOADS[name]:
+                taken = parameters.replace("input: Tensor", "self") if method else parameters
+                self._overload(before, name, taken.replace("…", ", ".join(shown[1:])), gives)
+            return
         if method:
             shown[0] = "self"
         gives = self.annotation(signature.return_annotation, namespace)
@@ -124,10 +135,14 @@ class Stub:
             self.imports.add(("typing", "Literal"))
         if gives == "Size":
             self.imports.add(("tape.base.tensor", "Size"))
+        if "CompiledFunction" in gives:
+            self.imports |= {("tape.program.compiled", name) for name in ("CompiledFunction", "P", "R")}
+            self.imports.add(("collections.abc", "Callable"))
         self.lines += [f"{before}@overload", f"{before}def {name}{parameters} -> {gives}: ..."]
 
     def _parameter(self, p: Parameter, namespace: dict[str, Any]) -> str:
-        given = TYPES.get(p.name, p.annotation) if p.annotation in ("Any", Parameter.empty) else p.annotation
+        types = {**TYPES, **STARRED} if p.kind is Parameter.VAR_POSITIONAL else TYPES
+        given = types.get(p.name, p.annotation) if p.annotation in ("Any", Parameter.empty) else p.annotation
         if p.name in ("input", "other") and given == "Tensor" and p.default is None:
             given = "Any"
         text = f"{p.name}: {self.annotation(given, namespace)}"
@@ -179,7 +194,7 @@ class _Names(ast.NodeTransformer):
         text = ast.unparse(node)
         if text.startswith(("np.", "builtins.")):
             return node
-        return ast.Name("Any")
+        return self.visit_Name(ast.Name(node.attr))
 
 
 def _starred(signature: Signature, texts: list[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,12 @@ from ..base.rooms import on_demand
 from ..base.tensor import Tensor
 from ..recording.creation import array_of
 
+if TYPE_CHECKING:
+    from . import strategies as strategies
+else:
+    __getattr__ = on_demand("tape.testing", {"strategies": "tape.testing.strategies"})
+
 __all__ = ["assert_close"]
-__getattr__ = on_demand("tape.testing", {"strategies": "tape.testing.strategies"})
 
 TOLERANCES = {2: (1e-3, 1e-5), 4: (1.3e-6, 1e-5), 8: (1e-7, 1e-7)}
 """(relative, absolute) tolerance by the bytes of a real number: PyTorch's."""

@@ -6,8 +6,9 @@ from ..base.rooms import on_demand
 
 if TYPE_CHECKING:
     from . import checkpoint, hooks
+else:
+    __getattr__ = on_demand("tape.utils", {"checkpoint": "tape.utils.checkpoint", "hooks": "tape.utils.hooks"})
 
-__getattr__ = on_demand("tape.utils", {"checkpoint": "tape.utils.checkpoint", "hooks": "tape.utils.hooks"})
 __all__ = ["checkpoint", "hooks"]
 
 

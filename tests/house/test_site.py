@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import re
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,6 +46,12 @@ def found(path):
             value = getattr(value, name)
         return value
     return getattr(importlib.import_module("builtins"), path)
+
+
+def test_what_the_reference_imports_comes_with_the_site():
+    """Every public module is imported, so the extra `site` has what the extras have that some of these need."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert {*extras["dask"], *extras["search"]} <= {*extras["site"]}
 
 
 def test_found_finds_and_misses():
@@ -202,3 +209,10 @@ def test_weights_are_moved_by_sliders(monkeypatch):
     assert repr(picture).endswith("= [2.0, 2.0]")
     assert shown.value == picture.svg()
     assert {"text/plain", "image/svg+xml"} <= set(picture._repr_mimebundle_())
+
+
+def test_signatures_of_the_reference_are_those_of_help(site):
+    """Functions of ops share their code, whose own signature says Any."""
+    written = site("reference").written
+    assert written(tape.exp) == ("(input: Operand, *, out: Tensor | None = None)", "Tensor")
+    assert written(tape.Tensor.exp, method=True) == ("(*, out: Tensor | None = None)", "Tensor")

@@ -72,6 +72,30 @@ program.save("program.tape")
 print(tape.load("program.tape"), tape.compile(tape.exp)(x), tape.vmap(tape.exp)(x), tape.checkpoint(tape.exp, x))
 print(tape.func.grad(tape.sum)(x), tape.autograd.grad(x.sum(), x), tape.stop_gradient(x), tape.__version__)
 
+# Compiled functions take and give what the function does; so do compiled methods.
+
+
+@tape.compile
+def scaled(x: Tensor, rate: float) -> Tensor:
+    return x * rate
+
+
+class Model:
+    @tape.compile(tier="quick", assume_constant=[np])
+    def step(self, x: Tensor, rate: float) -> Tensor:
+        return x * rate
+
+
+assert_type(scaled(x, 0.5), Tensor)
+assert_type(Model().step(x, rate=0.5), Tensor)
+print(scaled.statistics(), scaled.programs)
+
+# Sizes, one by one or together.
+
+assert_type(tape.zeros(*array.shape), Tensor)
+assert_type(tape.zeros(np.int64(3), 2), Tensor)
+assert_type(x.view((2, -1)).reshape(x.shape).expand([-1, 2]).permute(1, 0), Tensor)
+
 # Under NumPy's names, arrays.
 
 exponentials: npt.NDArray[np.float64] = tape.numpy.exp(array)
@@ -99,3 +123,17 @@ tape.tensor([1.0], required_grad=True)  # error
 tape.linalg.no_such(x)  # error
 tape.fft.rfft(x, dimension=0)  # error
 word: str = tape.exp(x)  # error
+tape.func.no_such(x)  # error
+tape.autograd.functional.jacobiann(tape.exp, x)  # error
+tape.gradcheck.chek(tape.exp, x)  # error
+tape.utils.checkpoints(x)  # error
+tape.testing.assert_closer(x, x)  # error
+tape.compile(3)  # error
+scaled(x)  # error
+scaled(x, "fast")  # error
+scaled.statistcs()  # error
+Model().step(x)  # error
+Model().step(x, "fast")  # error
+tape.load(3)  # error
+tape.zeros("three")  # error
+x.reshape("rows")  # error
