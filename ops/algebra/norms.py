@@ -57,12 +57,14 @@ def _root_of_sum(x: Any, ord: float, axis: Axis, keepdims: bool) -> Any:
     return amax(abs(x), axis=axis, keepdims=keepdims) if ord == float("inf") else None
 
 
+def _vector_norm_jvp(x: Any, z: Any, x_dot: Any, ord: float, axis: Any, keepdims: bool) -> Any:
+    return sum(dot_part(_slope(x, z, ord, axis), x_dot), axis=axis, keepdims=keepdims)
+
+
 vector_norm = general(
     "vector_norm", _vector_norm,
     lambda g, x, z, ord, axis: chain_mul(kept(g, x.shape, axis), _slope(x, z, ord, axis)),
-    jvp=lambda x, z, x_dot, ord, axis, keepdims: sum(
-        dot_part(_slope(x, z, ord, axis), x_dot), axis=axis, keepdims=keepdims
-    ),
+    jvp=_vector_norm_jvp,
     node="LinalgVectorNormBackward0",
     numpy=(np.linalg.vector_norm,),
     hints=Hints(made_of=_root_of_sum),

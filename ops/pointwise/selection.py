@@ -165,11 +165,13 @@ copysign = elementwise(
     doc="|x| with the sign of y.  The gradient with respect to x is 0 at 0.",
 )
 
+
+def _nan_to_num(x: Any, *, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    return np.nan_to_num(x, True, 0.0 if nan is None else nan, posinf, neginf)
+
+
 nan_to_num = elementwise(
-    "nan_to_num",
-    lambda x, *, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
-        x, True, 0.0 if nan is None else nan, posinf, neginf
-    ),
+    "nan_to_num", _nan_to_num,
     lambda g, x: where(isfinite(x), g, 0.0),
     numpy=(np.nan_to_num,), domain=(REAL,),
     doc="nan and infinities replaced by numbers, which are constants.  The result is always a copy.",

@@ -62,14 +62,16 @@ def _reverse_recurrence(a: Any, g: Any, axis: int) -> Any:
     return flip(recurrence(backwards, flip(g, axis=axis), axis=axis), axis=axis)
 
 
+def _recurrence_jvp(x: Any, z: Any, x_dot: Any, y_dot: Any, axis: int) -> Any:
+    moved = (0.0 if y_dot is None else y_dot) + (0.0 if x_dot is None else x_dot * shift(z, by=1, axis=axis))
+    return recurrence(x, moved, axis=axis)
+
+
 recurrence = general(
     "recurrence", _recurrence,
     lambda g, x, z, axis: shift(z, by=1, axis=axis) * _reverse_recurrence(x, g, axis),
     lambda g, x, axis: _reverse_recurrence(x, g, axis),
-    jvp=lambda x, z, x_dot, y_dot, axis: recurrence(
-        x, (0.0 if y_dot is None else y_dot) + (0.0 if x_dot is None else x_dot * shift(z, by=1, axis=axis)), axis=axis
-    ),
-
+    jvp=_recurrence_jvp,
     complex=HOLOMORPHIC,
     cases=cases_of(([(5,), (5,)], {}), ([(3, 2), (3, 2)], {"axis": 0}), ([(2, 7), (2, 7)], {"axis": 1})),
     batch=along("axis"),
@@ -136,11 +138,12 @@ def _ratio(z: Any, axis: int) -> Any:
     return where(logical_or(_is_first(z.shape, axis), eq(previous, -float("inf"))), 0.0, exp(previous - z))
 
 
+def _logcumsumexp_jvp(x: Any, z: Any, x_dot: Any, axis: int) -> Any:
+    return recurrence(_ratio(z, axis), where(eq(z, -float("inf")), 0.0, exp(x - z)) * x_dot, axis=axis)
+
+
 logcumsumexp = general(
-    "logcumsumexp", _logcumsumexp, _logcumsumexp_vjp,
-    jvp=lambda x, z, x_dot, axis: recurrence(
-        _ratio(z, axis), where(eq(z, -float("inf")), 0.0, exp(x - z)) * x_dot, axis=axis
-    ),
+    "logcumsumexp", _logcumsumexp, _logcumsumexp_vjp, jvp=_logcumsumexp_jvp,
     cases=cases_of(((4,), {}), ((2, 3), {"axis": 0})), hints=Hints(accumulates=np.logaddexp),
     batch=along("axis"),
     doc="Running `logsumexp` along an axis.",

@@ -41,12 +41,14 @@ def _partials_of_product(x: Any, x_shape: tuple[int, ...], axis: Axis) -> Any:
     return permute(partials, axes=tuple(int(k) for k in np.argsort(order)))
 
 
+def _prod_jvp(x: Any, x_dot: Any, axis: Any, keepdims: bool) -> Any:
+    return sum(chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims)
+
+
 prod = general(
     "prod", lambda x, *, axis=None, keepdims=False: np.prod(x, axis=axis, keepdims=keepdims),
     lambda g, x, axis: chain_mul(kept(g, x.shape, axis), _partials_of_product(x, x.shape, axis)),
-    jvp=lambda x, x_dot, axis, keepdims: sum(
-        chain_mul(x_dot, _partials_of_product(x, x.shape, axis)), axis=axis, keepdims=keepdims
-    ),
+    jvp=_prod_jvp,
     node=lambda axis: "ProdBackward0" if axis is None else "ProdBackward1",
     hints=Hints(reduces=np.multiply), complex=HOLOMORPHIC, cases=cases_of(*REDUCTIONS),
     batch=along("axis"),

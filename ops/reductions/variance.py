@@ -143,22 +143,21 @@ def _beside_mean(bar: Any, g: Any, x: Any, axis: Axis) -> Any:
     return shares if bar is None else bar + shares
 
 
-def _pair(z: Any, x: Any, axis: Axis, keepdims: bool) -> tuple[Any, Any]:
-    return z, np.mean(x, axis=axis, keepdims=keepdims)
+def _var_mean(x: Any, *, axis: Axis = None, correction: int = 1, keepdims: bool = False) -> tuple[Any, Any]:
+    variance = _var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return variance, np.mean(x, axis=axis, keepdims=keepdims)
+
+
+def _var_mean_vjp(g: Any, x: Any, axis: Axis, correction: int) -> Any:
+    return _beside_mean(None if g[0] is None else _var_vjp(g[0], x, axis, correction), g[1], x, axis)
+
+
+def _var_mean_jvp(x: Any, x_dot: Any, axis: Axis, correction: int, keepdims: bool) -> tuple[Any, Any]:
+    return _var_jvp(x, x_dot, axis, correction, keepdims), mean(x_dot, axis=axis, keepdims=keepdims)
 
 
 var_mean = general(
-    "var_mean",
-    lambda x, *, axis=None, correction=1, keepdims=False: _pair(
-        _var(x, axis=axis, correction=correction, keepdims=keepdims), x, axis, keepdims
-    ),
-    lambda g, x, axis, correction: _beside_mean(
-        None if g[0] is None else _var_vjp(g[0], x, axis, correction), g[1], x, axis
-    ),
-    jvp=lambda x, x_dot, axis, correction, keepdims: (
-        _var_jvp(x, x_dot, axis, correction, keepdims),
-        mean(x_dot, axis=axis, keepdims=keepdims),
-    ),
+    "var_mean", _var_mean, _var_mean_vjp, jvp=_var_mean_jvp,
     outputs=2,
     complex=ADJOINT,
     cases=cases_of(*VARIANCES),
@@ -166,18 +165,22 @@ var_mean = general(
     doc="Variance and mean over axes, as one operation.",
 )
 
+
+def _std_mean(x: Any, *, axis: Axis = None, correction: int = 1, keepdims: bool = False) -> tuple[Any, Any]:
+    deviation = _std(x, axis=axis, correction=correction, keepdims=keepdims)
+    return deviation, np.mean(x, axis=axis, keepdims=keepdims)
+
+
+def _std_mean_vjp(g: Any, x: Any, z: Any, axis: Axis, correction: int) -> Any:
+    return _beside_mean(None if g[0] is None else _std_vjp(g[0], x, z[0], axis, correction), g[1], x, axis)
+
+
+def _std_mean_jvp(x: Any, z: Any, x_dot: Any, axis: Axis, correction: int, keepdims: bool) -> tuple[Any, Any]:
+    return _std_jvp(x, z[0], x_dot, axis, correction, keepdims), mean(x_dot, axis=axis, keepdims=keepdims)
+
+
 std_mean = general(
-    "std_mean",
-    lambda x, *, axis=None, correction=1, keepdims=False: _pair(
-        _std(x, axis=axis, correction=correction, keepdims=keepdims), x, axis, keepdims
-    ),
-    lambda g, x, z, axis, correction: _beside_mean(
-        None if g[0] is None else _std_vjp(g[0], x, z[0], axis, correction), g[1], x, axis
-    ),
-    jvp=lambda x, z, x_dot, axis, correction, keepdims: (
-        _std_jvp(x, z[0], x_dot, axis, correction, keepdims),
-        mean(x_dot, axis=axis, keepdims=keepdims),
-    ),
+    "std_mean", _std_mean, _std_mean_vjp, jvp=_std_mean_jvp,
     outputs=2,
     complex=ADJOINT,
     cases=cases_of(*VARIANCES),

@@ -246,6 +246,16 @@ def test_a_class_name_occurs_once(paths):
     assert {name for name, n in count.items() if n > 1} == set()
 
 
+def test_a_rule_of_more_than_a_line_has_a_name(paths):
+    """In stack traces, and to whoever reads the declaration: no lambda goes over the end of its line."""
+    long = {
+        f"{path.relative_to(ROOT)}:{node.lineno}" for path in paths.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if type(node) is ast.Lambda and node.end_lineno > node.lineno
+    }  # fmt: skip
+    assert long == set()
+
+
 def test_importing_ops_leaves_scipy_and_numba_alone():
     code = "import sys, ops; print([m for m in ('scipy', 'numba', 'tape') if m in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
