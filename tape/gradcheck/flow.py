@@ -56,7 +56,7 @@ class Flow:
 
     Attributes:
         events: in the order of the sweep, from the output to the inputs.
-        leaves: by key, the pattern of each leaf's adjoint: zero where it is zero whatever the numbers.
+        leaves: by key, the pattern of each leaf's adjoint: zero where none comes from the outputs.
         records: how many were visited.
     """
 

@@ -132,7 +132,7 @@ class Health:
         adjoints: the first records, from the outputs on, at which an adjoint overflows, underflows, or meets an
             infinite derivative.
         ends: the records that no adjoint gets through.
-        zeros: by checked input, how many elements of its gradient are zero whatever the numbers, and of how many.
+        zeros: by checked input, how many elements of its gradient no adjoint gets to from the outputs, and of how many.
     """
 
     records: int = 0
@@ -165,7 +165,7 @@ class Health:
         for name, (zero, size) in self.zeros.items():
             if zero:
                 part = "is zero" if zero == size else f"has {zero} of {size} elements that are zero"
-                lines.append(f"the gradient for {name} {part}, whatever the numbers that lead there")
+                lines.append(f"the gradient for {name} {part} here, whatever adjoints come from the outputs")
         head = f"numbers: {self.records} records"
         if not lines:
             return f"{head}; none cancels, no adjoint overflows, underflows or ends"

@@ -16,7 +16,7 @@ from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
 from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, operands
 from .anomaly import told
-from .propagate import elsewhere, name_of, visit
+from .propagate import elsewhere, name_of, through
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
@@ -39,19 +39,12 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
     if not REFITS and not SUMS and not _suspects():
         return
     wanted = None if targets is None else {-id(t) if t._node is True else t._node for t in targets}
-    queue = [t._node for t in outputs if not t.is_leaf]
     seen: set[int] = set()
-    while queue:
-        wengert = list_of(queue[-1])
-        roots = [h for h in queue if wengert.owns(h)]
-        queue = [h for h in queue if not wengert.owns(h)]
-        with wengert.still():
-            rows = visit(wengert, roots, wanted)
+    for wengert, rows in through([t._node for t in outputs if not t.is_leaf], wanted):
         for handle, row in rows.items():
             if handle not in seen and (wanted is None or _leads(wengert, row, rows, wanted)):
                 seen.add(handle)
                 _check(row)
-                queue += [k for k in operands(row[X], row[Y]) if type(k) is int and not wengert.owns(k)]
 
 
 def _leads(wengert: WengertList, row: list[Any], rows: dict[int, Any], wanted: set[int]) -> bool:

@@ -32,7 +32,7 @@ from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV,
 from ..base.tensor import Tensor
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
-from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, row_of, spec_of_operand
+from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
 from .chain import Adjoints, Chain
 from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
 
@@ -264,6 +264,25 @@ def behind(handles: Collection[int]) -> list[tuple[WengertList, Rows]]:
     return found
 
 
+def through(handles: Collection[int], targets: Collection[int] | None) -> Iterator[tuple[WengertList, Rows]]:
+    """What some records depend on, through the lists of all threads: each list with its rows, as by `visit`.
+
+    A list is given again where a record of another one, found later, leads back into it.
+    """
+    seen, queue = set(handles), list(handles)
+    while queue:
+        wengert = list_of(queue[-1])
+        roots = [k for k in queue if wengert.owns(k)]
+        queue = [k for k in queue if not wengert.owns(k)]
+        with wengert.still():
+            rows = visit(wengert, roots, targets)
+        yield wengert, rows
+        refs = [ref for row in rows.values() for ref in operands(row[X], row[Y]) if type(ref) is int]
+        there = {ref for ref in refs if not wengert.owns(ref)} - seen
+        seen |= there
+        queue += there
+
+
 def sweep(
     wengert: WengertList,
     roots: dict[int, Any],
@@ -390,8 +409,8 @@ def last_readers(
     """
     last: dict[int, int] = {}
     leaves = hooked_leaves()
-    for handle, operands in keys.items():
-        for k in operands:
+    for handle, read in keys.items():
+        for k in read:
             if k is not None and elsewhere(wengert, k):
                 return {}
             if k is not None and -k in leaves and wanted(k):

@@ -43,26 +43,25 @@ def as_of_arrays(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
 
     bfloat16, which NumPy does not know, stays what it is for tensors.
     """
-    ident = get_ident()
-    if ident in OF_ARRAYS:
-        return function(*args, **kwargs)
-    OF_ARRAYS.add(ident)
-    try:
-        return function(*args, **kwargs)
-    finally:
-        OF_ARRAYS.discard(ident)
+    return _applied(True, function, args, kwargs)
 
 
 def as_of_tensors(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function of the user's gives that is called amid one of an array's: its tensors are what they are."""
+    return _applied(False, function, args, kwargs)
+
+
+def _applied(of_arrays: bool, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function gives while this thread is, or is not, among those whose ops are an array's; then as before."""
     ident = get_ident()
-    if ident not in OF_ARRAYS:
+    if (ident in OF_ARRAYS) is of_arrays:
         return function(*args, **kwargs)
-    OF_ARRAYS.discard(ident)
+    begin, end = (OF_ARRAYS.add, OF_ARRAYS.discard) if of_arrays else (OF_ARRAYS.discard, OF_ARRAYS.add)
+    begin(ident)
     try:
         return function(*args, **kwargs)
     finally:
-        OF_ARRAYS.add(ident)
+        end(ident)
 
 
 def are_narrow(xs: Iterable[Any]) -> bool:

@@ -125,7 +125,7 @@ STYLE = """
         --panel: #1b2129; --right: #4ac26b; --wrong: #ff7b72; --unsettled: #d4a72c; --curve: #79aeff; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
        max-width: 64rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+h1 { font-size: 1.4rem; overflow-wrap: anywhere; } h2, .scroll + h3 { margin-top: 2rem; } h2 { font-size: 1.1rem; }
 h3 { font-size: .95rem; margin: 0 0 .3rem; overflow-wrap: anywhere; }
 code, pre, td.n { font-family: ui-monospace, monospace; font-size: .88em; }
 pre { background: var(--panel); border: 1px solid var(--line); padding: .7rem 1rem; overflow-x: auto; }
