@@ -33,6 +33,10 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
 
 
+NUMERIC = "biufc"
+"""The kinds of dtypes whose numbers can be recorded."""
+
+
 def is_narrow(dtype: np.dtype[Any]) -> _bool:
     """Whether numbers of a dtype are 16-bit floats: stored so, but computed with in float32."""
     return dtype.itemsize == 2 and kind_of(dtype) == "f"

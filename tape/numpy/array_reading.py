@@ -16,7 +16,7 @@ from ops.shapes.index import is_basic
 from ..base.tensor import Face, Tensor
 from .arrays.face import OF_TENSORS, Array, Number, Recorded, face
 from .arrays.face_base import numpy
-from .arrays.leaving import number_of
+from .arrays.leaving import called_now, number_of, refusal
 from .arrays.memory_order import settled
 from .arrays.unwrapping import bare, holds_face, stacked
 
@@ -68,6 +68,8 @@ def _length(self: Recorded) -> int:
         if self._is_array:
             raise TypeError("len() of unsized object")
         raise TypeError(f"object of type 'numpy.{self.dtype.type.__name__}' has no len()")
+    if self.ndim > 1 and called_now() == "shuffle()":
+        raise refusal("swapping its rows, which are views")
     return self.shape[0]
 
 

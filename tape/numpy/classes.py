@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import NUMERIC
 from ..base.tensor import Face
 from .arrays.array_text import Text, read_back
 from .arrays.callee import compared_with, is_called_at_once
-from .arrays.casting import NUMERIC
 from .arrays.leaving import is_recorded, plain, recording, value_of
 from .arrays.python_number import as_numpy
 from .arrays.unwrapping import holds_face

@@ -16,17 +16,17 @@ import numpy as np
 import ops
 from ops.core.differentiate import dtype_of
 
-from ..base.dtypes import kind_of
+from ..base.dtypes import NUMERIC, kind_of
 from ..base.tensor import Face, Tensor
 from ..recording.recorder import wrap
 from ..recording.views import owner
 from .arrays.array_text import read_back
-from .arrays.casting import NUMERIC, cast
+from .arrays.casting import cast
 from .arrays.face import Array, array
 from .arrays.face_base import numpy
-from .arrays.leaving import carries, plain, refusal, still
+from .arrays.leaving import plain, still
 from .arrays.memory_order import copied, outline, resolved
-from .arrays.unwrapping import holds_face, stacked
+from .arrays.unwrapping import common_dtype, holds_face, stacked
 
 FILLED = (
     "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
@@ -128,8 +128,17 @@ def linspace(
 
 
 def gathered(x: Any, dtype: Any = None) -> Any:
-    """Nested sequences with recorded values in them as one array; anything else as it is."""
-    return array(stacked(x, dtype)) if isinstance(x, (list, tuple)) and holds_face(x) else x
+    """Nested sequences with recorded values in them as one array; anything else as it is.
+
+    An array of what are no numbers (objects, texts, records) is a plain one, as NumPy makes it: it tells tuples from
+    lists.
+    """
+    if not holds_face(x) or (dtype is None and isinstance(x, Face)):
+        return x
+    wanted = common_dtype(x) if dtype is None else dtype
+    if kind_of(wanted) not in NUMERIC:
+        return np.array(plain(x, f"an array of dtype {wanted}"), dtype)
+    return x if isinstance(x, Face) else array(stacked(x, wanted))
 
 
 def as_array(x: Any) -> Any:
@@ -155,13 +164,10 @@ def array_(
     **named: Any,
 ) -> Any:  # fmt: skip
     dtype = None if dtype is None else dtype_of(dtype)
-    is_numeric = dtype is None or kind_of(dtype) in NUMERIC
-    found = gathered(of_objects(object), dtype if is_numeric else None)
+    found = gathered(of_objects(object), dtype)
     if not isinstance(found, Face):
         return recordable(np.array(found, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **named), (found,))
     tensor = found._tensor
-    if not is_numeric and carries(tensor):
-        raise refusal(f"an array of dtype {dtype}")
     order = resolved(tensor, order)
     if dtype is not None and dtype != tensor._spec.dtype:
         tensor = cast(tensor, dtype)

@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.dtypes import kind_of
+from ..base.dtypes import NUMERIC, kind_of
 from ..base.tensor import Face, Narrow, Tensor
 from ..base.tree import leaves_of, transform
 from ..recording.level import live
 from ..recording.recorder import check_class, wrap
 from ..recording.views import materialise
-from .arrays.casting import NUMERIC
 from .arrays.face import array, face, faces
 from .arrays.leaving import told
 from .arrays.unwrapping import bare, has_tensor

@@ -326,7 +326,8 @@ def compile(
 
     Args:
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.  Arrays in
-            give arrays out; tensors in give tensors out, which can be differentiated to any order.
+            give arrays out, views of arguments where NumPy gives views; tensors in give tensors out, which can be
+            differentiated to any order.
         tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
             the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.

@@ -157,7 +157,7 @@ class Program(Native, Display):
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.plain:
-            return self.results.build(list(map(unboxed, self.untracked(given))))
+            return self.results.build(list(map(unboxed, self.untracked(given))), given)
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
             outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)

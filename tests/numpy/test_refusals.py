@@ -237,3 +237,39 @@ def test_lanes_of_tensors():
 
     with pytest.raises(RuntimeError, match="in some lanes and not in others"):
         tape.vmap(function)(tape.tensor(np.stack([EYE, ONES])))
+
+
+def swapped_rows(x):
+    y = np.array(x)
+    np.random.default_rng(0).shuffle(y)
+    return (y * np.arange(6.0).reshape(3, 2)).sum()
+
+
+def test_rows_are_not_shuffled():
+    """NumPy's C code would swap views of them, and so write one over the other."""
+    x = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(TypeError, match=r"shuffle\(\) needs plain numbers .*\n.*swapped_rows.*\nDraw places"):
+        tape.func.grad(swapped_rows)(x)
+    with pytest.warns(RuntimeWarning, match="shuffle"):
+        assert tape.compile(swapped_rows)(x) == swapped_rows(x)
+
+
+RECORDS = [("a", float), ("b", int)]
+NO_NUMBERS = {
+    "records": lambda x: np.array([(v, 1) for v in x], dtype=RECORDS)["a"],
+    "a record": lambda x: np.array((x[0], 1), dtype=RECORDS)["a"] * 2,
+    "objects": lambda x: np.array([x[0], None, "s"], dtype=object)[0] * 2,
+    "objects by themselves": lambda x: np.array([x[0], None])[0] * 2,
+    "ragged": lambda x: np.array([x, [1.0]], dtype=object)[0] * 2,
+    "texts": lambda x: np.array(["a", x[0]])[0] == "a",
+}
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_arrays_of_what_are_no_numbers(name):
+    function, x = NO_NUMBERS[name], np.array([0.5, 1.25, 2.0])
+    compiled = tape.compile(function)
+    for k in range(3):
+        np.testing.assert_array_equal(compiled(x * k), function(x * k))
+    with pytest.raises(TypeError, match=r"needs plain numbers \(an array of dtype "):
+        tape.func.jacfwd(function)(x)

@@ -8,6 +8,7 @@ import enum
 import json
 import sys
 import types
+import typing
 
 import numpy as np
 import scipy.interpolate
@@ -40,6 +41,19 @@ class Meta(type):
         return cls.scale > 3
 
 
+@typing.runtime_checkable
+class Weighed(typing.Protocol):
+    weight: float
+
+    def weigh(self): ...
+
+
+def weighed(kind):
+    """Let the objects of a class fit the protocol."""
+    kind.weight = 1.0
+    kind.weigh = lambda self: self.weight
+
+
 simple("attribute", Plain, lambda p: p.k, lambda p: setattr(p, "k", 5.0))
 simple("attribute_by_dict", Plain, lambda p: p.k, lambda p: p.__dict__.update(k=5.0))
 simple("dict_replaced", Plain, lambda p: p.k, lambda p: setattr(p, "__dict__", {"k": 5.0}))
@@ -54,6 +68,9 @@ simple("class_changed", Plain, lambda p: p.c, lambda p: setattr(p, "__class__", 
 simple("metaclass", lambda: Meta("Own", (), {}), lambda k: k.anything, lambda k: setattr(k, "scale", 5.0))
 simple("metaclass_len", lambda: Meta("Own", (), {}), len, lambda k: setattr(k, "scale", 5.0))
 simple("instancecheck", lambda: Meta("Own", (), {}), lambda k: 1.0 + isinstance(1, k), lambda k: setattr(k, "scale", 5))
+simple(
+    "protocol", lambda: type("Own", (Plain,), {}), lambda k: 1.0 + isinstance(k(), Weighed), weighed,
+)  # fmt: skip
 simple("descriptor", Holder, lambda h: h.described, lambda h: Holder.__dict__["described"].values.update(k=5.0))
 simple("nested", lambda: [{"a": [Plain()]}], lambda t: t[0]["a"][0].k, lambda t: setattr(t[0]["a"][0], "k", 5.0))
 simple("exception", lambda: ValueError(2.0), lambda e: e.args[0], lambda e: setattr(e, "args", (5.0,)))

@@ -258,6 +258,14 @@ def registered():
 
 
 @reading
+def registered_by_a_metaclass():
+    import abc
+
+    own = type("Meta", (abc.ABCMeta,), {})("Own", (), {})
+    return (lambda x: x * (1.0 + isinstance(1.5, own))), lambda: own.register(float)
+
+
+@reading
 def traceback():
     def f(x):
         try:

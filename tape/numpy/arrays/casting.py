@@ -15,9 +15,6 @@ from ...base.tensor import Face, Tensor
 from .leaving import user_frame
 from .unwrapping import holds_face, stacked
 
-NUMERIC = "biufc"
-"""The kinds of dtypes that arrays of numbers have."""
-
 
 def source_of(value: Any, dtype: Any = None) -> Any:
     """What is written, as a tensor or a plain array; a plain number in `dtype`, into which it has to fit."""

@@ -14,12 +14,12 @@ import numpy as np
 import ops
 from ops.core.differentiate import dtype_of
 
-from ...base.dtypes import kind_of
+from ...base.dtypes import NUMERIC, kind_of
 from ...base.rooms import Room
 from ...base.tensor import Tensor
 from .array_text import text_of
 from .attributes import Attributes
-from .casting import NUMERIC, cast
+from .casting import cast
 from .face_base import numpy
 from .leaving import number_of, value_of
 from .memory_order import copied, resolved

@@ -216,7 +216,8 @@ def is_compared(code: CodeType, lasti: int) -> bool:
 def plain(x: Any, what: str = "reading its numbers") -> Any:
     """Something with its faces as plain arrays and numbers, which must not carry a gradient."""
     if isinstance(x, Face):
-        return value_of(x, what)
+        value = value_of(x, what)
+        return value if isinstance(x, np.ndarray) else value[()]
     if isinstance(x, (tuple, list)):
         made = [plain(part, what) for part in x]
         return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
@@ -321,6 +322,13 @@ def asked() -> tuple[Location, str | None, str]:
     kind, name = callee(frame.f_code, frame.f_lasti)
     called = ASSIGNMENT if kind == "assignment" else f"{name}()" if name else ""
     return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last)), called
+
+
+def called_now() -> str:
+    """What the nearest instruction outside of this library calls, if it names that: ``len()``."""
+    frame, _ = user_frame()
+    name = callee(frame.f_code, frame.f_lasti)[1]
+    return f"{name}()" if name else ""
 
 
 def _name_of(frame: FrameType) -> str:

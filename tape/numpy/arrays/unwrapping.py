@@ -8,6 +8,7 @@ import numpy as np
 
 import ops
 
+from ...base.dtypes import NUMERIC, kind_of
 from ...base.tensor import Face, Tensor
 from ...recording.recorder import wrap
 
@@ -58,8 +59,17 @@ def stacked(x: Any, dtype: Any = None) -> Tensor:
 
     Raises:
         ValueError: if the parts of a sequence differ in shape.
+        TypeError: if there is something in them that is no number.
     """
-    return _stacked(x, np.dtype(np.result_type(*_types(x)) if dtype is None else dtype))
+    wanted = np.dtype(common_dtype(x) if dtype is None else dtype)
+    if kind_of(wanted) not in NUMERIC:
+        raise TypeError(f"recorded numbers beside others make an array of dtype {wanted}, which cannot be recorded")
+    return _stacked(x, wanted)
+
+
+def common_dtype(x: Any) -> np.dtype[Any]:
+    """The dtype of the array that NumPy would make of something."""
+    return np.result_type(*_types(x))
 
 
 def _types(x: Any) -> list[np.dtype[Any]]:

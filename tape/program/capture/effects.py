@@ -8,9 +8,9 @@ from operator import is_
 from types import CodeType, FunctionType
 from typing import Any
 
-from ...base.tensor import Face
+from ...base.tensor import Face, Tensor
 from ...base.tree import leaves_of
-from ..recorded.trace import Trace
+from ..recorded.trace import Trace, Untraceable
 from ..recorded.traced import Traced
 from ..world.contents import alike, content_of, fill, parts_of
 from ..world.reading import ATTRIBUTE, BETWEEN, codes_in
@@ -125,3 +125,38 @@ def _named(step: dis.Instruction, code: CodeType) -> set[str]:
 def enclosed(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The names that a function finds in functions around it, and their cells."""
     return zip(function.__code__.co_freevars, function.__closure__ or ())
+
+
+def allowed(before: Before, trace: Trace) -> list[Any]:
+    """Refuse a function that changed what replays would have to change: the lists that it only appended to.
+
+    What else it changed makes what is around it another one, so that the next call is recorded again.
+    """
+    if before.changed_arguments():
+        raise Untraceable("it changed a list, dict or set among its arguments, which every call has to do")
+    if before.changed_arrays():
+        raise Untraceable("it changed an array from outside in place, which every replay would repeat")
+    changes = list(before.changes())
+    if any(holds_traced(now, trace) for _, now in changes):
+        raise Untraceable("it kept a result in something around it, which every call has to do")
+    for thing, _ in changes:
+        leave_plain(thing)
+    logs = [thing for thing, now in changes if is_log(thing, now, before.around)]
+    before.around.stale = len(logs) < len(changes)
+    return logs
+
+
+def leave_plain(thing: Any) -> None:
+    """Put plain arrays where a function has kept arrays of its own, which depend on nothing that is recorded."""
+    if type(thing) is dict or type(thing) is list:
+        for key, value in list(thing.items() if type(thing) is dict else enumerate(thing)):
+            if isinstance(value, Face):
+                thing[key] = constant_array(value._tensor)
+
+
+def constant_array(x: Any) -> Any:
+    """What a function of arrays returned, a constant of the list as a plain array."""
+    if isinstance(x, Tensor) and not isinstance(x, Traced) and x._node is None:
+        value = x.numpy(force=True)
+        return value if value.ndim else value[()]
+    return x

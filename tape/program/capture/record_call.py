@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from threading import active_count
@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops.shapes.overwriting import Steps, look
+
 from ...base.tensor import Face, Tensor
 from ...base.tree import Structure, build, leaves_of, structure_of
 from ...base.untraced import seldom
-from ...numpy.arrays.face import array
+from ...numpy.arrays.face import Array, array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.opening import opened
 from ...recording.level import live
+from ...recording.views import owner
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.trace import Trace, Untraceable, value_in
@@ -26,20 +29,10 @@ from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import SETTLED, Surroundings
 from .chance import Chance, turn
-from .effects import Before, holds_traced, is_log
+from .effects import Before, allowed, constant_array
 from .signature import is_varying, rebuilt
 from .traced_number import recorded_number
 from .witness import Witness
-
-
-class OutputPlace:
-    """Stands for an output in what a function returned."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int):
-        self.number = number
-
 
 ATTEMPTS = 3
 """So often a function that may draw random numbers is recorded while other threads draw from the same generators."""
@@ -68,6 +61,43 @@ class RecordedCall(NamedTuple):
     computed: int
 
 
+class OutputPlace:
+    """Stands for an output in what a function returned."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+
+class SharedResult(NamedTuple):
+    """How a result shows memory that the caller has as well.
+
+    Attributes:
+        source: the number of an input, an array from around the function, or another result's place.
+        steps: how that is looked at.
+        writeable: whether the result may be written.
+    """
+
+    source: Any
+    steps: Steps
+    writeable: bool = True
+
+    def of(self, outputs: Any, given: Sequence[Any]) -> Any:
+        """The result of a call."""
+        source = self.source
+        if type(source) is int:
+            source = given[source]
+        seen = look(outputs[source.number] if isinstance(source, OutputPlace) else source, self.steps)
+        if not self.writeable:
+            seen.flags.writeable = False
+        return seen
+
+
+Shown = dict[int, SharedResult]
+"""By the number of a leaf among the results, what it shows."""
+
+
 class Results:
     """What a function returned.
 
@@ -76,15 +106,19 @@ class Results:
         leaves: what is in it, a `OutputPlace` where an output goes.
         count: the number of outputs.
         flat: whether the outputs follow each other, with nothing else between them.
+        shown: by the number of a leaf that shares memory with an argument, with an array around the function or with
+            another result: which one that is, and how it is looked at.
     """
 
-    def __init__(self, structure: Structure, leaves: list[Any], count: int):
-        self.structure, self.leaves, self.count = structure, leaves, count
+    def __init__(self, structure: Structure, leaves: list[Any], count: int, shown: Shown | None = None):
+        self.structure, self.leaves, self.count, self.shown = structure, leaves, count, shown or {}
         places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]
         self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
 
-    def build(self, outputs: Any) -> Any:
-        """The results of a call."""
+    def build(self, outputs: Any, given: Sequence[Any] | None = None) -> Any:
+        """The results of a call, for what varies in its arguments; without these all have memory of their own."""
+        if self.shown and given is not None:
+            return build(self.structure, [self._leaf(i, outputs, given) for i in range(len(self.leaves))])
         kind = self.structure.container
         if kind is None:
             return outputs[0] if self.count else copied(self.leaves[0])
@@ -93,12 +127,86 @@ class Results:
         filled = [outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves]
         return build(self.structure, filled)
 
+    def _leaf(self, i: int, outputs: Any, given: Sequence[Any]) -> Any:
+        if i in self.shown:
+            return self.shown[i].of(outputs, given)
+        x = self.leaves[i]
+        return outputs[x.number] if isinstance(x, OutputPlace) else copied(x)
+
 
 def copied(x: Any) -> Any:
     """Something that is returned by every call, safe from what the caller does with it."""
     if isinstance(x, np.ndarray):
         return x.copy()
     return x.detach().clone() if isinstance(x, Tensor) else x
+
+
+class Sharing:
+    """Finds which arrays that a function returned share memory with its arguments, arrays around it, or each other.
+
+    So they do in every call: what the caller writes into the one is seen in the other.
+
+    Attributes:
+        depends_on_order: whether it depends on how arguments lie in memory that a result is a view, or a copy.
+    """
+
+    def __init__(self, arguments: list[Any], given: Sequence[Any], around: Surroundings):
+        self.arguments, self.given = arguments, given
+        self.depends_on_order = False
+        self._rows = {x._tensor._row: k for k, x in enumerate(arguments) if is_recorded(x)}
+        # Objects among the arguments may be others in the next call.
+        self._around = [watch.array for watch in around.arrays.values()] if len(around.roots) == 1 else []
+
+    def views(self, results: list[Any], places: list[Any]) -> Shown:
+        """By the number of a result, what it shows; `places` is where the outputs go."""
+        found = {}
+        for i, x in enumerate(results):
+            if not is_recorded(x):
+                found[i] = self._outer(x)
+                continue
+            memory, steps = _seen(x)
+            self.depends_on_order = self.depends_on_order or (memory is not None and memory.judged)
+            if steps is not None:
+                found[i] = self._argument(x, memory, steps) or self._result(x, memory, steps, results, places)
+        return {i: view for i, view in found.items() if view is not None}
+
+    def _argument(self, x: Any, memory: Any, steps: Steps) -> SharedResult | None:
+        k = self._rows.get(x._tensor._row if memory is None else memory.row)
+        if k is None:
+            return None
+        seen = look(self.given[k], steps)
+        if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
+            return None
+        return (
+            SharedResult(k, steps)
+            if x is self.arguments[k]
+            else SharedResult(k, steps or WHOLE, not x._tensor._readonly)
+        )
+
+    def _result(self, x: Any, memory: Any, steps: Steps, results: list[Any], places: list[Any]) -> SharedResult | None:
+        if memory is None or not steps:
+            return None
+        bases = [place for z, place in zip(results, places) if is_recorded(z) and _seen(z) == (memory, ())]
+        return SharedResult(bases[0], steps, not x._tensor._readonly) if bases else None
+
+    def _outer(self, x: Any) -> SharedResult | None:
+        if type(x) is not np.ndarray or all(owner(array) is not owner(x) for array in self._around):
+            return None
+        return SharedResult(x, () if any(array is x for array in self._around) else WHOLE)
+
+
+def is_recorded(x: Any) -> bool:
+    """Whether something is an array that stands for a record."""
+    return type(x) is Array and isinstance(x._tensor, Traced)
+
+
+def _seen(x: Any) -> tuple[Any, Any]:
+    """The memory that an array looks at, and in which steps; no memory if it is not known to be shared."""
+    return getattr(x._tensor, "_look", (None, ()))
+
+
+WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
+"""An array as a view of all of it."""
 
 
 def record_call(
@@ -179,7 +287,11 @@ def _record_once(
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
             if not trace.tensors:
                 leaves = list(map(constant_array, leaves))
-            rows = places(leaves)
+            rows, shown = places(leaves), {}
+            if not trace.tensors:
+                sharing = Sharing(theirs, given, around)
+                shown = sharing.views(leaves_of(tree), leaves)
+                trace.ordered = trace.ordered or (sharing.depends_on_order and in_order(given))
         finally:
             trace.open = False
             drawn = chance.rewind()
@@ -199,19 +311,11 @@ def _record_once(
         logs = allowed(before, trace)
         around.settle(logs)
         settle_constants(trace)
-        results, computed = Results(structure, leaves, len(rows)), trace.computing.peak
+        results, computed = Results(structure, leaves, len(rows), shown), trace.computing.peak
         return RecordedCall(listing_of(trace, rows), results, before, logs, trace.ordered, computed)
     except BaseException:
         before.put_back()
         raise
-
-
-def constant_array(x: Any) -> Any:
-    """What a function of arrays returned, a constant of the list as a plain array."""
-    if isinstance(x, Tensor) and not isinstance(x, Traced) and x._node is None:
-        value = x.numpy(force=True)
-        return value if value.ndim else value[()]
-    return x
 
 
 def in_order(given: Iterable[Any]) -> bool:
@@ -231,33 +335,6 @@ def places(leaves: list[Any]) -> dict[int, int]:
         elif isinstance(x, Tensor) and x._node is not None:
             raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
     return rows
-
-
-def allowed(before: Before, trace: Trace) -> list[Any]:
-    """Refuse a function that changed what replays would have to change: the lists that it only appended to.
-
-    What else it changed makes what is around it another one, so that the next call is recorded again.
-    """
-    if before.changed_arguments():
-        raise Untraceable("it changed a list, dict or set among its arguments, which every call has to do")
-    if before.changed_arrays():
-        raise Untraceable("it changed an array from outside in place, which every replay would repeat")
-    changes = list(before.changes())
-    if any(holds_traced(now, trace) for _, now in changes):
-        raise Untraceable("it kept a result in something around it, which every call has to do")
-    for thing, _ in changes:
-        leave_plain(thing)
-    logs = [thing for thing, now in changes if is_log(thing, now, before.around)]
-    before.around.stale = len(logs) < len(changes)
-    return logs
-
-
-def leave_plain(thing: Any) -> None:
-    """Put plain arrays where a function has kept arrays of its own, which depend on nothing that is recorded."""
-    if type(thing) is dict or type(thing) is list:
-        for key, value in list(thing.items() if type(thing) is dict else enumerate(thing)):
-            if isinstance(value, Face):
-                thing[key] = constant_array(value._tensor)
 
 
 def differentiable(given: Iterable[Any]) -> tuple[type, ...]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.dtypes import kind_of
+from ...base.dtypes import NUMERIC, kind_of
 from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of
@@ -90,9 +90,6 @@ def _inside(thing: Any, first: Any, around: Surroundings | None) -> Iterator[Any
             yield from (list(own), *own.values())
         else:
             yield from (own.get(name, MISSING) for name in sorted(filter(space.counts, {*space.shared, *space.copy})))
-
-
-NUMERIC = "biufc"
 
 
 class CallArguments(NamedTuple):

@@ -22,7 +22,7 @@ from ...base.tree import Structure, leaves_of, structure_of
 from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
-from ..capture.record_call import OutputPlace, Results
+from ..capture.record_call import OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep
 from ..plans.round_step import RoundsStep
@@ -80,6 +80,7 @@ class _Way:
 
     Attributes:
         values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
+        things: the inputs as objects.
         block, given: the memory that the kernels run in, and that they write results to.
         busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
     """
@@ -87,6 +88,7 @@ class _Way:
     def __init__(self, writer: Any, program: Any):
         self.write, self.program, self.replay = writer, program, program.replay
         self.values: dict[int, EntryValue] = {}
+        self.things: list[str] = []
         self.conditions = Conditions(writer)
         self.alive: list[Any] = []
         work = sum(map(work_of, self.replay.steps))
@@ -134,6 +136,7 @@ class _Way:
                 self._fixed(thing, part, leaf)
             else:
                 given.append(self._varying(thing, part))
+                self.things.append(thing)
         self.values = dict(enumerate(given))
 
     def _names(self, structure: Structure, name: str) -> Iterator[str]:
@@ -261,14 +264,18 @@ class _Way:
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""
-        w, numbers = self.write, sorted({x.number for x in results.leaves if isinstance(x, OutputPlace)})
+        w, shown = self.write, results.shown
+        own = [x for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in shown]
+        numbers = sorted({x.number for x in own})
         made = {number: self._result(self.plan.results[number]) for number in numbers}
         if self.program.tensors:
             made = {number: w.applied(wrap, thing) for number, thing in made.items()}
         unused = set(made)
         leaves = []
-        for x in results.leaves:
-            if isinstance(x, OutputPlace):
+        for i, x in enumerate(results.leaves):
+            if i in shown:
+                leaves.append(self._shown(shown[i]))
+            elif isinstance(x, OutputPlace):
                 leaves.append(made[x.number] if x.number in unused else w.again(made[x.number]))
                 unused.discard(x.number)
             elif isinstance(x, SETTLED):
@@ -276,6 +283,13 @@ class _Way:
             else:
                 raise Unsuited
         return self._built(results.structure, iter(leaves))
+
+    def _shown(self, view: SharedResult) -> str:
+        """An argument, or an array from around, as a result."""
+        if view.steps:
+            raise Unsuited
+        source = view.source
+        return str(self.write.again(self.things[source] if type(source) is int else self.write.thing(source)))
 
     def _spec(self, found: Any) -> Spec:
         return self.values[found.source].spec if isinstance(found, Raw) else found.spec

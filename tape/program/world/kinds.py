@@ -135,9 +135,11 @@ def _class(look: Any, kind: type) -> Looked:
         look.read_by_name(None)
     if kind is str:
         look.write_texts()
-    if type(kind) is abc.ABCMeta and "isinstance" not in look.around.asked:
+    if isinstance(kind, abc.ABCMeta) and "isinstance" not in look.around.asked:
         look.around.asked.add("isinstance")
         look.around.facts.append(Fact(abc.get_cache_token))
+    if kind.__dict__.get("_is_protocol"):
+        look.around.names.update(_protocol_members(kind))
     if kind in SYSTEM and kind is not random.SystemRandom:
         look.doubt_named(kind, INSTANT)
         return None
@@ -160,6 +162,12 @@ def _class(look: Any, kind: type) -> Looked:
         space.whole = space.whole or any(in_library(file_of(k)) or _has_known_code(k) for k in kind.__mro__[1:])
     bases = [k for k in kind.__mro__[1:] if not is_known(k) and k not in IMMUTABLE]
     return look.all_inside((*bases, type(kind)))
+
+
+def _protocol_members(kind: type) -> set[str]:
+    """The attributes by which a `typing.Protocol` knows its instances, and others that its classes mention."""
+    spaces = [vars(k) for k in kind.__mro__ if vars(k).get("_is_protocol")]
+    return {name for space in spaces for name in (*space, *space.get("__annotations__", ()))}
 
 
 def _instance(look: Any, thing: Any, kind: type) -> Looked:

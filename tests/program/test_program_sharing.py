@@ -1,0 +1,135 @@
+"""Results of compiled functions share memory with arguments, arrays around them and each other as NumPy's do."""
+
+import numpy as np
+import pytest
+
+import tape
+
+TABLE = np.arange(6.0).reshape(2, 3)
+
+
+def doubled(x):
+    z = x * 2
+    return z, z[1:], z.T
+
+
+class Keeps:
+    def __init__(self, table):
+        self.table = table
+
+
+FUNCTIONS = {
+    "itself": lambda x: x,
+    "and a number": lambda x: (x, x.sum()),
+    "twice": lambda x: [x, x],
+    "all of it": lambda x: x[...],
+    "a row": lambda x: x[1],
+    "an element": lambda x: x[0, 0],
+    "without axes": lambda x: x[0, 0, ...],
+    "transposed": lambda x: {"a": x.T, "b": (x,)},
+    "flat": lambda x: x.reshape(-1)[2:],
+    "read-only": lambda x: np.diagonal(x),
+    "broadcast": lambda x: np.broadcast_to(x, (2, 2, 3)),
+    "backwards": lambda x: x[::-1, ::2],
+    "no copy": lambda x: np.asarray(x),
+    "a copy": lambda x: (np.array(x), x.copy(), x.flatten(), x + 0, x[[0, 1]]),
+    "parts": lambda x: (x.reshape(-1)[:2], x.reshape(-1)[2:].reshape(2, 2)),
+    "one of two": lambda x: x if x[0, 0] > 0 else x * 2,
+    "split": lambda x: np.split(x, 3, axis=1),
+    "around": lambda x: (TABLE, x),
+    "part of what is around": lambda x: TABLE[0],
+    "of each other": doubled,
+}
+LAYOUTS = {
+    "rows": lambda a: a,
+    "columns": np.asfortranarray,
+    "strided": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "backwards": lambda a: a[::-1, ::-1],
+}
+
+
+def arrays_in(result):
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (tuple, list)):
+        return [x for part in result for x in arrays_in(part)]
+    return [result] if isinstance(result, np.ndarray) else []
+
+
+def sharing(result, x):
+    """What of a result is the same object as something else, and shares memory with what."""
+    found, known = arrays_in(result), [x, TABLE]
+    return [
+        ([z is y for y in (*known, *found)], [np.shares_memory(z, y) for y in (*known, *found)], z.flags.writeable)
+        for z in found
+    ]
+
+
+def fitting(number, seed):
+    x = np.random.default_rng(seed).normal(size=(2, 3))
+    return list(LAYOUTS.values())[number % len(LAYOUTS)](x)
+
+
+def compare(function, compiled, number, seed):
+    """Call both, write into what they give, and compare what became of their arguments."""
+    x, y, table = fitting(number, seed), fitting(number, seed), TABLE.copy()
+    expected = function(x)
+    facts, values = sharing(expected, x), [z.copy() for z in arrays_in(expected)]
+    got = compiled(y)
+    assert sharing(got, y) == facts
+    for z, value in zip(arrays_in(got), values):
+        np.testing.assert_allclose(z, value, rtol=1e-14)
+    for result in (expected, got):
+        for z in arrays_in(result):
+            if z.flags.writeable:
+                z[...] = 7.0
+    np.testing.assert_array_equal(y, x)
+    TABLE[...] = table
+
+
+@pytest.mark.parametrize("layouts", [(0,), (1,), (2,), (0, 1, 2, 3)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_views_where_numpy_gives_views(name, layouts):
+    compiled = tape.compile(FUNCTIONS[name])
+    for seed in range(5):
+        compare(FUNCTIONS[name], compiled, layouts[seed % len(layouts)], seed)
+    assert compiled.programs
+
+
+@pytest.mark.parametrize("name", ["itself", "and a number", "twice", "transposed", "around", "one of two"])
+def test_so_they_are_after_many_calls(name):
+    compiled = tape.compile(FUNCTIONS[name])
+    for seed in range(300):
+        compare(FUNCTIONS[name], compiled, 0, seed)
+
+
+def test_an_array_of_an_object_among_the_arguments_is_not_given_for_another_objects():
+    compiled = tape.compile(lambda thing, x: (thing.table, x * 2))
+    for _ in range(3):
+        thing = Keeps(np.arange(3.0))
+        found, _ = compiled(thing, np.ones(3))
+        np.testing.assert_array_equal(found, thing.table)
+        found[...] = 5.0
+        np.testing.assert_array_equal(compiled(Keeps(np.arange(3.0)), np.ones(3))[0], np.arange(3.0))
+
+
+def test_what_is_around_is_noticed_when_it_is_written_through_a_result():
+    compiled = tape.compile(lambda x: (TABLE, (x * TABLE).sum()))
+    before = TABLE.copy()
+    for k in range(4):
+        table, total = compiled(np.ones((2, 3)))
+        assert total == TABLE.sum()
+        table[0, 0] = k
+    TABLE[...] = before
+
+
+def test_gradients_through_a_compiled_function_that_gives_its_argument():
+    compiled = tape.compile(lambda x: (x, tape.stop_gradient(x), x[1:]))
+    x = np.array([1.0, 2.0, 3.0])
+
+    def f(x):
+        a, b, c = compiled(x)
+        return (a * b).sum() + (c * c).sum()
+
+    for _ in range(3):
+        np.testing.assert_allclose(tape.func.grad(f)(x), [1.0, 6.0, 9.0])
