@@ -25,6 +25,7 @@ from ..recorded.stretches import RECORDS
 from ..recorded.trace import CONSTANT, INPUT
 from .cutting.array_columns import by_columns, long_axes
 from .cutting.tiles import TileLoop, Tiles, tiles_of
+from .excerpts import Rounds, alone
 from .group_parts import KERNELS, is_long, parts, steps_before
 from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
 from .guarding import GuardTable
@@ -32,7 +33,7 @@ from .in_python import InPython, live
 from .operand_layout import AlikeGroups, Layout, twin
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep, TilesStep
-from .rounds import Rounds, alone, pieces, rounds_of
+from .rounds import pieces, rounds_of
 from .shifted import Shifts
 from .threads import ALONE, Shares, shares
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..recorded.listing import Listing
 from .cutting.tiles import TileLoop
+from .excerpts import Rounds
 from .guarding import GuardTable
-from .rounds import Rounds
+from .round_costs import carried
 from .threads import takers
 
 NEVER = 1 << 62
@@ -26,14 +28,16 @@ class RoundsStep:
         given: by round and by input of the body, the record that it reads.
         made: by round and by output of the body, which record that is.
         kept: by output of the body, for how many rounds it is there (0: for good).
+        carried: by input of the body that each round writes into, the output that it becomes.
         upgrade_at: the number of the replay before which one of its kernels has a next tier.
     """
 
     drops: list[int]
+    carried: Mapping[int, int] = MappingProxyType({})
 
     def __init__(self, listing: Listing, rounds: Rounds, body: Any, guards: GuardTable):
         self.listing, self.given, self.guards = listing, rounds.given, guards
-        self.times, self.kept = rounds.times, rounds.kept.tolist()
+        self.times, self.kept, self.carried = rounds.times, rounds.kept.tolist(), carried(rounds)
         self.made = rounds.rows(rounds.made).reshape(rounds.times, -1)
         self.body = body
         self.needs = np.setdiff1d(rounds.given, self.made).tolist()

@@ -8,56 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from ..recorded.listing import Listing, is_fixed, narrower
 from ..recorded.stretches import LEAST, RECORDS, stretches
-from ..recorded.trace import CONSTANT, INPUT
-from .groups import step_numbers
-
-STEPS = 2
-"""Rounds that together are fewer steps than so many each are left to kernels that go through all of them."""
-FEW = 4
-"""It is seen in so many rounds."""
-MOST = 1 << 11
-"""Loops over larger arrays are left to kernels that go through several rounds at once."""
-WRITTEN = 64
-"""Arrays of more elements that a round writes into are left where they are."""
-
-
-class Rounds(NamedTuple):
-    """Rounds of records: row `place` of round r is ``start + r * period + place``.
-
-    Attributes:
-        times: how many rounds there are.
-        places: of the records that each round does alike, and `before` and `after` of those that are done one by one,
-            before and after the loop.
-        given: by round and by input of the body, the record that it reads; rows of earlier rounds among them.
-        made: places of the records that others read, `kept` for how many rounds (0: for good).
-        body: a round as a listing of its own, whose outputs are at `made`.
-    """
-
-    start: int
-    period: int
-    times: int
-    places: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    given: np.ndarray
-    made: np.ndarray
-    kept: np.ndarray
-    body: Listing
-
-    @property
-    def stop(self) -> int:
-        return self.start + self.times * self.period
-
-    def rows(self, places: np.ndarray) -> np.ndarray:
-        """The rows at some places in all rounds, in order."""
-        found: np.ndarray = (self.start + np.arange(self.times)[:, None] * self.period + places).ravel()
-        return found
+from ..recorded.trace import CONSTANT
+from .excerpts import Rounds, excerpt
+from .round_costs import pays
+from .round_inputs import inputs_of
 
 
 def rounds_of(listing: Listing) -> list[Rounds]:
@@ -68,17 +27,13 @@ def rounds_of(listing: Listing) -> list[Rounds]:
     counts = np.diff(listing.first)
     facts = ((listing.code + 2) * (len(listing.specs) + 1) + listing.spec + 1) * (counts.max() + 1) + counts
     _, like = np.unique(facts, return_inverse=True)
-    found = [_Stretch(listing, like, *where).rounds() for where in stretches(like)]
-    loops = [rounds for rounds in found if rounds is not None and pays(listing, rounds)]
-    return sorted(loops, key=lambda rounds: rounds.start)
-
-
-def pays(listing: Listing, rounds: Rounds) -> bool:
-    """Whether a few rounds would be several steps each, if they were no loop."""
-    few = rounds._replace(start=rounds.start + rounds.times // 2 * rounds.period, times=FEW)
-    part, rows = alone(listing, few.rows(few.places))
-    numbers = step_numbers(part)[np.isin(rows, few.rows(few.places))]
-    return len(np.unique(numbers[numbers >= 0])) > STEPS * FEW
+    found = [_Stretch(listing, like, *where) for where in stretches(like)]
+    tried = [(stretch, stretch.rounds()) for stretch in found]
+    loops = [(stretch, rounds) for stretch, rounds in tried if rounds is not None and pays(listing, rounds)]
+    reads = listing.args.copy()
+    for stretch, _ in loops:
+        reads[stretch.reads] = stretch.inputs.roots
+    return sorted([stretch.made(rounds, reads) for stretch, rounds in loops], key=lambda rounds: rounds.start)
 
 
 def longest(holds: np.ndarray) -> tuple[int, int]:
@@ -179,22 +134,22 @@ class _Stretch:
         return bool((places[(args - self.start) % self.period] & (args >= self.start)).any())
 
     def _refused(self, places: np.ndarray) -> bool:
-        """Whether there are records for which rounds are not made: of several results, large, or written into."""
-        listing = self.listing
-        for k in (self.start + places).tolist():
-            op, spec = listing.op(k), listing.spec_of(k)
-            assert op is not None
-            if spec is None or spec.size > MOST:
-                return True
-            if op.hints.part is not None and op.arity == 2 and spec.size > WRITTEN:
-                return True
-        return False
+        """Whether there are records for which rounds are not made: of several results."""
+        return bool((self.listing.spec[self.start + places] < 0).any())
 
     def _body(
         self, places: np.ndarray, before: np.ndarray, after: np.ndarray, mine: np.ndarray, columns: np.ndarray
     ) -> Rounds | None:
         listing, middle = self.listing, self.count // 2
-        given, which = distinct_columns(self.args[:, columns])
+        begin, stop = self.start, self.start + self.count * self.period
+
+        def late(rows: np.ndarray) -> np.ndarray:
+            found: np.ndarray = (rows >= begin) & (rows < stop) & after[(rows - begin) % self.period]
+            return found
+
+        self.inputs = inputs = inputs_of(listing, self.args[:, columns], late)
+        given = inputs.given
+        self.reads = np.arange(listing.first[self.start], listing.first[stop]).reshape(self.count, -1)[:, columns]
         fixed = (given == given[0]).all(axis=0) & (listing.code[given[0]] == CONSTANT)
         fixed &= np.array(
             [f and is_fixed(listing.constant(k)) for f, k in zip(fixed.tolist(), given[0].tolist())], bool
@@ -203,14 +158,20 @@ class _Stretch:
             return None
         if any(not f and self._changing(given[:, i]) for i, f in enumerate(fixed.tolist())):
             return None
-        number = np.full(self.period, -1)
-        number[places] = len(fixed) + np.arange(len(places))
+        self.number = number = np.full(self.period, -1)
+        number[places] = len(fixed) + len(inputs.views) + np.arange(len(places))
         args = number[np.maximum(self.relative[middle], 0)]
-        args[columns] = which
-        made, kept = self._made(places, given)
-        body = excerpt(listing, given[0], fixed, self.start + places, args[mine], number[made])
+        args[columns] = inputs.number
+        made, kept = self._made(places, given, listing.args)
+        rows, operands = (np.concatenate(x) for x in ((inputs.views, self.start + places), (inputs.looks, args[mine])))
+        body = excerpt(listing, given[0], fixed, rows, operands, number[made])
         steps = np.flatnonzero(before), np.flatnonzero(after)
         return Rounds(self.start, self.period, self.count, places, *steps, given, made, kept, body)
+
+    def made(self, rounds: Rounds, reads: np.ndarray) -> Rounds:
+        """The rounds with what is read of them if the operands of all records are these."""
+        made, kept = self._made(rounds.places, rounds.given, reads)
+        return rounds._replace(made=made, kept=kept, body=replace(rounds.body, outputs=self.number[made]))
 
     def _changing(self, rows: np.ndarray) -> bool:
         """Whether plain numbers in one place would mean something else as numbers in memory."""
@@ -218,14 +179,14 @@ class _Stretch:
         numbers = [listing.constant(k) for k in np.unique(rows).tolist() if listing.is_number(k)]
         return bool(numbers) and (narrower(listing) or any(type(x) is not float for x in numbers))
 
-    def _made(self, places: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _made(self, places: np.ndarray, given: np.ndarray, reads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The places that are read by others than their own round, and for how many rounds they must last."""
         listing, stop = self.listing, self.start + self.count * self.period
         reader = np.repeat(np.arange(len(listing)), np.diff(listing.first))
         mine = np.zeros(self.period, dtype=np.bool_)
         mine[places] = True
         elsewhere = (reader < self.start) | (reader >= stop) | ~mine[(reader - self.start) % self.period]
-        used = np.concatenate([listing.args[elsewhere], listing.outputs])
+        used = np.concatenate([reads[elsewhere], listing.outputs])
         used = used[(used >= self.start) & (used < stop)] - self.start
         lasts = np.zeros(self.period, dtype=np.int64)
         late = used // self.period == self.count - 1
@@ -239,39 +200,6 @@ class _Stretch:
         return found, np.where(forever, 0, lasts)[found]
 
 
-def distinct_columns(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The columns that differ, each once, and for each column which of them it is."""
-    known: dict[bytes, int] = {}
-    which = [known.setdefault(column.tobytes(), len(known)) for column in np.ascontiguousarray(columns.T)]
-    first = np.unique(np.array(which, dtype=np.int64), return_index=True)[1]
-    return columns[:, first], np.array(which, dtype=np.int64)
-
-
-def excerpt(
-    listing: Listing, given: np.ndarray, fixed: np.ndarray, rows: np.ndarray, args: np.ndarray, outputs: np.ndarray
-) -> Listing:
-    """Rows of a listing as one of its own: what is `given` are its inputs, or constants where they are `fixed`.
-
-    Operands and outputs are numbers of the new listing, where what is given comes first.
-    """
-    n, both = len(given), np.concatenate([given, rows])
-    counts = np.concatenate([np.zeros(n, dtype=np.int64), np.diff(listing.first)[rows]])
-    return replace(
-        listing,
-        code=np.concatenate([np.where(fixed, CONSTANT, INPUT), listing.code[rows]]),
-        first=np.concatenate([[0], np.cumsum(counts)]),
-        args=args,
-        param=np.concatenate([np.where(fixed, listing.param[given], np.arange(n)), listing.param[rows]]),
-        spec=listing.spec[both],
-        line=listing.line[both],
-        outputs=outputs,
-        inputs=n,
-        guards=[],
-        stopped=frozenset(),
-        released=frozenset(),
-    )
-
-
 def pieces(listing: Listing, found: list[Rounds]) -> Iterator[np.ndarray | Rounds]:
     """The records in the order in which they are done: the loops, and the rows between them."""
     start, late = 0, np.empty(0, dtype=np.int64)
@@ -280,28 +208,3 @@ def pieces(listing: Listing, found: list[Rounds]) -> Iterator[np.ndarray | Round
         yield rounds
         start, late = rounds.stop, rounds.rows(rounds.after)
     yield np.concatenate([late, np.arange(start, len(listing))])
-
-
-def alone(listing: Listing, rows: np.ndarray) -> tuple[Listing, np.ndarray]:
-    """Some rows as a listing of their own, and by its numbers the rows."""
-    counts = np.diff(listing.first)
-    inside = np.zeros(len(listing), dtype=np.bool_)
-    inside[rows] = True
-    owned = np.repeat(inside, counts)
-    args = np.concatenate([listing.args[a:b] for a, b in _spans(listing, rows)]) if len(rows) else listing.args[:0]
-    given = np.unique(args[~inside[args]])
-    place = np.full(len(listing), -1)
-    place[given], place[rows] = np.arange(len(given)), len(given) + np.arange(len(rows))
-    read = np.zeros(len(listing), dtype=np.bool_)
-    read[listing.args[~owned]] = True
-    read[listing.outputs] = True
-    fixed = listing.code[given] == CONSTANT
-    outputs = place[rows[read[rows]]]
-    return excerpt(listing, given, fixed, rows, place[args], outputs), np.concatenate([given, rows])
-
-
-def _spans(listing: Listing, rows: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Where the operands of rows are, neighbours together."""
-    edges = np.flatnonzero(np.diff(rows) != 1) + 1
-    for first, last in zip(rows[np.concatenate([[0], edges])], rows[np.concatenate([edges - 1, [len(rows) - 1]])]):
-        yield int(listing.first[first]), int(listing.first[last + 1])

@@ -7,6 +7,8 @@ every round, or for as many as they last; everything else, to memory that all ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +30,24 @@ class BodyPlan(Plan):
     """The plan of a round, whose inputs lie in regions that nobody has yet.
 
     Attributes:
+        carried: by input that lies in memory of the plan's own, the output that is to lie there at the end.
+        missed: those whose output came to lie elsewhere.
         ends: where its outputs lie, each in memory of the plan's own.
     """
 
+    def __init__(self, replay: Any, checked: bool, carried: Mapping[int, int] = MappingProxyType({})):
+        self.carried = carried
+        self._carriers: dict[int, Chunk] = {}
+        super().__init__(replay, checked)
+
     def begin(self) -> None:
         for k, number in self._inputs.items():
+            if number in self.carried:
+                made = self._room(self.spec(k))
+                assert made.chunk is not None
+                self._carriers[self.carried[number]] = made.chunk
+                self.lies(k, made)
+                continue
             self.values[k] = whole(Place(BROUGHT + number, 0), self.spec(k))
         self._regions = BROUGHT + len(self._inputs)
 
@@ -47,11 +62,13 @@ class BodyPlan(Plan):
 
     def _finish(self) -> list[Any]:
         self.ends: list[PlanValue] = []
-        for k in self.replay.outputs:
-            value = self.flat(k)
-            if value.chunk is None:
+        shared = list(self._carriers.values())
+        for i, k in enumerate(self.replay.outputs):
+            value, carrier = self.flat(k), self._carriers.get(i)
+            if value.chunk is None or (value.chunk in shared and value.chunk is not carrier):
                 value = self.copied(value, value.spec)
             self.ends.append(value)
+        self.missed = {k for k, i in self.carried.items() if self.ends[i].chunk is not self._carriers[i]}
         return []
 
     def close(self) -> None:
@@ -80,11 +97,17 @@ class Stamp:
         plan.pin_all(body)
         self._keep()
         self._bring()
+        self._begin_carried()
         self._stamp()
         self._tell()
 
     def _planned(self) -> BodyPlan:
-        return BodyPlan(self.step.body, self.plan.memory.checked)
+        carried = self.step.carried
+        while True:
+            found = BodyPlan(self.step.body, self.plan.memory.checked, carried)
+            if not found.missed:
+                return found
+            carried = {k: i for k, i in carried.items() if k not in found.missed}
 
     def _memory(self, copies: int) -> dict[int, np.ndarray]:
         """By region, where each round has what the body has there: in one copy for all, or in one for each."""
@@ -101,11 +124,12 @@ class Stamp:
         """Memory for what others read of the rounds."""
         slots: dict[int, int] = {}
         chunks: dict[int, Chunk] = {}
-        for value, kept in zip(self.body.ends, self.step.kept):
+        carried = set(self.body.carried.values())
+        for i, (value, kept) in enumerate(zip(self.body.ends, self.step.kept)):
             assert value.chunk is not None
             at = value.chunk.offset
             chunks[at] = value.chunk
-            slots[at] = max(slots.get(at, 1), min(kept or self.count, self.count))
+            slots[at] = 1 if i in carried else max(slots.get(at, 1), min(kept or self.count, self.count))
         self.kept = [
             PieceForRounds(chunk, self.plan.memory.own(slots[at] * chunk.nbytes).offset, slots[at])
             for at, chunk in chunks.items()
@@ -137,6 +161,13 @@ class Stamp:
             regions[own], offsets[own] = DATA, at.ravel()[found]
         which = which.reshape(given.shape)
         self.regions, self.offsets = regions[which], offsets[which]
+
+    def _begin_carried(self) -> None:
+        """Arrays that each round writes into begin where they lie in all rounds."""
+        for number, i in self.body.carried.items():
+            value = self.body.ends[i]
+            place = Place(DATA, int(self._moved(value.place.offset)[0]))  # type: ignore[union-attr]
+            self.plan.place(value._replace(place=place), self.plan.value(int(self.step.given[0, number])))
 
     def _stamp(self) -> None:
         """The words and the steps of all rounds."""

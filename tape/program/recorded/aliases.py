@@ -238,6 +238,8 @@ def read(tensor: Traced, index: Any) -> Traced | None:
             raise IndexError(f"index {index} is out of range for an axis of length {shape[0]}")
         element: Traced = tensor.__bind__(SELECT, (tensor,), {"index": index % shape[0]})
         return element
+    if not filled and type(index) is tuple and slice in map(type, index):
+        return None
     place = place_of(index, shape)
     found = memory.read(place, tensor) if filled and memory and place else None
     if found is not None or place is None or len(place.cell) < len(shape) or tensor.ndim == 1:

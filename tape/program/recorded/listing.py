@@ -361,13 +361,21 @@ def listing_of(trace: Trace, outputs: Iterable[int]) -> Listing:
 
 
 class _Interned:
-    """Parameters of records, equal ones once where they can be compared."""
+    """Parameters of records, which live meanwhile: equal ones once where they can be compared."""
 
     def __init__(self) -> None:
         self.table: list[dict[str, Any]] = []
         self._known: dict[Any, int] = {}
+        self._met: dict[tuple[int, int], int] = {}
 
     def add(self, code: int, params: dict[str, Any]) -> int:
+        same = code, id(params)  # many records share theirs
+        found = self._met.get(same)
+        if found is None:
+            found = self._met[same] = self._find(code, params)
+        return found
+
+    def _find(self, code: int, params: dict[str, Any]) -> int:
         key = key_of(code, params)
         found = self._known.get(key)
         if found is None:

@@ -102,6 +102,7 @@ class Trace:
         own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
         sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
         templates: by all that rules can see of a record, its parameters and what they append for it.
+        parts: by index and by how a tensor looks: the parameters, layout and spec of what is read there.
         tracked: which of the arguments require grad.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
@@ -136,6 +137,7 @@ class Trace:
         self.apart: dict[int, list[Any]] = {}
         self.sought: dict[int, int] = {}
         self.templates: dict[Any, Any] = {}
+        self.parts: dict[Any, Any] = {}
         self.tracked: tuple[bool, ...] = ()
         self.failed = False
         self.computing = Computing()

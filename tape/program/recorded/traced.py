@@ -22,12 +22,12 @@ from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe, new
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, memory_of, read, seal, strides_of
-from .later import Later, foreseen
+from .later import Later, foreseen, unheld
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
 from .trace import NUMBER, Trace, Untraceable, spec_for
-from .traced_index import AT_PLACES, has_places
+from .traced_index import AT_PLACES, basic_key, has_places
 from .traced_inplace import TracedMemory, escaped, known, plain
 from .unknown import UNKNOWN, read_as, told
 
@@ -176,9 +176,12 @@ class Traced(TracedMemory):
         index = int(index) if isinstance(index, np.integer) else index
         short = (type(index) is int or type(index) is tuple) and not self._spec.narrow
         found = read(self, index) if short else None
-        if found is None and has_places(index):
-            return AT_PLACES(self, index)
-        return ops.getitem(self, index=known(index)) if found is None else found
+        if found is not None:
+            return found
+        key = basic_key(index) if type(self) is Traced and not self._spec.narrow and self._trace.open else None
+        if key is not None:
+            return view_at(self, index, key)
+        return AT_PLACES(self, index) if has_places(index) else ops.getitem(self, index=known(index))
 
     def __repr__(self) -> str:
         return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
@@ -268,6 +271,29 @@ def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
     op = ops.select if type(index) is int else ops.getitem
     made = traced(trace, trace.append_op(op, (row,), params, Later(spec(shape, x._spec.dtype))))
     link(made, x, op, params)
+    return made
+
+
+def view_at(x: Traced, index: Any, key: Any) -> Traced:
+    """The part of a tensor at an index of integers and slices; what is known of one is, of others that look alike."""
+    trace, row = x._trace, x._row
+    value = trace.values[row]
+    kind = (value.ordered if type(value) is Later else None), x._spec, key
+    known = trace.parts.get(kind)
+    if known is None:
+        made: Traced = ops.getitem(x, index=index)
+        given = trace.values[made._row]
+        trace.parts[kind] = trace.arguments(made._row)[1], given.ordered if type(given) is Later else None, made._spec
+        return made
+    params, ordered, found = known
+    if type(value) is not Later:
+        z = unheld(ops.getitem.forward(value, **params))
+    elif ordered is None:
+        return ops.getitem(x, index=index)
+    else:
+        z = Later(found, None, ordered)
+    made = traced(trace, trace.append(ops.getitem.code, -1, -1, ((row,), params), z))
+    link(made, x, ops.getitem, params)
     return made
 
 

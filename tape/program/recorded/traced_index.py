@@ -35,6 +35,26 @@ class ArrayIndex:
 
 
 AT_PLACES = ArrayIndex()
+BOUNDS = frozenset({int, type(None)})
+"""The kinds of ends of slices, and of the steps in them, that are themselves in every way if they are equal."""
+
+
+def basic_key(index: Any) -> Any:
+    """Something hashable that is equal for equal indices of integers and slices only; None for others."""
+    if type(index) is slice:
+        kinds = {type(index.start), type(index.stop), type(index.step)}
+        return (slice, index.start, index.stop, index.step) if kinds <= BOUNDS else None
+    if type(index) is not tuple:
+        return None
+    key: list[Any] = []
+    for p in index:
+        if type(p) is slice and {type(p.start), type(p.stop), type(p.step)} <= BOUNDS:
+            key.append((p.start, p.stop, p.step))
+        elif type(p) is int:
+            key.append(p)
+        else:
+            return None
+    return tuple(key)
 
 
 def is_places(part: Any) -> bool:

@@ -16,6 +16,7 @@ from tape.program.plans.plan import Plan
 from tape.program.plans.replay import Replay
 from tape.program.plans.round_step import RoundsStep
 from tape.program.plans.rounds import rounds_of
+from tape.program.plans.stamping import BodyPlan, Stamp
 from tape.program.recorded.stretches import stretches
 
 A = np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9
@@ -110,7 +111,29 @@ def sorted_rounds(x: Any) -> Any:
     return (x * x).sum()
 
 
-BY_ROUNDS = (filtered, numbered, delayed, collected, nested, read_by_rows, uneven, told)
+def relaxed(x: Any) -> Any:
+    """Each round writes into an array, reads parts of what it was two writes before, and of a copy."""
+    m, edge = np.outer(np.ones(20), x), x[:2]
+    for _ in range(40):
+        before = m.copy()
+        m[1:-1, 1:] = np.tanh(before[2:, 1:] @ A[:2, :2] + before[:-2, :-1]) + edge
+        m[0] = m[1] @ A
+        edge = m[3, 1:]
+    return (m * m).sum() + edge[0]
+
+
+def shifted_in_place(x: Any) -> Any:
+    """Each round writes into an array that nobody else reads."""
+    m = np.outer(np.ones(50), x)
+    for k in range(40):
+        m[:2] = np.tanh(m[2:4] @ A)
+        m[k % 2 * 0 + 4] = m[0] @ A + m[1]
+    return (m * m).sum()
+
+
+BY_ROUNDS = (
+    filtered, numbered, delayed, collected, nested, read_by_rows, uneven, told, relaxed, shifted_in_place,
+)  # fmt: skip
 OTHERS = (written, sorted_rounds)
 X = np.array([0.9, 0.7, 0.8])
 
@@ -219,6 +242,73 @@ def test_memory_does_not_grow_with_the_rounds() -> None:
 
     WIDE = np.ones((50, 50))
     assert nbytes(400) == nbytes(100)
+
+
+def bodies(function: Callable[..., Any], monkeypatch: Any) -> list[BodyPlan]:
+    """The plans of the rounds of a function's loops."""
+    found: list[BodyPlan] = []
+    planned = Stamp._planned
+    monkeypatch.setattr(Stamp, "_planned", lambda self: found.append(planned(self)) or found[-1])
+    assert_allclose(tape.record(function, X)(X), function(X), rtol=1e-12)
+    return found
+
+
+def test_what_each_round_writes_into_stays_where_it_is(monkeypatch: Any) -> None:
+    (body,) = bodies(shifted_in_place, monkeypatch)
+    (output,) = body.carried.values()
+    assert body.ends[output].spec.shape == (50, 3)
+
+
+def test_what_is_read_after_a_write_is_copied_before(monkeypatch: Any) -> None:
+    def kept(x: Any) -> Any:
+        m = np.outer(np.ones(50), x)
+        for _ in range(40):
+            before = m.copy()
+            m[:2] = np.tanh(m[2:4] @ A)
+            m[4] = (before @ np.outer(m[0], m[1]))[9]
+        return (m * m).sum()
+
+    (body,) = bodies(kept, monkeypatch)
+    assert not body.carried
+
+
+def test_views_of_what_another_loop_made_are_not_kept_for_it() -> None:
+    def looked(x: Any) -> Any:
+        m = np.outer(np.ones(20), x)
+        for _ in range(40):
+            m = np.tanh(m @ A)
+            m = np.concatenate([m[1:] * m[:-1], m[:1] @ A])
+        return (m * m).sum()
+
+    replay = tape.record(tape.func.grad(looked), X).replay
+    forward, _ = loops(replay.steps)
+    always = [k for k, kept in zip(forward.made[0].tolist(), forward.kept) if not kept]
+    assert [replay.listing.spec_of(k).shape for k in always] == [(20, 3)]  # type: ignore[union-attr]
+
+
+def test_short_rounds_do_not_copy_large_arrays() -> None:
+    def turned(x: Any) -> Any:
+        m, other = np.outer(np.ones(4000), x), np.outer(np.ones(4000), x * x)
+        for _ in range(80):
+            m, other = other, m
+            m[1] = np.tanh(A @ other[1] + m[2])
+        return m.sum() + other.sum()
+
+    assert not loops(tape.record(turned, X).replay.steps)
+
+
+def test_long_rounds_may_have_large_arrays() -> None:
+    def stirred(x: Any) -> Any:
+        m = np.outer(np.ones(1000), x)
+        for _ in range(20):
+            for _ in range(8):
+                x = np.tanh(A @ x)
+            m[1:-1] = np.tanh(m[2:] @ A) * x
+        return m.sum()
+
+    program = tape.record(tape.func.grad_and_value(stirred), X)
+    assert loops(program.replay.steps)
+    assert_allclose(program(X)[1], stirred(X), rtol=1e-12)
 
 
 def test_plain_and_single_numbers_that_change_keep_their_precision() -> None:

@@ -174,3 +174,36 @@ def test_a_rule_of_the_users_may_count():
 
     found = [program(tape.ones(3)).tolist() for program in (tape.func.grad(f), record(tape.func.grad(f), tape.ones(3)))]
     assert found == [[5.0 * 6 * 7 * 8] * 3, [24.0] * 3]
+
+
+def test_parts_at_equal_indices_share_their_parameters():
+    def parts(x):
+        return sum((x[1:, 0] * x[:-1, k // 8]).sum() for k in range(16))
+
+    for x in (np.arange(6.0).reshape(3, 2), np.ones((300, 200))):
+        listing = tape.record(parts, x).recorded
+        found = {int(k) for k in listing.param[listing.code == ops.REGISTRY["getitem"].code]}
+        assert len(found) == 3
+
+
+def test_equal_indices_of_other_kinds_are_others():
+    def read(x):
+        first = x[1, 1:2] + x[0, 0:1]
+        return first, x[(True,)], x[True, 1:2], x[1, None, 1:2], x[False:True, np.int64(1)], x[-1:, 1]
+
+    for x in (np.arange(6.0).reshape(3, 2), np.random.default_rng(0).normal(size=(300, 200))):
+        for found, expected in zip(tape.compile(read)(x), read(x)):
+            assert_array_equal(found, expected)
+        for wrong in (slice(1.0, 2.0), (slice(0, 1), 1.0)):
+            with pytest.raises((TypeError, IndexError)):
+                tape.record(lambda x, wrong=wrong: x[1:2, 1] + x[0:1, 1] + x[wrong], x)
+
+
+def test_parts_of_arrays_that_lie_otherwise():
+    def read(x):
+        y, z = x * 2.0, (x * 2.0).T
+        return y[1:, :1].reshape(-1) * 2.0, z[1:, :1].reshape(-1) + 1.0, (y[1:, :1].sum() + z[1:, :1].sum()) * y[0, 1:]
+
+    for x in (np.arange(9.0).reshape(3, 3), np.random.default_rng(0).normal(size=(200, 200))):
+        for found, expected in zip(tape.compile(read)(x), read(x)):
+            assert_allclose(found, expected, rtol=1e-13)
