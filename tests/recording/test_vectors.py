@@ -42,13 +42,44 @@ def test_what_a_function_of_vectors_puts_aside_lies_within_lines_of_the_cache():
     assert "alignstack" not in head_of(code_of(lambda x: x * x, np.asarray(1.0)))
 
 
+def test_where_all_lanes_are_there_vectors_are_stored_without_a_mask():
+    module, generator = llvm.parse_assembly(code_of(lambda x, y: (x * y, x > y), np.ones(100), np.ones(100))), machine()
+    optimise(module, generator, 2, lines=True)
+    stored = [line.split("store ")[1] for line in str(module).split("\n") if " store <" in line]
+    width = width_of(64, 100, "optimised")
+    assert [x.split(",")[0].rsplit(" ", 1)[0] for x in stored] == [f"<{width} x double>", f"<{width} x i8>"]
+
+
+def test_sums_are_added_up_in_registers():
+    module, generator = (
+        llvm.parse_assembly(code_of(lambda x, y: ((x * y).sum(), (x + y).sum()), *np.ones((2, 100)))),
+        machine(),
+    )
+    assert "alloca" in str(module)
+    optimise(module, generator, 2, lines=True)
+    assert "alloca" not in str(module)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernels_of_any_length_read_and_write_what_is_there_and_nothing_else(dtype):
+    width = width_of(np.dtype(dtype).itemsize * 8, 1000, "optimised")
+    for n in (*range(1, 2 * width + 2), 8 * width, 8 * width + 3):
+        x, truths = np.linspace(-1, 2, n).astype(dtype), np.arange(n) % 3 > 0
+        for tier in ("quick", "optimised"):
+            program = tape.record(lambda x, t: (np.where(t, x, 2 * x), x > 0, (x * x).sum()), x, truths, tier=tier)
+            where, above, total = program(x, truths)
+            np.testing.assert_array_equal(where, np.where(truths, x, 2 * x))
+            np.testing.assert_array_equal(above, x > 0)
+            np.testing.assert_allclose(total, (x * x).sum(), rtol=1e-5)
+
+
 EXTREME = [
     0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 1e-310, 2.0**-1022, 1e-45, 1e-40, 1.2e-38, 1e-300, -1e-300,
     709.7, 709.9, -708.5, -740.0, -745.1, -745.2, 88.7, 88.8, -87.4, -100.0, -103.9, -104.1, 1e4, -1e4, 1e300, -1e300,
     3.4e38, 0.5, 2.0, -2.0, 5.9, 6.0, 100.0,
 ]  # fmt: skip
-EXACT = {"exp": np.exp, "log": np.log, "erf": scipy.special.erf}
-SPREAD = {"exp": (-700.0, 700.0), "log": (1e-3, 40.0), "erf": (-6.0, 6.0)}
+EXACT = {"exp": np.exp, "log": np.log, "erf": scipy.special.erf, "tanh": np.tanh}
+SPREAD = {"exp": (-700.0, 700.0), "log": (1e-3, 40.0), "erf": (-6.0, 6.0), "tanh": (-22.0, 22.0)}
 
 
 def numbers(name, dtype):

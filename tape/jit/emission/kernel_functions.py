@@ -14,17 +14,19 @@ from . import prefetch
 from .lines import B, F, has_lane, hexadecimal, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
-from .kernel_reads import KernelReads, addresses
+from .kernel_memory import KernelMemory, addresses
 from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
-from .task import COUNT, HEADER, OF_COLUMNS, SUMS, WORKSPACE, Input, Output, KernelTask
-
-INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
+from .task import HEADER, SUMS, WORKSPACE, Input, KernelTask
 
 LOOP = """\
+br label %before
+before:
 br label %body
 body:
-%i = phi i64 [0, %entry], [%next, %body]
+%i = phi i64 [0, %before], [%next, %last]
 {lines}
+br label %last
+last:
 %next = add i64 %i, 1
 %more = icmp slt i64 %next, {iterations}
 br i1 %more, label %body, label %done
@@ -81,7 +83,7 @@ class Shared:
         self.declared[text] = None
 
 
-class KernelFunction(KernelReads):
+class KernelFunction(KernelMemory):
     """A function that is being written.
 
     Attributes:
@@ -99,7 +101,7 @@ class KernelFunction(KernelReads):
             self.loop(segment)
         else:
             self.straight(segment)
-        mask = f", {self.types[B]} %mask" if self.width > 1 else ""
+        mask = f", {self.types[B]} %mask, i1 %all" if self.width > 1 else ""
         head = f"define internal void @chunk{number}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask})"
         kind = ("alwaysinline" if inline else "noinline") + (ALIGNED if self.width > 1 else "")
         return "\n".join([f"{head} {kind} {{", "entry:", *self.lines, "ret void", "}"])
@@ -114,11 +116,11 @@ class KernelFunction(KernelReads):
             if value in slots:
                 self.store_slot(slots[value], shared.kinds[value], self.known[value])
         for number in segment.outputs:
-            self.write(number)
+            self.write(number, self.value(self.task.outputs[number].value))
+        self.store_all()
 
     def loop(self, segment: Body) -> None:
         """Rows of a body once; what changes from iteration to iteration is read when it is first wanted."""
-        self.in_loop = True
         given, kinds = self.shared.given, self.shared.kinds
         names = {c: self.value(x) for c, x in enumerate(segment.columns) if isinstance(x, int)}
         self._prepare(segment)
@@ -134,7 +136,8 @@ class KernelFunction(KernelReads):
                 first, step = segment.writes[j]
                 self.store_slot(first, kinds[given + k], self.known[given + k], step)
             for output in segment.outputs.get(j, ()):
-                self.write(*output)
+                self.write(output.number, self.known[given + k], output.memory, output.offset)
+        self.store_all()
         self.lines = [*before, LOOP.format(lines="\n".join(self.lines), iterations=segment.iterations)]
 
     def _prepare(self, segment: Body) -> None:
@@ -189,17 +192,6 @@ class KernelFunction(KernelReads):
 
     # Memory.
 
-    def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
-        """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
-        place, item = self.address(what.memory, memory), self.shared.item if kind == F else 1
-        if what.offset:
-            place = self.say(f"add i64 {place}, {item * what.offset}")
-        if offset:
-            place = self.say(f"add i64 {place}, {self.say(f'mul i64 %i, {item * offset}')}")
-        if lies != "one":
-            place = self.say(f"add i64 {place}, {self.say(f'mul i64 {INDEX[lies]}, {item}')}")
-        return self.say(f"inttoptr i64 {place} to ptr")
-
     def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
         """The value of an input; in a loop of one at so many steps from it."""
         if x.lies == "strided":
@@ -209,11 +201,8 @@ class KernelFunction(KernelReads):
         pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
         element, item = (self.shared.real, self.shared.item) if x.kind == F else ("i8", 1)
         if x.lies in ("every", "tile") and width > 1:
-            vector = f"<{width} x {element}>"
-            name = f"@llvm.masked.load.v{width}" + (f"f{self.task.bits}" if x.kind == F else "i8") + ".p0"
-            self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
-            where = f"ptr {pointer}, i32 {item}, {self.types[B]} %mask"
-            loaded = self.say(f"call {vector} {name}({where}, {vector} zeroinitializer)")
+            suffix = f"v{width}" + (f"f{self.task.bits}" if x.kind == F else "i8")
+            loaded = self.load_lanes(suffix, f"<{width} x {element}>", pointer, item)
             self.prefetch(pointer, item, prefetch.READ)
         else:
             loaded = self.say(f"load {element}, ptr {pointer}, align {item}")
@@ -239,63 +228,3 @@ class KernelFunction(KernelReads):
     def load_slot(self, slot: int, kind: int, step: int = 0) -> str:
         align = 1 if kind == B else self.shared.slot_bytes
         return self.say(f"load {self.types[kind]}, ptr {self.slot(slot, step)}, align {align}")
-
-    def prefetch(self, pointer: str, item: int, purpose: int) -> None:
-        """Ask for what later iterations read or write there."""
-        self.shared.declare(prefetch.DECLARATION)
-        for offset in prefetch.offsets(self.width * item):
-            ahead = self.say(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-            self.lines.append(prefetch.instruction(ahead, purpose))
-
-    # Outputs.
-
-    def write(self, number: int, memory: int = 0, offset: int = 0) -> None:
-        """Write an element or number, or add to a sum; in a loop at so many steps from that output."""
-        output, width = self.task.outputs[number], self.width
-        value, kind = self.value(output.value), self.shared.kinds[output.value]
-        if output.how in SUMS:
-            self.accumulate(self.shared.accumulators[number], value, memory)
-            return
-        if output.how == OF_COLUMNS:
-            self.add_to_columns(output, value)
-            return
-        type_, suffix, align = self.types[F], f"v{width}f{self.task.bits}", self.shared.item
-        if kind == B:
-            type_, suffix, align = f"<{width} x i8>" if width > 1 else "i8", f"v{width}i8", 1
-            value = self.say(f"zext {self.types[B]} {value} to {type_}")
-        pointer = self.pointer(output, kind, "every" if output.how == "each" else "one", memory, offset)
-        if width > 1:
-            self.shared.declare(f"declare void @llvm.masked.store.{suffix}.p0({type_}, ptr, i32, {self.types[B]})")
-            self.lines.append(
-                f"call void @llvm.masked.store.{suffix}.p0({type_} {value}, ptr {pointer}, i32 {align}, "
-                f"{self.types[B]} %mask)"
-            )
-            self.prefetch(pointer, align, prefetch.WRITE)
-        else:
-            self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
-
-    def add_to_columns(self, output: Output, value: str) -> None:
-        """Add the lanes that are there to what memory has for them."""
-        vector, item, suffix = self.types[F], self.shared.item, f"v{self.width}f{self.task.bits}.p0"
-        period, count = self.address(output.memory + 1), self.address(COUNT - HEADER)
-        row = self.say(f"mul i64 {self.say(f'urem i64 %block, {period}')}, {count}")
-        at = self.say(f"mul i64 {self.say(f'add i64 {row}, %at')}, {item}")
-        pointer = self.say(f"inttoptr i64 {self.say(f'add i64 {self.address(output.memory)}, {at}')} to ptr")
-        where = f"ptr {pointer}, i32 {item}, {self.types[B]} %mask"
-        self.shared.declare(f"declare {vector} @llvm.masked.load.{suffix}(ptr, i32, {self.types[B]}, {vector})")
-        self.shared.declare(f"declare void @llvm.masked.store.{suffix}({vector}, ptr, i32, {self.types[B]})")
-        before = self.say(f"call {vector} @llvm.masked.load.{suffix}({where}, {vector} zeroinitializer)")
-        total = self.say(f"fadd {vector} {before}, {value}")
-        self.lines.append(f"call void @llvm.masked.store.{suffix}({vector} {total}, {where})")
-
-    def accumulate(self, number: int, value: str, step: int) -> None:
-        """Add the lanes that are there to a sum, in a loop to that so many further in each iteration."""
-        type_ = self.types[F]
-        if self.width > 1:
-            value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
-        place = str(number)
-        if step:
-            place = self.say(f"add i64 {number}, {self.say(f'mul i64 %i, {step}')}")
-        pointer = self.say(f"getelementptr {type_}, ptr %sums, i64 {place}")
-        total = self.say(f"fadd {type_} {self.say(f'load {type_}, ptr {pointer}')}, {value}")
-        self.lines.append(f"store {type_} {total}, ptr {pointer}")

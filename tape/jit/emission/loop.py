@@ -74,7 +74,10 @@ MASK = """\
   %places = add <{width} x i64> %at_lanes, <{numbers}>
   %limit = insertelement <{width} x i64> poison, i64 %count, i32 0
   %limits = shufflevector <{width} x i64> %limit, <{width} x i64> poison, <{width} x i32> zeroinitializer
-  %mask = icmp slt <{width} x i64> %places, %limits"""
+  %mask = icmp slt <{width} x i64> %places, %limits
+  %beyond = add i64 %at, {width}
+  %all = icmp sle i64 %beyond, %count"""
+"""Which lanes are there, and whether all of them are."""
 
 TOTAL = """\
   %sum_to{k} = getelementptr {type}, ptr %sums, i64 {n}
@@ -99,7 +102,7 @@ def loop_text(width: int, type_: str, chunks: int, sums: Sequence[BlockSum], off
     """The function ``kernel``; at the offset in the workspace there is room for the sums."""
     clear = [CLEARED.format(k=k, place=s.place, type=type_) for k, s in enumerate(sums)]
     few = 0 < len(sums) <= FEW and chunks == 1
-    mask = ", " + f"<{width} x i1> %mask" if width > 1 else ""
+    mask = ", " + f"<{width} x i1> %mask, i1 %all" if width > 1 else ""
     return ENTRY.format(
         width=width,
         aligned=ALIGNED if width > 1 else "",

@@ -1,4 +1,4 @@
-"""Exponential, logarithm and error function of a vector, in arithmetic alone.
+"""Exponential, logarithm, hyperbolic tangent and error function of a vector, in arithmetic alone.
 
 The code of a kernel takes them in: what two of them share is computed once (an error function and its
 derivative share an exponential), nothing is put aside around a call, and there are as many lanes as the
@@ -26,6 +26,7 @@ class Numbers:
         lowest, highest: beyond them an exponential is 0 or infinite.
         ln2: the logarithm of 2 as a number with few bits, whose small multiples are exact, and the rest.
         saturated: from there on the error function is 1.
+        level: where the double of x is that, or more, so is the hyperbolic tangent.
         exp: (eʳ − 1 − r) / r² for |r| ≤ ½ log 2, in powers of r.
         log: (log(1 + f) − 2s) / s³ with s = f / (2 + f), for √½ ≤ 1 + f ≤ √2, in powers of s².
         erf: erf(x) / x − 1 for x ≤ 1, in powers of x².
@@ -36,6 +37,7 @@ class Numbers:
     highest: float
     ln2: tuple[float, float]
     saturated: float
+    level: float
     exp: Sequence[float]
     log: Sequence[float]
     erf: Sequence[float]
@@ -44,7 +46,7 @@ class Numbers:
 
 NUMBERS = {
     64: Numbers(
-        -746.0, 710.0, (0.6931471803691238, 1.9082149292705877e-10), 5.95,
+        -746.0, 710.0, (0.6931471803691238, 1.9082149292705877e-10), 5.95, 40.0,
         exp=(
             0.5000000000000013, 0.166666666666667, 0.041666666666514945, 0.00833333333330781, 0.0013888888947156694,
             0.00019841269916223976, 2.480148978236136e-05, 2.7557217227496906e-06, 2.763134167440187e-07,
@@ -66,7 +68,7 @@ NUMBERS = {
         ),
     ),
     32: Numbers(
-        -104.0, 89.0, (0.693145751953125, 1.428606765330187e-06), 3.95,
+        -104.0, 89.0, (0.693145751953125, 1.428606765330187e-06), 3.95, 20.0,
         exp=(0.5000000095887128, 0.16666518599153274, 0.04166620411086232, 0.00836891825118502, 0.0013950587042855383),
         log=(0.6666666564237357, 0.400003360213899, 0.285372471847513, 0.23583455870334294),
         erf=(
@@ -128,7 +130,31 @@ def erf(m: Builder, x: VectorValue) -> VectorValue:
     return m.intrinsic("copysign", z, x)
 
 
-FUNCTIONS: dict[str, Callable[[Builder, VectorValue], VectorValue]] = {"exp": exp, "log": log, "erf": erf}
+def tanh(m: Builder, x: VectorValue) -> VectorValue:
+    """tanh x = y / (y + 2) with y = exp(2|x|) − 1 = 2ᵏ (eʳ − 1) + (2ᵏ − 1), with the sign of x.
+
+    What y, y + 2 and the quotient lost in rounding is divided as well, and added: 1 / (y + 2) = (1 − tanh x) / 2.
+    """
+    f = NUMBERS[m.bits]
+    x2 = m.intrinsic("fabs", x) * 2.0
+    x2 = m.where(x2 > f.level, f.level, x2)
+    shifted = x2 * LOG2_E + m.shift
+    k = shifted - m.shift
+    r = x2 - k * f.ln2[0] - k * f.ln2[1]
+    power = m.power_of_two(shifted)
+    more = r * r * m.polynomial(r, f.exp)
+    first = more + r
+    y = first * power + (power - 1.0)
+    below = y + 2.0
+    z = y / below
+    lost = (more - (first - r)) * power - z * m.where(y < 2.0**m.fraction, y - (below - 2.0), 0.0)
+    z = z + (y - z * below + lost) * (z * -0.5 + 0.5)
+    return m.intrinsic("copysign", z, x)
+
+
+FUNCTIONS: dict[str, Callable[[Builder, VectorValue], VectorValue]] = {
+    "exp": exp, "log": log, "erf": erf, "tanh": tanh,
+}  # fmt: skip
 
 
 def vector_code(module: ir.Module, name: str, bits: int, width: int) -> ir.Function:

@@ -141,7 +141,12 @@ class Builder:
         return ir.Constant(self.whole, [x] * self.width)
 
     def polynomial(self, x: VectorValue, coefficients: Sequence[VectorValue | float]) -> VectorValue:
-        """A sum of powers by Horner's rule."""
+        """A sum of powers: Horner's rule for the even and for the odd ones, so that one need not wait for the other."""
+        square = x * x
+        even, odd = (self.horner(square, coefficients[k::2]) for k in (0, 1))
+        return odd * x + even
+
+    def horner(self, x: VectorValue, coefficients: Sequence[VectorValue | float]) -> VectorValue:
         y = VectorValue(self, self.number(coefficients[-1]))
         for c in reversed(coefficients[:-1]):
             y = y * x + c

@@ -1,0 +1,235 @@
+"""How a function of a kernel reads and writes: vectors, and what does not lie as its lanes do (rows, runs, distances).
+
+Of most vectors all lanes are there, and those are stored as they are: stores with a mask take some processors (AMD's
+before AVX-512) twelve cycles each, and truth values have none, so that each would be a branch of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import prefetch
+from .lines import B, Code, F
+from .task import COUNT, HEADER, OF_COLUMNS, SUMS, Input, Output
+
+if TYPE_CHECKING:
+    from .kernel_functions import Shared
+
+
+def addresses(lies: str) -> int:
+    """How many addresses of the table belong to an input."""
+    return 2 if lies in ("rows", "strided") else 2 * int(lies.split()[1]) if lies.startswith("runs") else 1
+
+
+INDEX = {"every": "%flat", "tile": "%at", "repeat": "%block"}
+
+
+class VectorStore(NamedTuple):
+    """A vector that is to be stored: its type as a suffix of names, and written out."""
+
+    suffix: str
+    type: str
+    value: str
+    pointer: str
+    align: int
+
+
+class KernelMemory(Code):
+    """A function that is being written, as far as it reads and writes.
+
+    Vectors are stored together, after all else that the function or an iteration does.
+    """
+
+    def __init__(self, shared: Shared):
+        super().__init__()
+        self.shared, self.task, self.width, self.types = shared, shared.task, shared.width, shared.types
+        self._addresses: dict[int, str] = {}
+        self._stores: list[VectorStore] = []
+
+    def address(self, memory: int, step: int = 0) -> str:
+        """The address in a word of the table, loaded once; in a loop another word in each iteration."""
+        if step:
+            word = self.say(f"add i64 %table, {8 * (HEADER + memory)}")
+            word = self.say(f"add i64 {word}, {self.say(f'mul i64 %i, {8 * step}')}")
+            return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {word} to ptr')}")
+        found = self._addresses.get(memory)
+        if found is None:
+            pointer = self.say(f"inttoptr i64 {self.say(f'add i64 %table, {8 * (HEADER + memory)}')} to ptr")
+            found = self._addresses[memory] = self.say(f"load i64, ptr {pointer}")
+        return found
+
+    def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
+        """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
+        place, item = self.address(what.memory, memory), self.shared.item if kind == F else 1
+        if what.offset:
+            place = self.say(f"add i64 {place}, {item * what.offset}")
+        if offset:
+            place = self.say(f"add i64 {place}, {self.say(f'mul i64 %i, {item * offset}')}")
+        if lies != "one":
+            place = self.say(f"add i64 {place}, {self.say(f'mul i64 {INDEX[lies]}, {item}')}")
+        return self.say(f"inttoptr i64 {place} to ptr")
+
+    def load_lanes(self, suffix: str, vector: str, pointer: str, item: int) -> str:
+        """The lanes that are there, of neighbours in memory; zeros for the others."""
+        name, mask = f"@llvm.masked.load.{suffix}.p0", f"{self.types[B]} %mask"
+        self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
+        masked = f"call {vector} {name}(ptr {pointer}, i32 {item}, {mask}, {vector} zeroinitializer)"
+        if item > 1:
+            return self.say(masked)
+        n = self.parted()  # bytes under a mask are a branch for each lane before AVX-512
+        whole = self.say(f"load {vector}, ptr {pointer}, align {item}")
+        self.lines += [f"br label %{n}both", f"{n}some:"]
+        some = self.say(masked)
+        self.lines += [f"br label %{n}both", f"{n}both:"]
+        return self.say(f"phi {vector} [{whole}, %{n}all], [{some}, %{n}some]")
+
+    def parted(self) -> str:
+        """Go on where all lanes are there: in a block `all`, beside one `some` and before one `both` of this name."""
+        n = self.name()[1:]
+        self.lines += [f"br i1 %all, label %{n}all, label %{n}some", f"{n}all:"]
+        return n
+
+    def prefetch(self, pointer: str, item: int, purpose: int) -> None:
+        """Ask for what later iterations read or write there."""
+        self.shared.declare(prefetch.DECLARATION)
+        for offset in prefetch.offsets(self.width * item):
+            ahead = self.say(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+            self.lines.append(prefetch.instruction(ahead, purpose))
+
+    def load_rows(self, x: Input, step: int) -> str:
+        """The value of an input whose blocks are rows that lie anywhere, or runs of elements; zeros elsewhere."""
+        vector, item, found = self.types[F], self.shared.item, "zeroinitializer"
+        name = f"@llvm.masked.load.v{self.width}f{self.task.bits}.p0"
+        self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
+        runs = x.lies != "rows"
+        for memory in range(x.memory, x.memory + addresses(x.lies), 2):
+            base, table = (self.address(m, step) if step else self.address(m) for m in (memory, memory + 1))
+            word = self.say(f"add i64 {table}, {self.say(f'mul i64 %block, {24 if runs else 8}')}")
+            row = self.say(f"add i64 {base}, {self.word(word, 0)}")
+            at = self.say(f"add i64 {row}, {self.say(f'mul i64 %at, {item}')}")
+            pointer = self.say(f"inttoptr i64 {at} to ptr")
+            mask = self.within(self.word(word, 1), self.word(word, 2)) if runs else "%mask"
+            found = self.say(
+                f"call {vector} {name}(ptr {pointer}, i32 {item}, {self.types[B]} {mask}, {vector} {found})"
+            )
+        return found
+
+    def load_strided(self, x: Input, step: int) -> str:
+        """The value of an input whose elements lie at equal distances."""
+        base, stride = (self.address(m, step) if step else self.address(m) for m in (x.memory, x.memory + 1))
+        at = self.say(f"add i64 {base}, {self.say(f'mul i64 %flat, {stride}')}")
+        if self.width == 1:
+            return self.say(f"load {self.shared.real}, ptr {self.say(f'inttoptr i64 {at} to ptr')}, align 1")
+        return self.one_by_one(x, at, stride)
+
+    def gathered(self, at: str, stride: str) -> str:
+        """The elements of the lanes that are there, at a distance from each other, by one instruction."""
+        vector, width, words = self.types[F], self.width, f"<{self.width} x i64>"
+        lanes = ", ".join(f"i64 {k}" for k in range(width))
+        away = self.say(f"mul {words} {self.splat(stride, 'i64')}, <{lanes}>")
+        places = self.say(f"add {words} {self.splat(at, 'i64')}, {away}")
+        pointers = self.say(f"inttoptr {words} {places} to <{width} x ptr>")
+        name = f"@llvm.masked.gather.v{width}f{self.task.bits}.v{width}p0"
+        self.shared.declare(f"declare {vector} {name}(<{width} x ptr>, i32, {self.types[B]}, {vector})")
+        mask, item = f"{self.types[B]} %mask", self.shared.item
+        operands = f"<{width} x ptr> {pointers}, i32 {item}, {mask}, {vector} zeroinitializer"
+        return self.say(f"call {vector} {name}({operands})")
+
+    def one_by_one(self, x: Input, at: str, stride: str) -> str:
+        """The same by a load for each lane, a tenth of the time of that instruction, where all lanes are there."""
+        vector, width, real, item = self.types[F], self.width, self.shared.real, self.shared.item
+        n = self.parted()
+        self.shared.declare(prefetch.DECLARATION)
+        ahead = self.say(f"add i64 {at}, {self.say(f'mul i64 {stride}, {2 * width + x.memory // 2 % width}')}")
+        for more in (0, 64):
+            pointer = self.say(f"inttoptr i64 {self.say(f'add i64 {ahead}, {more}')} to ptr")
+            self.lines.append(prefetch.instruction(pointer, prefetch.READ))
+        found, place = "poison", at
+        for k in range(width):
+            one = self.say(f"load {real}, ptr {self.say(f'inttoptr i64 {place} to ptr')}, align {item}")
+            found = self.say(f"insertelement {vector} {found}, {real} {one}, i32 {k}")
+            place = self.say(f"add i64 {place}, {stride}") if k < width - 1 else place
+        self.lines += [f"br label %{n}both", f"{n}some:"]
+        some = self.gathered(at, stride)
+        self.lines += [f"br label %{n}both", f"{n}both:"]
+        return self.say(f"phi {vector} [{found}, %{n}all], [{some}, %{n}some]")
+
+    def word(self, address: str, k: int) -> str:
+        """One of the words at an address."""
+        place = self.say(f"add i64 {address}, {8 * k}")
+        return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {place} to ptr')}")
+
+    def within(self, first: str, end: str) -> str:
+        """A mask of the lanes whose places are from the first to the end of a run."""
+        width = f"<{self.width} x i32>"
+        start, length = (
+            self.splat(self.say(f"trunc i64 {x} to i32"), "i32")
+            for x in (self.say(f"sub i64 %at, {first}"), self.say(f"sub i64 {end}, {first}"))
+        )
+        lanes = ", ".join(f"i32 {k}" for k in range(self.width))
+        return self.say(f"icmp ult {width} {self.say(f'add {width} {start}, <{lanes}>')}, {length}")
+
+    def splat(self, scalar: str, element: str) -> str:
+        vector = f"<{self.width} x {element}>"
+        one = self.say(f"insertelement {vector} poison, {element} {scalar}, i32 0")
+        return self.say(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
+
+    # Outputs.
+
+    def write(self, number: int, value: str, memory: int = 0, offset: int = 0) -> None:
+        """Write an element or number, or add to a sum; in a loop at so many steps from that output."""
+        output, width = self.task.outputs[number], self.width
+        kind = self.shared.kinds[output.value]
+        if output.how in SUMS:
+            self.accumulate(self.shared.accumulators[number], value, memory)
+            return
+        if output.how == OF_COLUMNS:
+            self.add_to_columns(output, value)
+            return
+        type_, suffix, align = self.types[F], f"v{width}f{self.task.bits}", self.shared.item
+        if kind == B:
+            type_, suffix, align = f"<{width} x i8>" if width > 1 else "i8", f"v{width}i8", 1
+            value = self.say(f"zext {self.types[B]} {value} to {type_}")
+        pointer = self.pointer(output, kind, "every" if output.how == "each" else "one", memory, offset)
+        if width > 1:
+            self._stores.append(VectorStore(suffix, type_, value, pointer, align))
+            self.prefetch(pointer, align, prefetch.WRITE)
+        else:
+            self.lines.append(f"store {type_} {value}, ptr {pointer}, align {align}")
+
+    def add_to_columns(self, output: Output, value: str) -> None:
+        """Add the lanes that are there to what memory has for them."""
+        vector, item, suffix = self.types[F], self.shared.item, f"v{self.width}f{self.task.bits}"
+        period, count = self.address(output.memory + 1), self.address(COUNT - HEADER)
+        row = self.say(f"mul i64 {self.say(f'urem i64 %block, {period}')}, {count}")
+        at = self.say(f"mul i64 {self.say(f'add i64 {row}, %at')}, {item}")
+        pointer = self.say(f"inttoptr i64 {self.say(f'add i64 {self.address(output.memory)}, {at}')} to ptr")
+        before = self.load_lanes(suffix, vector, pointer, item)
+        total = self.say(f"fadd {vector} {before}, {value}")
+        self._stores.append(VectorStore(suffix, vector, total, pointer, item))
+
+    def store_all(self) -> None:
+        """Store what was computed: where all lanes are there as it is, else under a mask."""
+        if not self._stores:
+            return
+        whole, masked = [], []
+        for x in self._stores:
+            name, truths = f"@llvm.masked.store.{x.suffix}.p0", self.types[B]
+            self.shared.declare(f"declare void {name}({x.type}, ptr, i32, {truths})")
+            whole.append(f"store {x.type} {x.value}, ptr {x.pointer}, align {x.align}")
+            masked.append(f"call void {name}({x.type} {x.value}, ptr {x.pointer}, i32 {x.align}, {truths} %mask)")
+        n = self.parted()
+        self.lines += [*whole, f"br label %{n}both", f"{n}some:", *masked, f"br label %{n}both", f"{n}both:"]
+        self._stores.clear()
+
+    def accumulate(self, number: int, value: str, step: int) -> None:
+        """Add the lanes that are there to a sum, in a loop to that so many further in each iteration."""
+        type_ = self.types[F]
+        if self.width > 1:
+            value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
+        place = str(number)
+        if step:
+            place = self.say(f"add i64 {number}, {self.say(f'mul i64 %i, {step}')}")
+        pointer = self.say(f"getelementptr {type_}, ptr %sums, i64 {place}")
+        total = self.say(f"fadd {type_} {self.say(f'load {type_}, ptr {pointer}')}, {value}")
+        self.lines.append(f"store {type_} {total}, ptr {pointer}")
