@@ -176,9 +176,11 @@ class NumpyMethods(Theme):
         return materialise(self)
 
     def __dir__(self) -> list[str]:
-        """The names of what a tensor has: not of slots that are empty, nor of what only tells what is missing."""
-        missing = {"_mask", *(name for name in Tensor.__slots__ if not hasattr(self, name))}
-        return [name for name in object.__dir__(self) if name not in missing]
+        """The names for those who use a tensor, not those for the library's own use.
+
+        So few that Python, which does not look among 750 names or more, tells which was meant by one that is not there.
+        """
+        return [name for name in object.__dir__(self) if name[:2] == "__" or not name.startswith(("_", "numpy_"))]
 
     @property
     def _mask(self) -> Any:

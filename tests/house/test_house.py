@@ -228,6 +228,20 @@ def test_no_room_has_more_than_25_modules():
         assert len([*room.glob("*.py")]) <= 25, room
 
 
+TESTED_IN = {
+    "jit": "recording", "base": "recording", "backprop": "recording", "autograd": "history", "utils": "custom",
+    "dask": "on_dask", "surface": "house", "testing": "house",
+}  # fmt: skip
+"""Rooms whose tests lie in a folder of another name; the README says so."""
+
+
+def test_tests_have_the_same_rooms():
+    rooms = {path.parent.name for path in (ROOT / "tape").glob("*/__init__.py")} | {"ops"}
+    tested = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("**/test_*.py"))}
+    assert {room for room in rooms if TESTED_IN.get(room, room) not in tested} == set()
+    assert TESTED_IN.keys() <= rooms - tested
+
+
 NAMES_OF_PYTORCH = {"forward_ad", "function", "grad_mode", "gradcheck", "hooks"}
 
 

@@ -251,3 +251,10 @@ def test_a_description_is_a_whole_text_to_whoever_reads_it():
     assert len(text) == len(str(text))
     assert "Derivative" in text
     assert pickle.loads(pickle.dumps(text)) == str(text)
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("tape.ones(2).bckward()", "backward"), ("tape.func.gradd", "grad")])
+def test_python_tells_which_name_was_meant(wrong, meant):
+    code = f"import tape; {wrong}"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
+    assert told.rstrip().endswith(f"Did you mean: '{meant}'?")
