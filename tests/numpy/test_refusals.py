@@ -1,5 +1,7 @@
 """What the user's own `except` swallows: the way that a function goes because of us is not its own."""
 
+import decimal
+import json
 import math
 import pickle
 import warnings
@@ -273,3 +275,24 @@ def test_arrays_of_what_are_no_numbers(name):
         np.testing.assert_array_equal(compiled(x * k), function(x * k))
     with pytest.raises(TypeError, match=r"needs plain numbers \(an array of dtype "):
         tape.func.jacfwd(function)(x)
+
+
+BY_CLASS = {
+    "memoryview": lambda x: float(memoryview(x)[0]),
+    "bytearray": lambda x: float(len(bytearray(x))),
+    "dumps": lambda x: json.loads(json.dumps(x.tolist()))[0],
+    "Decimal": lambda x: float(decimal.Decimal(x[0])),
+    "sum": lambda x: np.ndarray.sum(x),
+    "__mul__": lambda x: float.__mul__(x[0], 2.0),
+}
+
+
+@pytest.mark.parametrize("transformation", [tape.func.grad, tape.func.jacfwd, tape.vmap])
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_c_code_that_goes_by_classes(name, transformation):
+    """Its own words name a class that the user knows nothing of, and no line."""
+    x = np.ones((2, 2)) if transformation is tape.vmap else X
+    with pytest.raises(TypeError, match=rf"^{name}\(\) needs plain numbers (.|\n)*test_refusals.py:\d+ in <lambda>"):
+        transformation(BY_CLASS[name])(x)
+    with pytest.warns(RuntimeWarning, match="without compiling"):
+        assert tape.compile(BY_CLASS[name])(X) == BY_CLASS[name](X)

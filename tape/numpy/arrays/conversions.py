@@ -21,7 +21,7 @@ from .array_text import text_of
 from .attributes import Attributes
 from .casting import cast
 from .face_base import numpy
-from .leaving import number_of, value_of
+from .leaving import called_now, number_of, refusal, value_of
 from .memory_order import copied, resolved
 
 pictures = Room("tape.surface.pictures")
@@ -134,6 +134,8 @@ class Conversions(Attributes):
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
+            if self.ndim and called_now() == "bytearray()":  # which asks for a count before it asks for memory
+                raise refusal("its memory")
             return operator.index(numpy.empty(self.shape, self.dtype))  # NumPy's own error
         return number_of(self, int)
 

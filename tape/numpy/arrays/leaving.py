@@ -8,6 +8,7 @@ line it was, who asked, and what to write.
 from __future__ import annotations
 
 import dis
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -248,6 +249,8 @@ def _reveal(error: BaseException | None) -> None:
         raise error.__cause__ from None
     if str(error) in CONVERTED:
         raise _of_plain_array(error) from error
+    if type(error) is TypeError and is_about_recorded(str(error)):
+        raise _of_another_class(error) from error
 
 
 GIVEN = "object __array__ method not producing an array"
@@ -275,6 +278,35 @@ def _of_plain_array(error: Exception) -> Exception:
     return TypeError(
         f".{name}(out=…) of a plain array writes into plain memory, and got an array that is recorded.\n"
         f"  at {locate(code, lasti)}\nWrite np.{name}(a, …, out=…), which records."
+    )
+
+
+def is_about_recorded(message: str) -> bool:
+    """Whether C code, or one that goes by exact classes, says that it does not take a recorded value."""
+    names = "|".join(kind.__name__ for kind in _kinds(Face))
+    return re.search(rf"'({names})'|\b({names}) to |Object of type (float|float64) is not JSON", message) is not None
+
+
+def _kinds(kind: type) -> Iterator[type]:
+    inner: type
+    for inner in kind.__subclasses__():
+        yield inner
+        yield from _kinds(inner)
+
+
+def _of_another_class(error: Exception) -> Exception:
+    """The error for a recorded value where C code takes objects of its own class alone, as ``memoryview(x)``."""
+    frames = [(t.tb_frame, t.tb_lasti) for t in _traces(error) if not is_foreign(t.tb_frame)]
+    if not frames or in_library(frames[-1][0].f_code.co_filename):
+        return error
+    code, lasti = frames[-1][0].f_code, frames[-1][1]
+    kind, name = callee(code, lasti)
+    who = "assignment" if kind == "assignment" else f"{name}()" if name else "this"
+    return note(
+        Left(
+            f"{who} needs plain numbers ({error}), and got a value that is recorded.\n"
+            f"  at {locate(code, lasti)}\n{instead_of(who)}  If no gradient is meant, say tape.stop_gradient(x)."
+        )
     )
 
 

@@ -221,6 +221,8 @@ def _ufuncs() -> list[ModuleType]:
 
 def named(thing: Any) -> str:
     """How something is called where it is told of."""
+    if isinstance(thing, ModuleType):
+        return thing.__name__
     name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", None)
     if not isinstance(name, str):
         return f"an object of type {type(thing).__name__}"
