@@ -17,12 +17,24 @@ FEW = 4
 """It is seen in so many rounds."""
 NEAR = 1 << 11
 """Arrays of so many elements are near the processor: that a kernel ends with a round costs nothing but a step."""
+SMALL = 64
+"""Arrays of so many elements are copied in the time of a step."""
 PLANNED = 2e-5
 """Seconds that it takes to plan a record."""
+WEIGHED = 1e-2
+"""Seconds that it takes to find out what a loop costs, and to plan its round."""
 COPIED = 3e-11
 """Seconds for each byte that is copied, near the processor."""
 REPLAYS = 1000
 """What so many replays take longer may be as much as what the first call saves."""
+
+
+def is_short(listing: Listing, round: np.ndarray, times: int) -> bool:
+    """Whether so few records are in all rounds like this one that it does not matter, if the rounds may copy much."""
+    if PLANNED * times * len(round) >= WEIGHED:
+        return False
+    sizes = [listing.specs[i].size for i in listing.spec[round].tolist()]
+    return any(n > NEAR or (n > SMALL and writes(listing, k)) for n, k in zip(sizes, round.tolist()))
 
 
 def pays(listing: Listing, rounds: Rounds) -> bool:

@@ -15,7 +15,7 @@ from ..recorded.listing import Listing, is_fixed, narrower
 from ..recorded.stretches import LEAST, RECORDS, stretches
 from ..recorded.trace import CONSTANT
 from .excerpts import Rounds, excerpt
-from .round_costs import pays
+from .round_costs import is_short, pays
 from .round_inputs import inputs_of
 
 
@@ -28,12 +28,32 @@ def rounds_of(listing: Listing) -> list[Rounds]:
     facts = ((listing.code + 2) * (len(listing.specs) + 1) + listing.spec + 1) * (counts.max() + 1) + counts
     _, like = np.unique(facts, return_inverse=True)
     found = [_Stretch(listing, like, *where) for where in stretches(like)]
-    tried = [(stretch, stretch.rounds()) for stretch in found]
+    if not found:
+        return []
+    readers = Readers(listing, listing.args)
+    tried = [(stretch, stretch.rounds(readers)) for stretch in found]
     loops = [(stretch, rounds) for stretch, rounds in tried if rounds is not None and pays(listing, rounds)]
+    if not loops:
+        return []
     reads = listing.args.copy()
     for stretch, _ in loops:
         reads[stretch.reads] = stretch.inputs.roots
-    return sorted([stretch.made(rounds, reads) for stretch, rounds in loops], key=lambda rounds: rounds.start)
+    readers = Readers(listing, reads)
+    return sorted([stretch.made(rounds, readers) for stretch, rounds in loops], key=lambda rounds: rounds.start)
+
+
+class Readers:
+    """Which records read which, if the operands of all are these."""
+
+    def __init__(self, listing: Listing, args: np.ndarray):
+        order = np.argsort(args)
+        self._read = args[order]
+        self._reader = np.repeat(np.arange(len(listing)), np.diff(listing.first))[order]
+
+    def between(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """The records between two that are read, each as often as it is, and who reads them."""
+        first, last = np.searchsorted(self._read, (start, stop))
+        return self._read[first:last], self._reader[first:last]
 
 
 def longest(holds: np.ndarray) -> tuple[int, int]:
@@ -69,7 +89,7 @@ class _Stretch:
         self.args = listing.args[listing.first[self.start] : listing.first[stop]].reshape(self.count, -1)
         self.relative = self.args - (self.start + np.arange(self.count) * self.period)[:, None]
 
-    def rounds(self) -> Rounds | None:
+    def rounds(self, readers: Readers) -> Rounds | None:
         """The rounds, None if there are too few that are alike."""
         if not self.enough:
             return None
@@ -92,7 +112,7 @@ class _Stretch:
             or self._reads(before[self.owner], after)
         ):
             return None
-        return self._body(places, before, after, mine, columns)
+        return self._body(places, before, after, mine, columns, readers)
 
     def _single(self) -> np.ndarray:
         """The places of records that are not the same in most rounds, or that no op made."""
@@ -134,12 +154,14 @@ class _Stretch:
         return bool((places[(args - self.start) % self.period] & (args >= self.start)).any())
 
     def _refused(self, places: np.ndarray) -> bool:
-        """Whether there are records for which rounds are not made: of several results."""
-        return bool((self.listing.spec[self.start + places] < 0).any())
+        """Whether there are records for which rounds are not made: of several results, or few."""
+        rows = self.start + places
+        return bool((self.listing.spec[rows] < 0).any()) or is_short(self.listing, rows, self.count)
 
     def _body(
-        self, places: np.ndarray, before: np.ndarray, after: np.ndarray, mine: np.ndarray, columns: np.ndarray
-    ) -> Rounds | None:
+        self, places: np.ndarray, before: np.ndarray, after: np.ndarray, mine: np.ndarray, columns: np.ndarray,
+        readers: Readers,
+    ) -> Rounds | None:  # fmt: skip
         listing, middle = self.listing, self.count // 2
         begin, stop = self.start, self.start + self.count * self.period
 
@@ -162,15 +184,15 @@ class _Stretch:
         number[places] = len(fixed) + len(inputs.views) + np.arange(len(places))
         args = number[np.maximum(self.relative[middle], 0)]
         args[columns] = inputs.number
-        made, kept = self._made(places, given, listing.args)
+        made, kept = self._made(places, given, readers)
         rows, operands = (np.concatenate(x) for x in ((inputs.views, self.start + places), (inputs.looks, args[mine])))
         body = excerpt(listing, given[0], fixed, rows, operands, number[made])
         steps = np.flatnonzero(before), np.flatnonzero(after)
         return Rounds(self.start, self.period, self.count, places, *steps, given, made, kept, body)
 
-    def made(self, rounds: Rounds, reads: np.ndarray) -> Rounds:
-        """The rounds with what is read of them if the operands of all records are these."""
-        made, kept = self._made(rounds.places, rounds.given, reads)
+    def made(self, rounds: Rounds, readers: Readers) -> Rounds:
+        """The rounds with what these read of them."""
+        made, kept = self._made(rounds.places, rounds.given, readers)
         return rounds._replace(made=made, kept=kept, body=replace(rounds.body, outputs=self.number[made]))
 
     def _changing(self, rows: np.ndarray) -> bool:
@@ -179,15 +201,15 @@ class _Stretch:
         numbers = [listing.constant(k) for k in np.unique(rows).tolist() if listing.is_number(k)]
         return bool(numbers) and (narrower(listing) or any(type(x) is not float for x in numbers))
 
-    def _made(self, places: np.ndarray, given: np.ndarray, reads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _made(self, places: np.ndarray, given: np.ndarray, readers: Readers) -> tuple[np.ndarray, np.ndarray]:
         """The places that are read by others than their own round, and for how many rounds they must last."""
         listing, stop = self.listing, self.start + self.count * self.period
-        reader = np.repeat(np.arange(len(listing)), np.diff(listing.first))
+        read, reader = readers.between(self.start, stop)
         mine = np.zeros(self.period, dtype=np.bool_)
         mine[places] = True
         elsewhere = (reader < self.start) | (reader >= stop) | ~mine[(reader - self.start) % self.period]
-        used = np.concatenate([reads[elsewhere], listing.outputs])
-        used = used[(used >= self.start) & (used < stop)] - self.start
+        outputs = listing.outputs[(listing.outputs >= self.start) & (listing.outputs < stop)]
+        used = np.concatenate([read[elsewhere], outputs]) - self.start
         lasts = np.zeros(self.period, dtype=np.int64)
         late = used // self.period == self.count - 1
         lasts[used[late] % self.period] = 1

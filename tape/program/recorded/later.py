@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -299,38 +300,33 @@ class Computing:
 
     def value(self, trace: Any, row: int) -> Any:
         """What a record gave, and before that whatever it needs."""
-        last = _needed(trace, row)
-        for k in sorted(last):
-            if not is_later(trace.values[k]):
-                continue
-            numbers, params = trace.arguments(k)
-            known = [value_of(trace.values[j]) for j in numbers]
-            self._note(trace, k, forward_of(OPS[trace.code(k)])(*known, **params))
-            self._let_go(last, k)
-        return value_of(trace.values[row])
+        last, waiting = _needed(trace, row)
+        values = trace.values
+        for k in sorted(waiting):
+            numbers, params = waiting[k]
+            z = forward_of(OPS[trace.code(k)])(*[value_of(values[j]) for j in numbers], **params)
+            x = values[k]
+            values[k] = tuple(map(self._known, repeat(k), x, z)) if type(x) is tuple else self._known(k, x, z)
+            if self.now > self.most:
+                self._let_go(last, k)
+        return value_of(values[row])
 
-    def _note(self, trace: Any, k: int, found: Any) -> None:
-        """Put a computed value in the place of the one that was waited for, whose spec is known to others."""
-        waiting = trace.values[k]
-        if type(waiting) is not tuple:
-            waiting, found = (waiting,), (found,)
-        else:
-            found = tuple(found)
-        values = []
-        for x, z in zip(waiting, found):
-            x.value = z
-            small = type(later(z)) is not Later
-            values.append(z if small else x)
-            if not small:
-                self.now += _owned(z)
-                self._kept.append((k, x))
-        trace.values[k] = values[0] if type(trace.values[k]) is not tuple else tuple(values)
-        self.peak = max(self.peak, self.now)
+    def _known(self, k: int, x: Later, z: Any) -> Any:
+        """What stands for a value from now on: the array itself if it takes little, else what may let go of it again.
+
+        The spec of what is waited for is known to others.
+        """
+        x.value = z
+        if z.nbytes < LARGE_INPUT and z.base is None:
+            return z
+        if z.base is None:
+            self.now += z.nbytes
+            self.peak = max(self.peak, self.now)
+        self._kept.append((k, x))
+        return x
 
     def _let_go(self, last: dict[int, int], now: int) -> None:
         """Forget the oldest values, unless what is computed now needs them, until few enough are kept."""
-        if self.now <= self.most:
-            return
         for _ in range(len(self._kept)):
             k, x = self._kept.popleft()
             if last.get(k, -1) > now or k == now:
@@ -342,16 +338,19 @@ class Computing:
                 return
 
 
-def _needed(trace: Any, row: int) -> dict[int, int]:
-    """A record, and those that it needs as far as they are large: for each the last of them that takes it."""
-    last, waiting = {row: row}, [row]
+def _needed(trace: Any, row: int) -> tuple[dict[int, int], dict[int, tuple[Sequence[int], dict[str, Any]]]]:
+    """By record that a record needs, the last of them that takes it; and what those take that are to be computed."""
+    values, last, waiting = trace.values, {row: row}, [row]
+    found: dict[int, tuple[Sequence[int], dict[str, Any]]] = {}
     while waiting:
         k = waiting.pop()
-        for j in trace.arguments(k)[0]:
-            if j not in last and is_later(trace.values[j]):
+        found[k] = trace.arguments(k)
+        for j in found[k][0]:
+            if j not in last and is_later(values[j]):
                 waiting.append(j)
-            last[j] = max(last.get(j, -1), k)
-    return last
+            if last.get(j, -1) < k:
+                last[j] = k
+    return last, found
 
 
 def _owned(value: Any) -> int:

@@ -114,7 +114,7 @@ def sorted_rounds(x: Any) -> Any:
 def relaxed(x: Any) -> Any:
     """Each round writes into an array, reads parts of what it was two writes before, and of a copy."""
     m, edge = np.outer(np.ones(20), x), x[:2]
-    for _ in range(40):
+    for _ in range(150):
         before = m.copy()
         m[1:-1, 1:] = np.tanh(before[2:, 1:] @ A[:2, :2] + before[:-2, :-1]) + edge
         m[0] = m[1] @ A
@@ -125,7 +125,7 @@ def relaxed(x: Any) -> Any:
 def shifted_in_place(x: Any) -> Any:
     """Each round writes into an array that nobody else reads."""
     m = np.outer(np.ones(50), x)
-    for k in range(40):
+    for k in range(150):
         m[:2] = np.tanh(m[2:4] @ A)
         m[k % 2 * 0 + 4] = m[0] @ A + m[1]
     return (m * m).sum()
@@ -262,7 +262,7 @@ def test_what_each_round_writes_into_stays_where_it_is(monkeypatch: Any) -> None
 def test_what_is_read_after_a_write_is_copied_before(monkeypatch: Any) -> None:
     def kept(x: Any) -> Any:
         m = np.outer(np.ones(50), x)
-        for _ in range(40):
+        for _ in range(150):
             before = m.copy()
             m[:2] = np.tanh(m[2:4] @ A)
             m[4] = (before @ np.outer(m[0], m[1]))[9]
@@ -289,12 +289,23 @@ def test_views_of_what_another_loop_made_are_not_kept_for_it() -> None:
 def test_short_rounds_do_not_copy_large_arrays() -> None:
     def turned(x: Any) -> Any:
         m, other = np.outer(np.ones(4000), x), np.outer(np.ones(4000), x * x)
-        for _ in range(80):
+        for _ in range(200):
             m, other = other, m
             m[1] = np.tanh(A @ other[1] + m[2])
         return m.sum() + other.sum()
 
     assert not loops(tape.record(turned, X).replay.steps)
+
+
+def test_few_rounds_that_write_are_not_weighed() -> None:
+    def few(x: Any) -> Any:
+        m = np.outer(np.ones(50), x)
+        for _ in range(30):
+            m[:2] = np.tanh(m[2:4] @ A)
+            m[4] = m[0] @ A + m[1]
+        return (m * m).sum()
+
+    assert not loops(tape.record(few, X).replay.steps)
 
 
 def test_long_rounds_may_have_large_arrays() -> None:

@@ -114,6 +114,21 @@ def test_what_was_looked_at_is_kept_within_bounds():
     assert tightly.statistics().programs[0].recording_memory <= 8 * 8 * N
 
 
+def test_arrays_that_come_of_an_argument_of_some_size_are_let_go_of_too():
+    def parts_looked_at(x, rounds):
+        for _ in range(rounds):
+            x = x * 0.5 + np.roll(x, 1) * 0.25
+            if x[:9].sum() + x.sum() < 0:
+                x = -x
+        return x
+
+    x = np.random.default_rng(0).uniform(size=4096)
+    assert tape.record(parts_looked_at, x, 12).recording_bytes >= 12 * x.nbytes
+    tightly = tape.compile(parts_looked_at, most_memory=4 * x.nbytes)
+    np.testing.assert_allclose(tightly(x, 12), parts_looked_at(x, 12), rtol=1e-14)
+    assert tightly.statistics().programs[0].recording_memory <= 8 * x.nbytes
+
+
 def singular_or_not(x):
     try:
         return np.linalg.cholesky(x).sum()
