@@ -31,18 +31,20 @@ class KernelWriter:
 
     def text(self) -> str:
         segments = self.shared.plan.segments
-        functions = [KernelFunction(self.shared).text(k, s, len(segments) == 1) for k, s in enumerate(segments)]
-        main = self.main()
-        return "\n".join([*self.shared.declared, *functions, main])
+        functions = [KernelFunction(self.shared, len(segments) == 1) for _ in segments]
+        texts = [f.text(k, s) for k, (f, s) in enumerate(zip(functions, segments))]
+        main = self.main(functions)
+        return "\n".join([*self.shared.declared, *texts, main])
 
-    def main(self) -> str:
+    def main(self, functions: list[KernelFunction]) -> str:
         """The loop over all lanes."""
         shared = self.shared
         sums = [
             BlockSum(n, self.total(k, n), self.task.outputs[k].how in OF_ROWS) for k, n in shared.accumulators.items()
         ]
         offset = shared.slot_bytes * shared.plan.slots
-        return loop_text(self.width, shared.types[F], len(shared.plan.segments), sums, offset)
+        ahead = [] if len(functions) > 1 else [functions[0].once.lines, functions[0].by_block.lines]
+        return loop_text(self.width, shared.types[F], [f.words for f in functions], sums, offset, *ahead)
 
     def total(self, k: int, n: int) -> str:
         """The lines that write the sum or mean of an accumulator, at the end or after each block."""

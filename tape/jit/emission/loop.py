@@ -25,6 +25,7 @@ entry:
   %closing = load i64, ptr %at_closing
 {sums}
 {cleared_once}
+{once}
   %some_vectors = icmp slt i64 %first, %end
   %some_blocks = icmp slt i64 %opening, %closing
   %some = and i1 %some_vectors, %some_blocks
@@ -32,6 +33,7 @@ entry:
 outer:
   %block = phi i64 [%opening, %entry], [%next_block, %after]
   %start = mul i64 %block, %count
+{by_block}
 {cleared}
   br label %loop
 loop:
@@ -98,21 +100,30 @@ class BlockSum(NamedTuple):
     of_rows: bool
 
 
-def loop_text(width: int, type_: str, chunks: int, sums: Sequence[BlockSum], offset: int) -> str:
-    """The function ``kernel``; at the offset in the workspace there is room for the sums."""
+def loop_text(
+    width: int, type_: str, chunks: Sequence[str], sums: Sequence[BlockSum], offset: int, once: Sequence[str] = (),
+    by_block: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """The function ``kernel``, which calls others, each with some words more than all have.
+
+    At the offset in the workspace there is room for the sums.  `once` and `by_block` are lines that give those words.
+    """
     clear = [CLEARED.format(k=k, place=s.place, type=type_) for k, s in enumerate(sums)]
-    few = 0 < len(sums) <= FEW and chunks == 1
+    few = 0 < len(sums) <= FEW and len(chunks) == 1
     mask = ", " + f"<{width} x i1> %mask, i1 %all" if width > 1 else ""
     return ENTRY.format(
         width=width,
         aligned=ALIGNED if width > 1 else "",
         sums=IN_REGISTERS.format(count=len(sums), type=type_) if few else IN_MEMORY.format(offset=offset),
         cleared_once="\n".join(c for c, s in zip(clear, sums) if not s.of_rows),
+        once="\n".join(once),
+        by_block="\n".join(by_block),
         cleared="\n".join(c for c, s in zip(clear, sums) if s.of_rows),
         block_totals="\n".join(s.total for s in sums if s.of_rows),
         mask=MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else "",
         calls="\n".join(
-            f"  call void @chunk{j}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask})" for j in range(chunks)
+            f"  call void @chunk{j}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask}{words})"
+            for j, words in enumerate(chunks)
         ),
         totals="\n".join(s.total for s in sums if not s.of_rows),
     )
