@@ -23,13 +23,14 @@ from tape.program.plans.prepared import task_of, width_of
 from tape.program.plans.replay import KernelStep
 
 
-def code_of(function, *args):
+def code_of(function, *args, parted=False):
     """The LLVM code of the one kernel that a function becomes."""
     program = tape.record(function, *args)
     steps = [step for step in program.replay.steps if isinstance(step, KernelStep)]
     assert len(steps) == 1
     task = task_of(Layout(program.listing, steps[0].group))
-    return KernelWriter(task, width_of(task.bits, steps[0].group.size, "optimised") if task.many else 1).text()
+    width = width_of(task.bits, steps[0].group.size, "optimised") if task.many else 1
+    return KernelWriter(task, width, parted).text()
 
 
 def head_of(code):
@@ -48,6 +49,20 @@ def test_where_all_lanes_are_there_vectors_are_stored_without_a_mask():
     stored = [line.split("store ")[1] for line in str(module).split("\n") if " store <" in line]
     width = width_of(64, 100, "optimised")
     assert [x.split(",")[0].rsplit(" ", 1)[0] for x in stored] == [f"<{width} x double>", f"<{width} x i8>"]
+
+
+def test_short_code_has_a_loop_for_full_vectors_in_which_there_are_no_masks():
+    def optimised(function):
+        module = llvm.parse_assembly(code_of(function, np.ones(100), np.ones(100), parted=True))
+        optimise(module, machine(), 2, lines=True)
+        blocks = re.split(r"^(\w+):.*\n", str(module).split("@kernel")[1], flags=re.MULTILINE)
+        return dict(zip(blocks[1::2], blocks[2::2]))
+
+    short = optimised(lambda x, y: (x * y).sum())
+    assert "masked." in short["loop"]
+    assert "masked." not in short["full"]
+    assert "fmul" in short["full"]
+    assert "full" not in optimised(lambda x, y: np.exp(x * y).sum())
 
 
 def test_sums_are_added_up_in_registers():

@@ -11,6 +11,10 @@ from .kernel_functions import KernelFunction, Shared
 from .lines import F
 from .loop import BlockSum, loop_text, total_text
 from .task import COUNT, HEADER, OF_ROWS, SIZE, KernelTask
+from .vector_functions import WRITTEN_OUT
+
+SHORT = 150
+"""Code of so many lines is written twice, for vectors that are full and for others."""
 
 
 class KernelWriter:
@@ -18,11 +22,12 @@ class KernelWriter:
 
     Attributes:
         width: lanes of a vector.
+        parted: whether full vectors are to have a loop of their own, if the code is short.
         workspace_bytes: what the kernel needs to work in, at an address that is a multiple of 64.
     """
 
-    def __init__(self, task: KernelTask, width: int | None = None):
-        self.task, self.shared = task, Shared(task, width)
+    def __init__(self, task: KernelTask, width: int | None = None, parted: bool = False):
+        self.task, self.shared, self.parted = task, Shared(task, width), parted
         self.width = self.shared.width
 
     @property
@@ -31,18 +36,22 @@ class KernelWriter:
 
     def text(self) -> str:
         segments = self.shared.plan.segments
-        functions = [KernelFunction(self.shared).text(k, s, len(segments) == 1) for k, s in enumerate(segments)]
-        main = self.main()
-        return "\n".join([*self.shared.declared, *functions, main])
+        functions = [KernelFunction(self.shared, len(segments) == 1) for _ in segments]
+        texts = [f.text(k, s) for k, (f, s) in enumerate(zip(functions, segments))]
+        short = len(texts) == 1 and texts[0].count("\n") <= SHORT and WRITTEN_OUT not in texts[0]
+        main = self.main(functions, self.parted and short)
+        return "\n".join([*self.shared.declared, *texts, main])
 
-    def main(self) -> str:
+    def main(self, functions: list[KernelFunction], parted: bool) -> str:
         """The loop over all lanes."""
         shared = self.shared
         sums = [
             BlockSum(n, self.total(k, n), self.task.outputs[k].how in OF_ROWS) for k, n in shared.accumulators.items()
         ]
         offset = shared.slot_bytes * shared.plan.slots
-        return loop_text(self.width, shared.types[F], len(shared.plan.segments), sums, offset)
+        once, by_block = (functions[0].once.lines, functions[0].by_block.lines) if len(functions) == 1 else ([], [])
+        words = [f.words for f in functions]
+        return loop_text(self.width, shared.types[F], words, sums, offset, once, by_block, parted)
 
     def total(self, k: int, n: int) -> str:
         """The lines that write the sum or mean of an accumulator, at the end or after each block."""

@@ -90,21 +90,27 @@ class KernelFunction(KernelMemory):
         known: the names of values that are there.
     """
 
-    def __init__(self, shared: Shared):
-        super().__init__(shared)
+    def __init__(self, shared: Shared, alone: bool = False):
+        super().__init__(shared, alone)
         self.known: dict[int, str] = {}
         self._strides: dict[int, str] = {}
 
-    def text(self, number: int, segment: Lines | Body, inline: bool) -> str:
+    def text(self, number: int, segment: Lines | Body) -> str:
         """The function of a segment."""
         if isinstance(segment, Body):
             self.loop(segment)
         else:
             self.straight(segment)
         mask = f", {self.types[B]} %mask, i1 %all" if self.width > 1 else ""
-        head = f"define internal void @chunk{number}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask})"
-        kind = ("alwaysinline" if inline else "noinline") + (ALIGNED if self.width > 1 else "")
+        words = "i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat" + mask + self.words
+        head = f"define internal void @chunk{number}({words})"
+        kind = ("noinline" if self.once is self else "alwaysinline") + (ALIGNED if self.width > 1 else "")
         return "\n".join([f"{head} {kind} {{", "entry:", *self.lines, "ret void", "}"])
+
+    @property
+    def words(self) -> str:
+        """The words that it is given besides."""
+        return "".join(f", i64 {name}" for name in self.passed)
 
     def straight(self, segment: Lines) -> None:
         shared, slots = self.shared, self.shared.plan.slot

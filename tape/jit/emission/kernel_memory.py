@@ -38,25 +38,36 @@ class KernelMemory(Code):
     """A function that is being written, as far as it reads and writes.
 
     Vectors are stored together, after all else that the function or an iteration does.
+
+    Attributes:
+        once, by_block: what is done once, and once for each block: by itself, where the function is the only one.
+        passed: the names of what of these it is given.
     """
 
-    def __init__(self, shared: Shared):
+    def __init__(self, shared: Shared, alone: bool):
         super().__init__()
         self.shared, self.task, self.width, self.types = shared, shared.task, shared.width, shared.types
+        self.once, self.by_block = (Code("once"), Code("row")) if alone else (self, self)
+        self.passed: dict[str, None] = {}
         self._addresses: dict[int, str] = {}
         self._stores: list[VectorStore] = []
 
+    def given(self, name: str) -> str:
+        """A word that was worked out before."""
+        if self.once is not self:
+            self.passed[name] = None
+        return name
+
     def address(self, memory: int, step: int = 0) -> str:
         """The address in a word of the table, loaded once; in a loop another word in each iteration."""
+        word = 8 * (HEADER + memory)
         if step:
-            word = self.say(f"add i64 %table, {8 * (HEADER + memory)}")
-            word = self.say(f"add i64 {word}, {self.say(f'mul i64 %i, {8 * step}')}")
-            return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {word} to ptr')}")
+            at = self.say(f"mul i64 %i, {8 * step}")
+            return self.load_word(self.say(f"add i64 %table, {at}"), word)
         found = self._addresses.get(memory)
         if found is None:
-            pointer = self.say(f"inttoptr i64 {self.say(f'add i64 %table, {8 * (HEADER + memory)}')} to ptr")
-            found = self._addresses[memory] = self.say(f"load i64, ptr {pointer}")
-        return found
+            found = self._addresses[memory] = self.once.load_word("%table", word)
+        return self.given(found)
 
     def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
         """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
@@ -103,20 +114,27 @@ class KernelMemory(Code):
         self.shared.declare(f"declare {vector} {name}(ptr, i32, {self.types[B]}, {vector})")
         runs = x.lies != "rows"
         for memory in range(x.memory, x.memory + addresses(x.lies), 2):
-            base, table = (self.address(m, step) if step else self.address(m) for m in (memory, memory + 1))
-            word = self.say(f"add i64 {table}, {self.say(f'mul i64 %block, {24 if runs else 8}')}")
-            row = self.say(f"add i64 {base}, {self.word(word, 0)}")
+            row, *bounds = self.row_of(memory, step, 3 if runs else 1)
             at = self.say(f"add i64 {row}, {self.say(f'mul i64 %at, {item}')}")
             pointer = self.say(f"inttoptr i64 {at} to ptr")
-            mask = self.within(self.word(word, 1), self.word(word, 2)) if runs else "%mask"
+            mask = self.within(*bounds) if runs else "%mask"
             found = self.say(
                 f"call {vector} {name}(ptr {pointer}, i32 {item}, {self.types[B]} {mask}, {vector} {found})"
             )
         return found
 
+    def row_of(self, memory: int, step: int, count: int) -> list[str]:
+        """Where the row of a block begins, and the other words that a table has for it."""
+        base, table = self.address(memory, step), self.address(memory + 1, step)
+        code = self if step else self.by_block
+        at = code.say(f"add i64 {table}, {code.say(f'mul i64 %block, {8 * count}')}")
+        offset, *bounds = (code.load_word(at, 8 * k) for k in range(count))
+        found = [code.say(f"add i64 {base}, {offset}"), *bounds]
+        return found if step else [*map(self.given, found)]
+
     def load_strided(self, x: Input, step: int) -> str:
         """The value of an input whose elements lie at equal distances."""
-        base, stride = (self.address(m, step) if step else self.address(m) for m in (x.memory, x.memory + 1))
+        base, stride = self.address(x.memory, step), self.address(x.memory + 1, step)
         at = self.say(f"add i64 {base}, {self.say(f'mul i64 %flat, {stride}')}")
         if self.width == 1:
             return self.say(f"load {self.shared.real}, ptr {self.say(f'inttoptr i64 {at} to ptr')}, align 1")
@@ -153,11 +171,6 @@ class KernelMemory(Code):
         some = self.gathered(at, stride)
         self.lines += [f"br label %{n}both", f"{n}both:"]
         return self.say(f"phi {vector} [{found}, %{n}all], [{some}, %{n}some]")
-
-    def word(self, address: str, k: int) -> str:
-        """One of the words at an address."""
-        place = self.say(f"add i64 {address}, {8 * k}")
-        return self.say(f"load i64, ptr {self.say(f'inttoptr i64 {place} to ptr')}")
 
     def within(self, first: str, end: str) -> str:
         """A mask of the lanes whose places are from the first to the end of a run."""
@@ -200,10 +213,12 @@ class KernelMemory(Code):
     def add_to_columns(self, output: Output, value: str) -> None:
         """Add the lanes that are there to what memory has for them."""
         vector, item, suffix = self.types[F], self.shared.item, f"v{self.width}f{self.task.bits}"
-        period, count = self.address(output.memory + 1), self.address(COUNT - HEADER)
-        row = self.say(f"mul i64 {self.say(f'urem i64 %block, {period}')}, {count}")
-        at = self.say(f"mul i64 {self.say(f'add i64 {row}, %at')}, {item}")
-        pointer = self.say(f"inttoptr i64 {self.say(f'add i64 {self.address(output.memory)}, {at}')} to ptr")
+        first, period, count = map(self.address, (output.memory, output.memory + 1, COUNT - HEADER))
+        code = self.by_block
+        row = code.say(f"mul i64 {code.say(f'urem i64 %block, {period}')}, {code.say(f'mul i64 {count}, {item}')}")
+        start = self.given(code.say(f"add i64 {first}, {row}"))
+        at = self.say(f"add i64 {start}, {self.say(f'mul i64 %at, {item}')}")
+        pointer = self.say(f"inttoptr i64 {at} to ptr")
         before = self.load_lanes(suffix, vector, pointer, item)
         total = self.say(f"fadd {vector} {before}, {value}")
         self._stores.append(VectorStore(suffix, vector, total, pointer, item))

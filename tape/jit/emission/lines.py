@@ -130,15 +130,22 @@ class Code:
 
     Attributes:
         lines: what it consists of.
+        prefix: how its names begin.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "t") -> None:
         self.lines: list[str] = []
+        self.prefix = prefix
         self._names = 0
 
     def name(self) -> str:
         self._names += 1
-        return f"%t{self._names - 1}"
+        return f"%{self.prefix}{self._names - 1}"
+
+    def load_word(self, address: str, offset: int) -> str:
+        """A word of memory."""
+        pointer = self.say(f"inttoptr i64 {self.say(f'add i64 {address}, {offset}')} to ptr")
+        return self.say(f"load i64, ptr {pointer}")
 
     def say(self, line: str) -> str:
         """Add an instruction that gives a value; its name."""

@@ -25,6 +25,8 @@ entry:
   %closing = load i64, ptr %at_closing
 {sums}
 {cleared_once}
+{once}
+{parted}
   %some_vectors = icmp slt i64 %first, %end
   %some_blocks = icmp slt i64 %opening, %closing
   %some = and i1 %some_vectors, %some_blocks
@@ -32,17 +34,9 @@ entry:
 outer:
   %block = phi i64 [%opening, %entry], [%next_block, %after]
   %start = mul i64 %block, %count
+{by_block}
 {cleared}
-  br label %loop
-loop:
-  %k = phi i64 [%first, %outer], [%next, %loop]
-  %at = mul i64 %k, {width}
-  %flat = add i64 %start, %at
-{mask}
-{calls}
-  %next = add i64 %k, 1
-  %more = icmp slt i64 %next, %end
-  br i1 %more, label %loop, label %after
+{vectors}
 after:
 {block_totals}
   %next_block = add i64 %block, 1
@@ -52,6 +46,26 @@ done:
 {totals}
   ret void
 }}"""
+
+VECTORS = """\
+{name}:
+  %{name}.k = phi i64 [{first}, %{before}], [%{name}.next, %{name}]
+  %{name}.at = mul i64 %{name}.k, {width}
+  %{name}.flat = add i64 %start, %{name}.at
+{mask}
+{calls}
+  %{name}.next = add i64 %{name}.k, 1
+  %{name}.more = icmp slt i64 %{name}.next, {end}
+  br i1 %{name}.more, label %{name}, label %{after}"""
+
+PARTED = """\
+  %whole = udiv i64 %count, {width}
+  %fewer = icmp slt i64 %whole, %end
+  %full_end = select i1 %fewer, i64 %whole, i64 %end
+  %some_full = icmp slt i64 %first, %full_end
+  %rest = select i1 %some_full, i64 %full_end, i64 %first
+  %some_rest = icmp slt i64 %rest, %end"""
+"""Which vectors are full: all but the last of a block."""
 
 ALIGNED = " alignstack(64)"
 """Of a function of vectors: what it puts aside must not lie across lines of the cache, which costs as much again."""
@@ -69,13 +83,13 @@ CLEARED = """\
   store {type} zeroinitializer, ptr %clear{k}"""
 
 MASK = """\
-  %at_lane = insertelement <{width} x i64> poison, i64 %at, i32 0
+  %at_lane = insertelement <{width} x i64> poison, i64 %loop.at, i32 0
   %at_lanes = shufflevector <{width} x i64> %at_lane, <{width} x i64> poison, <{width} x i32> zeroinitializer
   %places = add <{width} x i64> %at_lanes, <{numbers}>
   %limit = insertelement <{width} x i64> poison, i64 %count, i32 0
   %limits = shufflevector <{width} x i64> %limit, <{width} x i64> poison, <{width} x i32> zeroinitializer
   %mask = icmp slt <{width} x i64> %places, %limits
-  %beyond = add i64 %at, {width}
+  %beyond = add i64 %loop.at, {width}
   %all = icmp sle i64 %beyond, %count"""
 """Which lanes are there, and whether all of them are."""
 
@@ -98,23 +112,57 @@ class BlockSum(NamedTuple):
     of_rows: bool
 
 
-def loop_text(width: int, type_: str, chunks: int, sums: Sequence[BlockSum], offset: int) -> str:
-    """The function ``kernel``; at the offset in the workspace there is room for the sums."""
+def loop_text(
+    width: int, type_: str, chunks: Sequence[str], sums: Sequence[BlockSum], offset: int, once: Sequence[str] = (),
+    by_block: Sequence[str] = (), parted: bool = False,
+) -> str:  # fmt: skip
+    """The function ``kernel``, which calls others, each with some words more than all have.
+
+    At the offset in the workspace there is room for the sums.  `once` and `by_block` are lines that give those words.
+    If it is `parted`, full vectors have a loop of their own, in which there are no masks.
+    """
     clear = [CLEARED.format(k=k, place=s.place, type=type_) for k, s in enumerate(sums)]
-    few = 0 < len(sums) <= FEW and chunks == 1
-    mask = ", " + f"<{width} x i1> %mask, i1 %all" if width > 1 else ""
+    few = 0 < len(sums) <= FEW and len(chunks) == 1
     return ENTRY.format(
         width=width,
         aligned=ALIGNED if width > 1 else "",
         sums=IN_REGISTERS.format(count=len(sums), type=type_) if few else IN_MEMORY.format(offset=offset),
         cleared_once="\n".join(c for c, s in zip(clear, sums) if not s.of_rows),
+        once="\n".join(once),
+        by_block="\n".join(by_block),
         cleared="\n".join(c for c, s in zip(clear, sums) if s.of_rows),
         block_totals="\n".join(s.total for s in sums if s.of_rows),
-        mask=MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else "",
-        calls="\n".join(
-            f"  call void @chunk{j}(i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat{mask})" for j in range(chunks)
-        ),
+        parted=PARTED.format(width=width) if parted else "",
+        vectors=_vectors(width, chunks, parted),
         totals="\n".join(s.total for s in sums if not s.of_rows),
+    )
+
+
+def _vectors(width: int, chunks: Sequence[str], parted: bool) -> str:
+    """The loop over the vectors of a block, or that over the full ones and that over what remains."""
+    mask = MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else ""
+    given = f", <{width} x i1> %mask, i1 %all" if width > 1 else ""
+    if not parted:
+        return f"  br label %loop\n{_loop('loop', width, chunks, given, mask, '%first', '%end', 'outer', 'after')}"
+    every = f", <{width} x i1> <{', '.join(['i1 true'] * width)}>, i1 true"
+    full = _loop("full", width, chunks, every, "", "%first", "%full_end", "outer", "between")
+    rest = _loop("loop", width, chunks, given, mask, "%rest", "%end", "between", "after")
+    return (
+        f"  br i1 %some_full, label %full, label %between\n{full}\nbetween:\n"
+        f"  br i1 %some_rest, label %loop, label %after\n{rest}"
+    )
+
+
+def _loop(
+    name: str, width: int, chunks: Sequence[str], lanes: str, mask: str, first: str, end: str, before: str, after: str
+) -> str:
+    """One of these loops: what its functions are told of the lanes that are there, and the lines that find it out."""
+    calls = "\n".join(
+        f"  call void @chunk{j}(i64 %table, ptr %sums, i64 %block, i64 %{name}.at, i64 %{name}.flat{lanes}{words})"
+        for j, words in enumerate(chunks)
+    )
+    return VECTORS.format(
+        name=name, width=width, mask=mask, calls=calls, first=first, end=end, before=before, after=after
     )
 
 

@@ -156,10 +156,13 @@ FUNCTIONS: dict[str, Callable[[Builder, VectorValue], VectorValue]] = {
     "exp": exp, "log": log, "erf": erf, "tanh": tanh,
 }  # fmt: skip
 
+WRITTEN_OUT = "tape."
+"""How the names of these begin in the code of a kernel."""
+
 
 def vector_code(module: ir.Module, name: str, bits: int, width: int) -> ir.Function:
     """One of the functions for a vector, written into the module once."""
-    full = f"tape.{name}.v{width}f{bits}"
+    full = f"{WRITTEN_OUT}{name}.v{width}f{bits}"
     if full in module.globals:
         return module.globals[full]
     vector = ir.VectorType(ir.DoubleType() if bits == 64 else ir.FloatType(), width)

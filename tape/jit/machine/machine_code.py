@@ -68,6 +68,7 @@ def optimise(module: llvm.ModuleRef, generator: llvm.TargetMachine, level: int, 
     passes = llvm.create_new_module_pass_manager() if lines else builder.getModulePassManager()
     if lines:
         passes.add_always_inliner_pass()
+        passes.add_simplify_cfg_pass()
         passes.add_sroa_pass()
         passes.add_global_dead_code_eliminate_pass()
         passes.add_new_gvn_pass()

@@ -21,10 +21,8 @@ from ..recorded.trace import CONSTANT, NUMBERS
 
 LEAST = 16
 """Sums of shorter rows are no part of a kernel."""
-LEAST_COLUMNS = 128
-"""Nor are sums along other axes than the last, if rows are shorter: a block would have too little to do."""
 MOST_SUMMED = 1 << 18
-"""Nor those of more elements: several threads cannot share such a kernel."""
+"""Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
 
 
@@ -210,11 +208,11 @@ def by_rows(listing: Listing) -> np.ndarray:
 
 
 def _sums_columns(listing: Listing, k: int) -> bool:
-    """Whether a record is a sum along the first axes of an array, of rows that are long enough."""
+    """Whether a record is a sum along the first axes of an array."""
     op, x, z = listing.op(k), listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
     if op is None or x is None or z is None or op.hints.motion == "average":
         return False
-    if x.ndim < 2 or x.shape[-1] < LEAST_COLUMNS or x.size > MOST_SUMMED:
+    if x.ndim < 2 or x.size > MOST_SUMMED:
         return False
     if z.dtype != x.dtype or not 1 < z.size < x.size:
         return False

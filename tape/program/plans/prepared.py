@@ -70,9 +70,9 @@ class KernelCode:
         workspace_bytes: what it needs to work in, at an address that is a multiple of `ALIGN`.
     """
 
-    def __init__(self, task: Any, width: int, level: int):
+    def __init__(self, task: Any, width: int, level: int, parted: bool):
         fused, compiler = _jit("emission.fused"), _jit("machine.machine_code")
-        writer = fused.KernelWriter(task, width)
+        writer = fused.KernelWriter(task, width, parted)
         self.engine, self.address = compiler.compile_kernel(writer.text(), level, lines=task.many)
         self.width, self.workspace_bytes = writer.width, writer.workspace_bytes
 
@@ -172,11 +172,12 @@ def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
         return Interpreted(layout)
     task = task_of(layout)
     width = width_of(task.bits, layout.group.size // max(layout.blocks, 1), tier) if task.many else 1
-    level = 0 if tier == "quick" and not task.many else 2
-    key = facts_of(task), width, level
+    quick = tier == "quick"
+    level, parted = 0 if quick and not task.many else 2, task.many and not quick
+    key = facts_of(task), width, level, parted
     found = _codes.get(key)
     if found is None:
-        found = _codes[key] = KernelCode(task, width, level)
+        found = _codes[key] = KernelCode(task, width, level, parted)
         _latest.append(found)
     return Compiled(found, layout)
 

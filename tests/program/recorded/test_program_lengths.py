@@ -39,9 +39,9 @@ def kernels(monkeypatch):
     written = []
     init = KernelCode.__init__
 
-    def counted(self, task, width, level):
+    def counted(self, task, width, level, parted):
         written.append(width)
-        init(self, task, width, level)
+        init(self, task, width, level, parted)
 
     monkeypatch.setattr(KernelCode, "__init__", counted)
     return written
