@@ -13,6 +13,13 @@ def doubled(x):
     return z, z[1:], z.T
 
 
+def filled(x):
+    z = np.zeros(3)
+    z += x[0]
+    z[0] = x[1, 1]
+    return z, z[1:], x[0]
+
+
 class Keeps:
     def __init__(self, table):
         self.table = table
@@ -39,6 +46,7 @@ FUNCTIONS = {
     "around": lambda x: (TABLE, x),
     "part of what is around": lambda x: TABLE[0],
     "of each other": doubled,
+    "of what was filled": filled,
 }
 LAYOUTS = {
     "rows": lambda a: a,

@@ -153,41 +153,34 @@ class Sharing:
     def __init__(self, arguments: list[Any], given: Sequence[Any], around: Surroundings):
         self.arguments, self.given = arguments, given
         self.depends_on_order = False
-        self._rows = {x._tensor._row: k for k, x in enumerate(arguments) if is_recorded(x)}
+        tensors: list[Any] = [x._tensor if type(x) is Array else None for x in arguments]
+        self._rows = {z._row: k for k, z in enumerate(tensors) if z is not None}
         # Objects among the arguments may be others in the next call.
         self._around = [watch.array for watch in around.arrays.values()] if len(around.roots) == 1 else []
 
-    def views(self, results: list[Any], places: list[Any]) -> Shown:
-        """By the number of a result, what it shows; `places` is where the outputs go."""
+    def views(self, results: list[Any], tensors: list[Any], places: list[Any]) -> Shown:
+        """By the number of a result, what it shows; `tensors` are what results stand for, `places` where they go."""
+        bases = {id(z._look[0]): place for x, z, place in zip(results, tensors, places) if is_whole(x, z)}
         found = {}
-        for i, x in enumerate(results):
-            if not is_recorded(x):
+        for i, (x, z) in enumerate(zip(results, tensors)):
+            if type(x) is not Array or not isinstance(z, Traced):
                 found[i] = self._outer(x)
                 continue
-            memory, steps = _seen(x)
+            memory, steps = getattr(z, "_look", (None, ()))
             self.depends_on_order = self.depends_on_order or (memory is not None and memory.judged)
-            if steps is not None:
-                found[i] = self._argument(x, memory, steps) or self._result(x, memory, steps, results, places)
+            k = self._rows.get(z._row if memory is None else memory.row)
+            if k is not None and steps is not None:
+                found[i] = self._argument(k, x, steps)
+            elif steps and id(memory) in bases:
+                found[i] = SharedResult(bases[id(memory)], steps, not x._tensor._readonly)
         return {i: view for i, view in found.items() if view is not None}
 
-    def _argument(self, x: Any, memory: Any, steps: Steps) -> SharedResult | None:
-        k = self._rows.get(x._tensor._row if memory is None else memory.row)
-        if k is None:
-            return None
+    def _argument(self, k: int, x: Any, steps: Steps) -> SharedResult | None:
         seen = look(self.given[k], steps)
         if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
             return None
-        return (
-            SharedResult(k, steps)
-            if x is self.arguments[k]
-            else SharedResult(k, steps or WHOLE, not x._tensor._readonly)
-        )
-
-    def _result(self, x: Any, memory: Any, steps: Steps, results: list[Any], places: list[Any]) -> SharedResult | None:
-        if memory is None or not steps:
-            return None
-        bases = [place for z, place in zip(results, places) if is_recorded(z) and _seen(z) == (memory, ())]
-        return SharedResult(bases[0], steps, not x._tensor._readonly) if bases else None
+        steps = steps if x is self.arguments[k] else steps or WHOLE
+        return SharedResult(k, steps, not x._tensor._readonly)
 
     def _outer(self, x: Any) -> SharedResult | None:
         if type(x) is not np.ndarray or all(owner(array) is not owner(x) for array in self._around):
@@ -195,14 +188,9 @@ class Sharing:
         return SharedResult(x, () if any(array is x for array in self._around) else WHOLE)
 
 
-def is_recorded(x: Any) -> bool:
-    """Whether something is an array that stands for a record."""
-    return type(x) is Array and isinstance(x._tensor, Traced)
-
-
-def _seen(x: Any) -> tuple[Any, Any]:
-    """The memory that an array looks at, and in which steps; no memory if it is not known to be shared."""
-    return getattr(x._tensor, "_look", (None, ()))
+def is_whole(x: Any, z: Any) -> bool:
+    """Whether a result is an array that others may look at: all of the memory that it has."""
+    return type(x) is Array and isinstance(z, Traced) and getattr(z, "_look", (None, None))[1] == ()
 
 
 WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
@@ -287,10 +275,11 @@ def _record_once(
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
             if not trace.tensors:
                 leaves = list(map(constant_array, leaves))
+            tensors = list(leaves)
             rows, shown = places(leaves), {}
             if not trace.tensors:
                 sharing = Sharing(theirs, given, around)
-                shown = sharing.views(leaves_of(tree), leaves)
+                shown = sharing.views(leaves_of(tree), tensors, leaves)
                 trace.ordered = trace.ordered or (sharing.depends_on_order and in_order(given))
         finally:
             trace.open = False
