@@ -112,11 +112,23 @@ NAMED = {
 READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 """Functions that give views which are not to be written."""
 
+USUAL = frozenset({*FACES, PythonNumber, Tensor, np.ndarray, float, int, bool, complex, list, tuple})
+"""Classes that take part in NumPy's functions as numbers and arrays."""
+
+
+def answers_itself(kind: type, protocol: str) -> bool:
+    """Whether a class of somebody else's, that is no array, has its own answer to one of NumPy's protocols."""
+    is_array = issubclass(kind, (Face, Tensor, np.ndarray)) or hasattr(kind, "__array__")
+    return not is_array and getattr(kind, protocol, None) is not None
+
 
 def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, where: Any = True,
                 **options: Any) -> Any:  # fmt: skip
     """NumPy's and SciPy's ufuncs, and their methods, on arrays."""
-    if any(type(x) is PythonNumber for x in inputs):
+    kinds = {*map(type, inputs)}
+    if not kinds <= USUAL and any(answers_itself(kind, "__array_ufunc__") for kind in kinds):
+        return NotImplemented
+    if PythonNumber in kinds:
         inputs = tuple([as_numpy(x, *inputs) for x in inputs])
     if how == "__call__" and out is None and where is True and not options:
         found = _at_once(ufunc, inputs)
@@ -210,6 +222,8 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     """NumPy's other functions on arrays."""
     if np.matrix in types:
         raise matrix_error()
+    if len(types) > 1 and any(answers_itself(kind, "__array_function__") for kind in types):
+        return NotImplemented
     if PythonNumber in types:
         if function in PARTS and args and type(args[0]) is PythonNumber:
             return getattr(args[0], function.__name__)
