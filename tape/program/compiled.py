@@ -157,7 +157,6 @@ class CompiledFunction(Generic[P, R]):
         ):
             return self._eager(args, kwargs)
         if paths.ordered and not in_order(call.given):
-            self._warn("what it does depends on how they lie in memory", "for arguments in another order than by rows")
             return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
             del self._paths[paths.key]
@@ -180,12 +179,8 @@ class CompiledFunction(Generic[P, R]):
                 return self._record(args, kwargs, call, paths, None, None)
             except OverBudget:
                 raise
-            except Exception as error:  # the function itself says what is wrong, if anything is
-                found = self._eager(args, kwargs)
-                self._warn(
-                    f"a replay raised {type(error).__name__} ({error}), which the function does not", "where that is so"
-                )
-                return found
+            except Exception:  # the function itself says what is wrong, if anything is
+                return self._eager(args, kwargs)
         return self._record(args, kwargs, call, paths, last, missed)
 
     def _paths_of(self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:

@@ -11,7 +11,7 @@ from custom_functions import declare
 from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
-from tape.program import GuardMissed, Program, Untraceable, compile, record
+from tape.program import GuardMissed, Untraceable, compile, record
 from tape.program.plans import sweeping, threads as sharing
 
 
@@ -415,28 +415,3 @@ def test_gradients_in_lanes_under_no_grad():
         found = tape.compile(f)(x, y)
     np.testing.assert_allclose(found.numpy(), f(x, y).numpy(), rtol=1e-12)
     assert found.numpy().all()
-
-
-# Calls that run as they are, and say so.
-
-
-def test_a_replay_that_raises_where_the_function_does_not_is_told(monkeypatch):
-    def broken(program, given):
-        raise LookupError("no such kernel")
-
-    fast = compile(lambda x: (x * x).sum())
-    assert fast(np.ones(3)) == 3
-    monkeypatch.setattr(Program, "run", broken)
-    with pytest.warns(RuntimeWarning, match=r"a replay raised LookupError \(no such kernel\), which the function"):
-        assert fast(np.full(3, 2.0)) == 12
-    assert fast(np.full(3, 2.0)) == 12
-
-
-def test_arguments_in_another_order_than_by_rows_are_told():
-    fast = compile(lambda x: x.reshape(-1))
-    x = np.array([[1.0, 2.0], [3.0, 4.0]])
-    for _ in range(2):
-        assert np.shares_memory(fast(x), x)
-    with pytest.warns(RuntimeWarning, match="in another order than by rows: what it does depends on how they lie"):
-        found = fast(np.asfortranarray(x))
-    assert found.tolist() == fast(np.asfortranarray(x)).tolist() == [1.0, 2.0, 3.0, 4.0]
