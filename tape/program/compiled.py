@@ -27,7 +27,7 @@ from .plans.replay import OverBudget, Refitted
 from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
-from .recorded.raising import is_quiet
+from .recorded.raising import ALL_KINDS, REPEATED, Telling, forget_errors, heeded, is_quiet, note_errors, noting, shown
 from .recorded.trace import ERRORS, Untraceable
 from .recorded.traced import Traced
 from .recorded_program import Program
@@ -42,6 +42,8 @@ R = TypeVar("R")
 S = TypeVar("S")
 MOST_PATHS = 32
 MOST_SIGNATURES = 256
+FALSE_ALARMS = 2
+"""So often in a row a function is called for the processor's flags and warns of nothing: it may ignore errors itself."""
 
 
 class CompiledFunction(Generic[P, R]):
@@ -165,10 +167,11 @@ class CompiledFunction(Generic[P, R]):
             paths = self._paths[call.key] = Paths(call.key, paths.fixed_floats)
             self._renewed += 1
         last, missed = None, None
+        forget_errors()
         path = paths.first
         while path is not None:
             try:
-                results = path.program.run(call.given)
+                results = self._replayed(path.program, call, args, kwargs)
                 self._renewed = 0
                 self._look(path, paths, call, (args, kwargs))
                 self._entry, self._latest = path.shortcut.entry or self._entry, paths
@@ -184,6 +187,24 @@ class CompiledFunction(Generic[P, R]):
             except Exception:  # the function itself says what is wrong, if anything is
                 return self._eager(args, kwargs)
         return self._record(args, kwargs, call, paths, last, missed)
+
+    def _replayed(self, program: Program, call: CallArguments, args: Any, kwargs: Any, recorded: Any = None) -> Any:
+        """A replay's results; those of the function itself where it warns of floating-point errors that a replay makes.
+
+        Where Python's filters show a warning once for each place, once is enough for each kind of error.
+        """
+        results = program.run(call.given)
+        kinds = note_errors() & program.unsaid
+        if not kinds or not (kinds := kinds & heeded()) or (filters := shown()) == "ignore":
+            return results
+        if recorded is not None:
+            recorded.before.put_back()
+        with Telling() as telling:
+            results = self._eager(args, kwargs)
+        program.alarms = 0 if telling.told else program.alarms + 1
+        if program.alarms > FALSE_ALARMS or (telling.told and filters not in REPEATED):
+            program.unsaid &= ~kinds
+        return results
 
     def _paths_of(self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
         """The programs for such a call; None if there are none, and too many for others that differ little."""
@@ -232,13 +253,13 @@ class CompiledFunction(Generic[P, R]):
         program = Program(
             recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory
         )
-        program.recording_bytes = recorded.computed
+        program.recording_bytes, program.unsaid = recorded.computed, ALL_KINDS
         path = Path(program)
         paths.add(path, last, missed)
         try:
             with paused():  # listing, steps and plan are many objects, which one search for circles would visit twice
                 path.program.expect(call.given)
-                return path.program.run(call.given)
+                return self._replayed(path.program, call, args, kwargs, recorded)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
             return self._eager(args, kwargs)
@@ -272,9 +293,10 @@ class CompiledFunction(Generic[P, R]):
             around = self._around(objects)
             paths.watch(around)
         try:
-            recorded = record_call(
-                self.function, args, kwargs, call.given, paths.fixed_floats, around, self.most_memory
-            )
+            with noting():
+                recorded = record_call(
+                    self.function, args, kwargs, call.given, paths.fixed_floats, around, self.most_memory
+                )
         except Again:
             self._surroundings = self._around()
             return self._recorded(args, kwargs, call, paths)
@@ -344,7 +366,9 @@ def compile(
     modules, containers, arrays.  A function that reads what is not known to stay what it is (a clock, a file, an
     iterator, a function written in C that is not known), that prints, draws random numbers or changes its arguments
     runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise,
-    print or call something; NumPy's own warnings of such errors, which are the default, a replay does not give.
+    print or call something.  A call whose replay makes one of which NumPy would warn, and Python show the warning, is
+    made by the function itself, which warns as ever; of a value that no result needs (that of a logarithm whose
+    gradient alone is wanted) nothing is known, and where warnings are shown once for each place, one of a kind is enough.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.

@@ -36,6 +36,7 @@ from .native import Native
 from .plans.replay import Refitted, Replay
 from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
+from .recorded.raising import flags_of
 from .recorded.reach import unreached
 from .recorded.trace import CONSTANT, INPUT
 from .shortening.passes import shorten
@@ -55,6 +56,8 @@ class Program(Native, Display):
         guards: what must hold for a replay to be right.
         counter: how often it ran, in memory where entries count too.
         missed: how often a guard did not hold.
+        unsaid: of compiled functions, the kinds of floating-point errors of which no call has warned so far; `alarms`
+            is how often in a row the function was called for one, and did not warn.
         most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
         recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
         parameters: the arguments of the function, after which the inputs are called.
@@ -80,8 +83,9 @@ class Program(Native, Display):
         self.key, self.tensors = of_numbers(key), gives_tensors(key)
         self.guards = list(recorded.guards)
         self.count = len(recorded.outputs) - len(self.guards)
-        self.counter = ctypes.c_int64(0)
-        self.missed = self.recording_bytes = 0
+        self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
+        self._unsaid = 0
+        self.missed = self.recording_bytes = self.alarms = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
@@ -104,6 +108,14 @@ class Program(Native, Display):
         """The list made ready to run."""
         with paused():
             return Replay(self.listing, self.tier, self.threads, self.most_memory, self.guards)
+
+    @property
+    def unsaid(self) -> int:
+        return self._unsaid
+
+    @unsaid.setter
+    def unsaid(self, kinds: int) -> None:
+        self._unsaid, self.flags.value = kinds, flags_of(kinds)
 
     @property
     def input_specs(self) -> list[Spec]:

@@ -39,6 +39,18 @@ def kinds_of_results(count: int) -> np.ndarray:
     return np.array([result_kind(op) if has_lane(op) else F for op in OPS[:count]])
 
 
+@cache
+def may_fail(code: int) -> bool:
+    """Whether an op makes a floating-point error of ordinary numbers: of zeros, ones, twos and their like."""
+    op, tried = OPS[code], np.array([0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.0])
+    try:
+        with np.errstate(all="raise", under="ignore"):
+            op.forward(*np.meshgrid(*[tried] * op.arity))
+    except Exception:  # also an op that takes more than its operands, of which it is not known
+        return True
+    return False
+
+
 class Shared:
     """What the functions of a kernel have in common.
 
@@ -47,6 +59,7 @@ class Shared:
         kinds: by value, whether it is a number or a truth value.
         plan: which functions there are, and the slots between them.
         accumulators: by number of an output that is a sum, its number among these.
+        may_fail: whether some number of a vector that is not there could make a floating-point error.
         declared: what the code calls.
     """
 
@@ -65,6 +78,7 @@ class Shared:
         self.plan = FunctionPlan(task.operands, task.loops, task.sources(), wanted, task.sinks())
         sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]
         self.accumulators = {k: n for n, k in enumerate(sums)}
+        self.may_fail = wide and any(may_fail(code) for code in set(task.codes.tolist()))
         self.declared: dict[str, None] = {}
 
     @property
@@ -199,7 +213,21 @@ class KernelFunction(KernelMemory):
     # Memory.
 
     def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
-        """The value of an input; in a loop of one at so many steps from it."""
+        """The value of an input; in a loop of one at so many steps from it.
+
+        Where that may matter, lanes that are not there have what the first one has: of zeros a quotient would be an
+        error, of which the processor's flags would tell although nobody asked for it.
+        """
+        found = self._load(x, memory, offset)
+        if not self.shared.may_fail or x.kind == B or x.lies in ("one", "repeat"):
+            return found
+        vector = self.types[F]
+        first = self.say(f"shufflevector {vector} {found}, {vector} poison, <{self.width} x i32> zeroinitializer")
+        filled = self.say(f"select {self.types[B]} %mask, {vector} {found}, {vector} {first}")
+        return self.say(f"freeze {vector} {filled}")  # past which LLVM does not see that sums leave those lanes out
+
+    def _load(self, x: Input, memory: int, offset: int) -> str:
+        """The same, of lanes that are not there whatever is cheapest."""
         if x.lies == "strided":
             return self.load_strided(x, memory)
         if addresses(x.lies) > 1:

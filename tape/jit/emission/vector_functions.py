@@ -97,7 +97,10 @@ def exp(m: Builder, x: VectorValue) -> VectorValue:
 
 
 def log(m: Builder, x: VectorValue) -> VectorValue:
-    """log x = k log 2 + log(1 + f) with √½ ≤ 1 + f < √2, by the series of 2 atanh(f / (2 + f))."""
+    """log x = k log 2 + log(1 + f) with √½ ≤ 1 + f < √2, by the series of 2 atanh(f / (2 + f)).
+
+    Of zero the quotient is −1 / 0, of less it is 0 / 0: so what it gives, and the processor's flags, are as they should.
+    """
     f, code = NUMBERS[m.bits], m.code
     width, bias = m.fraction, m.bias
     tiny = x < 2.0 ** (1 - bias)
@@ -107,13 +110,12 @@ def log(m: Builder, x: VectorValue) -> VectorValue:
     k = m.from_word(code.or_(code.lshr(moved, m.word(width)), m.word(bias + width << width)))
     k = k - m.where(tiny, 2.0**width + bias + width + 2, 2.0**width + bias)
     y = m.from_word(code.add(code.and_(moved, m.word((1 << width) - 1)), m.word(root))) - 1.0
-    s = y / (y + 2.0)
+    s = m.where(x > 0.0, y, m.where(x < 0.0, 0.0, -1.0)) / m.where(m.compare("<=", x, 0.0), 0.0, y + 2.0)
     square = s * s
     half = y * y * 0.5
     rest = s * (half + square * m.polynomial(square, f.log)) + k * f.ln2[1]
     z = k * f.ln2[0] - (half - rest - y)
-    z = m.where(x < float("inf"), z, x)
-    return m.where(x > 0.0, z, m.where(m.compare("==", x, 0.0), float("-inf"), x * float("nan")))
+    return m.where(x < float("inf"), z, x)
 
 
 def erf(m: Builder, x: VectorValue) -> VectorValue:

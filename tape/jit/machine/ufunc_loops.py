@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.locks import once
+from .fenv import INVALID, fenv
 from .frames import address_of
 
 COUNTS, FUNCTIONS, DATA, COUNT, NAME, TYPES = 16, 32, 40, 48, 56, 64
@@ -59,10 +60,11 @@ def _laid_out(ufunc: np.ufunc) -> bool:
 
 
 class LoopFlags(NamedTuple):
-    """The addresses of C's ``feclearexcept`` and ``fetestexcept``."""
+    """The addresses of C's ``feclearexcept``, ``fetestexcept`` and ``feraiseexcept``."""
 
     clear: int
     test: int
+    again: int
 
 
 @once
@@ -71,26 +73,19 @@ def flags() -> LoopFlags | None:
 
     None if a matrix without an inverse does not raise the flag that is looked at.
     """
-    try:
-        library = ctypes.CDLL(None)
-        clear, test = library.feclearexcept, library.fetestexcept
-    except (OSError, AttributeError, TypeError):  # Windows has no library without a name
-        return None
-    found = loop_of(linear_algebra("inv"), "d->d")
-    if found is None:
+    known, found = fenv(), loop_of(linear_algebra("inv"), "d->d")
+    if known is None or known.bits[INVALID] != FE_INVALID or found is None:
         return None
     seen = []
     for matrix in (np.eye(2), np.zeros((2, 2))):
         result = np.empty((2, 2))
         sizes, strides = np.array([1, 2]), np.array([0, 0, 16, 8, 16, 8])
         operands = np.array([address_of(matrix), address_of(result)])
-        clear(FE_INVALID)
+        known.clear(FE_INVALID)
         LOOP(found.function)(address_of(operands), address_of(sizes), address_of(strides), found.data)
-        seen.append(test(FE_INVALID) != 0)
-    clear(FE_INVALID)
-    if seen != [False, True]:
-        return None
-    return LoopFlags(*(int(ctypes.cast(f, ctypes.c_void_p).value or 0) for f in (clear, test)))
+        seen.append(known.test(FE_INVALID) != 0)
+    known.clear(FE_INVALID)
+    return LoopFlags(*known.addresses) if seen == [False, True] else None
 
 
 def linear_algebra(name: str) -> Any:

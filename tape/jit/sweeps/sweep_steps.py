@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.locks import once
+from ..machine.fenv import ALL
 from ..machine.machine_code import compile_kernel
 from ..machine.regions import REFUSED
 from ..machine.ufunc_loops import FE_INVALID
@@ -70,11 +71,13 @@ def foreign(arguments: int) -> tuple[Any, int]:
 @once
 def loop(arguments: int, checked: bool) -> tuple[Any, int]:
     """A step that calls a ufunc's loop: its words are the loop, what it is given, and where the sizes and strides are;
-    if it is `checked`, those of ``feclearexcept``, ``fetestexcept`` and the flag of refusals; then so many operands.
+    if it is `checked`, those of ``feclearexcept``, ``fetestexcept``, ``feraiseexcept`` and the flag of refusals; then
+    so many operands.
 
-    A loop may change the list of its operands, so it gets a copy.
+    A loop may change the list of its operands, so it gets a copy.  One that is checked takes down all the processor's
+    flags; those that were raised before are raised again.
     """
-    count = (7 if checked else 4) + arguments
+    count = (8 if checked else 4) + arguments
     lines = [f"  %operands = alloca [{arguments} x i64]", "  %words = inttoptr i64 %step to ptr"]
     for k in range(count):
         lines += [
@@ -89,10 +92,16 @@ def loop(arguments: int, checked: bool) -> tuple[Any, int]:
     lines.append("  %function = inttoptr i64 %word0 to ptr")
     call = "  call void %function(ptr %operands, i64 %word2, i64 %word3, i64 %word1)"
     if checked:
-        lines += ["  %clear = inttoptr i64 %word4 to ptr", f"  %cleared = call i32 %clear(i32 {FE_INVALID})", call]
-        lines += ["  %test = inttoptr i64 %word5 to ptr", f"  %found = call i32 %test(i32 {FE_INVALID})"]
-        lines += ["  %failed = icmp ne i32 %found, 0", "  br i1 %failed, label %refuse, label %leave", "refuse:"]
-        lines += ["  %flag = inttoptr i64 %word6 to ptr", "  store i64 1, ptr %flag", "  br label %leave", "leave:"]
+        lines += [f"  %{name} = inttoptr i64 %word{k} to ptr" for k, name in enumerate(("clear", "test", "raise"), 4)]
+        lines += [
+            f"  %before = call i32 %test(i32 {ALL})", f"  %cleared = call i32 %clear(i32 {FE_INVALID})", call,
+            f"  %found = call i32 %test(i32 {FE_INVALID})", "  %failed = icmp ne i32 %found, 0",
+            "  %raised = icmp ne i32 %before, 0", "  br i1 %raised, label %again, label %judge",
+            "again:", "  %done = call i32 %raise(i32 %before)", "  br label %judge",
+            "judge:", "  br i1 %failed, label %refuse, label %leave",
+            "refuse:", "  %flag = inttoptr i64 %word7 to ptr", "  store i64 1, ptr %flag", "  br label %leave",
+            "leave:",
+        ]  # fmt: skip
     else:
         lines.append(call)
     body = "\n".join([*lines, "  ret void"])

@@ -18,6 +18,7 @@ from ...base.tensor import Tensor
 from ...jit.emission.task import WORKSPACE
 from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
+from ..recorded.raising import note_errors, noting
 from .guarding import GuardStep
 from .ownership import separate, suspects
 from .plan import Plan, plan_of
@@ -159,9 +160,11 @@ class PlanRun:
         while k < plan.count:
             block.regions[REFUSED] = 0
             stop = plan.stops[k]
-            with np.errstate(all="ignore"):
+            note_errors()
+            with noting():
                 self.stop(stop)
             k = sweeper.sweep(block.address, sweeper.steps, stop.following, plan.count)
+        note_errors()
         if plan.memory.checked:
             block.check()
         results = [self.result(x) for x in plan.results]

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...jit.emission.task import END, END_BLOCK, FIRST, FIRST_BLOCK
+from ..recorded.raising import forget_errors, note_errors, note_kinds
 from .prepared import Compiled, Interpreted
 
 ENOUGH = 1 << 21
@@ -83,20 +84,30 @@ def guided(over: int, threads: int, smallest: int) -> Iterator[int]:
 
 
 def share(run: Callable[[Any], None], parts: Sequence[Any]) -> None:
-    """Run all parts at once, the first in this thread; whatever is raised meanwhile, all have ended then."""
+    """Run all parts at once, the first in this thread; whatever is raised meanwhile, all have ended then.
+
+    Floating-point errors that the others make are noted as this thread's.
+    """
     global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(max(cores() - 1, 1), thread_name_prefix="tape")
-    waiting = [_pool.submit(run, part) for part in parts[1:]]
+    waiting = [_pool.submit(_noting, run, part) for part in parts[1:]]
     try:
         run(parts[0])
     finally:
         _wait(waiting)
     for future in waiting:
-        future.result()
+        note_kinds(future.result())
 
 
-def _wait(futures: Sequence[Future[None]]) -> None:
+def _noting(run: Callable[[Any], None], part: Any) -> int:
+    """Run a part; the kinds of floating-point errors that it made."""
+    forget_errors()
+    run(part)
+    return note_errors()
+
+
+def _wait(futures: Sequence[Future[int]]) -> None:
     """Wait until all have ended, also if a signal comes: they write to memory that the next call takes."""
     try:
         wait(futures)

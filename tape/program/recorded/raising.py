@@ -1,15 +1,22 @@
-"""Whether a floating-point error is more than a warning to NumPy here.
+"""What NumPy does about floating-point errors here, and which a replay made.
 
-A replay computes without asking how such errors are handled, so it is done only where they raise nothing.
+A replay computes without asking how such errors are handled, so it is done only where they raise nothing.  Those that
+it makes it takes note of: in machine code by the processor's flags, in Python by what NumPy tells of them.  Kinds of
+errors are NumPy's own numbers of them (see `tape.jit.machine.fenv`).
 """
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+
+from ...base.jit_door import jitted
+from ...base.locks import once
 
 _found: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
 STATE: ContextVar[Any] | None = _found if isinstance(_found, ContextVar) else None
@@ -41,7 +48,8 @@ def raises() -> bool:
         return False
     known, answer = _known
     if state is not known or state is UNKNOWN:
-        answer = any(how not in HARMLESS for how in np.geterr().values())
+        harmless = (*HARMLESS, "call") if np.geterrcall() is _note else HARMLESS
+        answer = any(how not in harmless for how in np.geterr().values())
         _known = state, answer
     return answer
 
@@ -49,3 +57,103 @@ def raises() -> bool:
 def is_quiet() -> bool:
     """Whether a floating-point error is no more than a warning here."""
     return not raises()
+
+
+# Errors that replays make.
+
+KINDS = {"divide": 1, "over": 2, "invalid": 8}
+"""NumPy's names of the errors that it warns of, and its numbers of them."""
+ALL_KINDS = sum(KINDS.values())
+REPEATED = ("always", "all", "error")
+"""What Python's filters say of warnings that are given each time."""
+
+
+class _Noted(threading.local):
+    kinds = 0
+
+
+_noted = _Noted()
+
+
+@once
+def _fenv() -> Any:
+    """The processor's flags, None if they cannot be read."""
+    room = jitted("machine.fenv")
+    return None if room is None else room.fenv()
+
+
+def forget_errors() -> None:
+    """Begin to take note of errors in this thread."""
+    flags, _noted.kinds = _fenv(), 0
+    if flags is not None:
+        flags.forget()
+
+
+def note_errors() -> int:
+    """Take note of what the flags say, which the next loop of NumPy's takes down; the kinds since that was begun."""
+    flags = _fenv()
+    if flags is not None:
+        _noted.kinds |= flags.raised()
+    return _noted.kinds
+
+
+def note_kinds(kinds: int) -> None:
+    """Take note of errors that were made for this thread in another one."""
+    _noted.kinds |= kinds
+
+
+def _note(text: str, kind: int) -> None:
+    """What NumPy calls for an error."""
+    note_kinds(kind)
+
+
+def noting() -> np.errstate:
+    """NumPy takes note of errors here, and does nothing else about them."""
+    return np.errstate(divide="call", over="call", invalid="call", under="ignore", call=_note)
+
+
+def flags_of(kinds: int) -> int:
+    """The processor's flags of some kinds."""
+    flags = _fenv()
+    return 0 if flags is None else int(flags.flags(kinds))
+
+
+def heeded() -> int:
+    """The kinds that NumPy warns of here."""
+    state: dict[str, Any] = {**np.geterr()}
+    return sum([kind for name, kind in KINDS.items() if state[name] == "warn"])
+
+
+def shown() -> str:
+    """What Python's filters do with such a warning: the strictest that may be meant for one."""
+    for action, message, category, module, line in warnings.filters:
+        if issubclass(RuntimeWarning, category) and (action in REPEATED or not (message or module or line)):
+            return action
+    return "default"
+
+
+class Telling:
+    """While this is entered, NumPy's warnings are given as ever, and it is known that they were.
+
+    Attributes:
+        told: whether one was.
+    """
+
+    def __init__(self) -> None:
+        state: dict[str, Any] = {**np.geterr()}
+        self.told = False
+        self._state = np.errstate(
+            call=self, **{name: "log" if state[name] == "warn" else state[name] for name in KINDS}
+        )
+
+    def write(self, text: str) -> None:
+        """What NumPy calls where it would warn."""
+        self.told = True
+        warnings.warn(text.removeprefix("Warning: ").rstrip(), RuntimeWarning, stacklevel=2)
+
+    def __enter__(self) -> Telling:
+        self._state.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._state.__exit__(*error)
