@@ -157,6 +157,7 @@ class CompiledFunction(Generic[P, R]):
         ):
             return self._eager(args, kwargs)
         if paths.ordered and not in_order(call.given):
+            self._warn("what it gives depends on how they lie in memory", "for arguments in another order than by rows")
             return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
             del self._paths[paths.key]
