@@ -89,7 +89,7 @@ class Moving(Layer):
         if level is not None and level.depth > held._level.depth:
             return False
         primal, tangent = parts(value, held._level)
-        if tangent is not None and innermost((tangent,)) not in (None, innermost((held._tangent,))):
+        if tangent is not None and not set(levels_of(tangent)) <= set(levels_of(held._tangent)):
             return False
         parts(held, held._level)[0][index] = primal
         held._tangent[index] = 0.0 if tangent is None else tangent

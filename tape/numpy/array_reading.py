@@ -68,7 +68,7 @@ def _length(self: Recorded) -> int:
         if self._is_array:
             raise TypeError("len() of unsized object")
         raise TypeError(f"object of type 'numpy.{self.dtype.type.__name__}' has no len()")
-    if self.ndim > 1 and called_now() == "shuffle()":
+    if self.ndim > 1 and called_now() == "shuffle()":  # before NumPy warns of it; by any name: `set_item`
         raise refusal("swapping its rows, which are views")
     return self.shape[0]
 

@@ -6,19 +6,24 @@ assigned to the array's dtype, whatever that loses; what is computed in place it
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable
+from functools import cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 import ops
 
+from ..base.location import in_library
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
 from ..recording.level import Layer, active, components, live, memories
 from ..recording.version import renew
 from .array_reading import plain_index
+from .arrays.callee import callee
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
 from .arrays.face import Array, Number, array
@@ -62,6 +67,33 @@ def assign(y: Array, index: Any, value: Any) -> None:
             target.copy_(source)
     except Exception as error:
         explained(error, np.ndarray.__setitem__, (y, given, value), {})
+
+
+def set_item(y: Array, index: Any, value: Any) -> None:
+    """``y[index] = value`` where the code says so, or somebody's C code does.
+
+    Raises:
+        TypeError: if it is C code that puts a row in the place of another, which it may hold as well, as ``shuffle``
+            does: it takes a row of what is no array of its own kind for an object, and here it is a view.
+    """
+    if type(value) is Array and type(index) is int and value.ndim:
+        frame = sys._getframe(1)
+        by_c_code = _is_called(frame.f_code, frame.f_lasti)
+        if by_c_code and not set(memories(y._tensor)).isdisjoint(memories(value._tensor)):
+            raise refusal("swapping its rows, which are views")
+    assign(y, index, value)
+
+
+@cache
+def _is_called(code: CodeType, lasti: int) -> bool:
+    """Whether what writes an item at an instruction is C code that this calls, not the instruction itself."""
+    if code.co_code[lasti] in STORING or in_library(code.co_filename):
+        return False
+    return callee(code, lasti)[1] not in ("__setitem__", "setitem")
+
+
+STORING = frozenset(code for name, code in dis.opmap.items() if name.startswith("STORE_SUBSCR"))
+"""Instructions that write an item."""
 
 
 def _unseen(target: Tensor, sources: tuple[Any, ...], by_copy: bool) -> None:
@@ -254,4 +286,4 @@ CHANGES: dict[Any, Callable[..., None]] = {
     np.put_along_axis: put_along_axis,
 }  # fmt: skip
 """NumPy's functions that change their first argument."""
-Array.__setitem__ = assign
+Array.__setitem__ = set_item

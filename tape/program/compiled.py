@@ -23,7 +23,7 @@ from .capture.witness import Again
 from .entries.conditions import Entry
 from .entries.decision_tree import WORTH, Path, Paths
 from .files.pickling import named, renamed, restored
-from .plans.replay import OverBudget, Refitted
+from .plans.replay import NotMade, OverBudget, Refitted
 from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
@@ -161,6 +161,7 @@ class CompiledFunction(Generic[P, R]):
         ):
             return self._eager(args, kwargs)
         if paths.ordered and not in_order(call.given):
+            self._warn("what it gives depends on how they lie in memory", "for arguments in another order than by rows")
             return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
             del self._paths[paths.key]
@@ -184,8 +185,8 @@ class CompiledFunction(Generic[P, R]):
                 return self._record(args, kwargs, call, paths, None, None)
             except OverBudget:
                 raise
-            except Exception:  # the function itself says what is wrong, if anything is
-                return self._eager(args, kwargs)
+            except Exception as error:  # the function itself says what is wrong, if anything is
+                return self._instead(args, kwargs, paths, error)
         return self._record(args, kwargs, call, paths, last, missed)
 
     def _replayed(self, program: Program, call: CallArguments, args: Any, kwargs: Any, recorded: Any = None) -> Any:
@@ -268,10 +269,17 @@ class CompiledFunction(Generic[P, R]):
             raise
         except Exception as error:  # numbers that were not computed while it was recorded
             recorded.before.put_back()
-            results = self._eager(args, kwargs)  # which raises it again, unless the function goes on from there
-            what = f"{type(error).__name__}: {error}"
-            self._warn(f"its replay raised {what}, where the function itself goes on", "with such arguments")
-            return results
+            return self._instead(args, kwargs, paths, error)
+
+    def _instead(self, args: Any, kwargs: Any, paths: Paths, error: Exception) -> Any:
+        """What the function itself gives where a replay raised: the same error, or a result, and then a word of it."""
+        if isinstance(error, NotMade):
+            self._give_up(paths, str(error))
+            return self._eager(args, kwargs)
+        results = self._eager(args, kwargs)
+        what = f"{type(error).__name__}: {error}"
+        self._warn(f"its replay raised {what}, where the function itself goes on", "with such arguments")
+        return results
 
     def _has_room(self, paths: Paths, last: Path, missed: GuardMissed) -> bool:
         """Whether another path is recorded although there are as many as are kept: where the others are in use."""

@@ -33,7 +33,7 @@ from .entries.entry import Shortcut
 from .files import file
 from .files.container import unpacked
 from .native import Native
-from .plans.replay import Refitted, Replay
+from .plans.replay import Refitted, Replay, making
 from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
 from .recorded.raising import flags_of
@@ -100,13 +100,13 @@ class Program(Native, Display):
     @kept
     def listing(self) -> Listing:
         """The list after the passes."""
-        with paused():
+        with paused(), making("its list"):
             return shorten(self.recorded)
 
     @kept
     def replay(self) -> Replay:
         """The list made ready to run."""
-        with paused():
+        with paused(), making("its steps"):
             return Replay(self.listing, self.tier, self.threads, self.most_memory, self.guards)
 
     @property

@@ -212,3 +212,24 @@ def test_powers_of_a_half_are_those_of_numbers():
         for f in (tape.vmap(lambda t: t**0.5), tape.compile(tape.vmap(lambda t: t**0.5))):
             np.testing.assert_array_equal(f(x), expected)
             np.testing.assert_array_equal(np.signbit(f(x)[:3]), np.signbit(expected[:3]))
+
+
+def rows_eliminated(x):
+    y = x.copy()
+    y[1] = y[1] - x[0] ** 2 * y[0]
+    y[2] -= y[1] * y[0]
+    return (y**3).sum()
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [tape.func.hessian, lambda f: tape.func.jacfwd(tape.func.grad(f)), lambda f: tape.func.jacrev(tape.func.grad(f))],
+)
+def test_second_derivatives_in_lanes_of_what_is_written_into_a_copy(twice):
+    made, batch = twice(rows_eliminated), np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 5.0]])
+    expected = np.stack([made(x) for x in batch])
+    mapped = tape.func.vmap(made)
+    assert_allclose(mapped(batch), expected)
+    fast = tape.compile(mapped)
+    for _ in range(2):
+        assert_allclose(fast(batch), expected)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import pickle
+import re
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import tape
 import tape.numpy
 from tape.numpy.arrays.leaving import _told
 
+# ruff: noqa: PT031, UP031, UP032
 X = np.array([1.25, 2.0])
 SCALARS = [
     np.float64(1.5), np.float64(2.0), np.float64(np.inf), np.float32(0.5), np.float16(3.0), np.int64(5), np.uint8(7),
@@ -154,3 +157,36 @@ def test_text_is_text():
     assert {"1.25": 1}[text] == 1
     assert (text, text + "", text[:1], text.upper()) == ("1.25", "1.25", "1", "1.25")
     assert type(pickle.loads(pickle.dumps(text))) is str
+
+
+COMPOSED = {
+    "formatted": lambda v: float("%.17g" % v), "put together": lambda v: float(f"0{v:.17g}"),
+    "joined": lambda v: float("".join([str(v)])), "encoded": lambda v: float(str(v).encode()),
+    "decimal": lambda v: float(Decimal(str(v))), "complex": lambda v: complex(str(v)).real,
+    "searched": lambda v: float(re.sub("a", "", f"a{v}")), "lengthened": lambda v: lengthened("0" + str(v) + "0"),
+    "filled": lambda v: lengthened(str(v).zfill(30)),
+}  # fmt: skip
+
+
+def lengthened(text):
+    """What was put together before it is read."""
+    return float(text)
+
+
+@pytest.mark.parametrize("read", COMPOSED.values(), ids=COMPOSED)
+def test_a_number_that_is_read_from_a_text_it_was_put_into_is_told_once(read):
+    _told.clear()
+    x = np.array([1.5, 2.0])
+    with pytest.warns(UserWarning, match="the text of a value that carries a gradient") as caught:
+        for _ in range(2):
+            np.testing.assert_array_equal(tape.func.grad(lambda x: read(x[0]) * x[1])(x), [0.0, 1.5])
+    assert len(caught) == 1
+
+
+def test_a_text_for_people_is_not_told(capsys):
+    def function(x):
+        print(f"{x[0]:.3f}", "%.2f" % x[1], "{:g}".format(x[0]))
+        return (x * x).sum()
+
+    np.testing.assert_array_equal(tape.func.grad(function)(np.array([1.5, 2.0])), [3.0, 4.0])
+    assert capsys.readouterr().out == "1.500 2.00 1.5\n"

@@ -1,8 +1,10 @@
 """What the user's own `except` swallows: the way that a function goes because of us is not its own."""
 
 import decimal
+import functools
 import json
 import math
+import operator
 import pickle
 import warnings
 
@@ -241,19 +243,56 @@ def test_lanes_of_tensors():
         tape.vmap(function)(tape.tensor(np.stack([EYE, ONES])))
 
 
-def swapped_rows(x):
+def swapped_rows(x, swap=lambda y: np.random.default_rng(0).shuffle(y)):
     y = np.array(x)
-    np.random.default_rng(0).shuffle(y)
+    swap(y)
     return (y * np.arange(6.0).reshape(3, 2)).sum()
+
+
+def by_another_name(y):
+    mixed = np.random.default_rng(0).shuffle
+    mixed(y)
+
+
+SWAPS = {
+    "by another name": by_another_name,
+    "mapped": lambda y: list(map(np.random.default_rng(0).shuffle, [y])),
+    "partial": lambda y: functools.partial(np.random.default_rng(0).shuffle)(y),
+    "of the older kind": lambda y: [mixed(y) for mixed in [np.random.RandomState(0).shuffle]],
+}
 
 
 def test_rows_are_not_shuffled():
     """NumPy's C code would swap views of them, and so write one over the other."""
     x = np.arange(6.0).reshape(3, 2)
-    with pytest.raises(TypeError, match=r"shuffle\(\) needs plain numbers .*\n.*swapped_rows.*\nDraw places"):
+    with pytest.raises(TypeError, match=r"shuffle\(\) needs plain numbers .*\n.*<lambda>.*\nDraw places"):
         tape.func.grad(swapped_rows)(x)
     with pytest.warns(RuntimeWarning, match="shuffle"):
         assert tape.compile(swapped_rows)(x) == swapped_rows(x)
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS)
+def test_rows_are_not_shuffled_by_whatever_name(swap):
+    x = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(TypeError, match="swapping its rows"):
+        tape.func.grad(lambda x: swapped_rows(x, swap))(x)
+    with pytest.warns(RuntimeWarning, match="swapping its rows"):
+        assert tape.compile(lambda x: swapped_rows(x, swap))(x) == swapped_rows(x, swap)
+
+
+def test_rows_that_code_writes_over_each_other_are_as_numpys():
+    def function(x):
+        y = x * 1.0
+        y[0] = y[1]
+        operator.setitem(y, 1, y[2])
+        y.__setitem__(2, y[0])
+        y[0], y[1] = y[1], y[0]
+        return (y * np.arange(6.0).reshape(3, 2)).sum()
+
+    x = np.random.default_rng(0).normal(size=(3, 2))
+    assert tape.compile(function)(x) == function(x)
+    np.testing.assert_array_equal(tape.func.grad(function)(x), [[0, 0], [4, 5], [2, 4]])
 
 
 RECORDS = [("a", float), ("b", int)]

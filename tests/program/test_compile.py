@@ -415,3 +415,49 @@ def test_gradients_in_lanes_under_no_grad():
         found = tape.compile(f)(x, y)
     np.testing.assert_allclose(found.numpy(), f(x, y).numpy(), rtol=1e-12)
     assert found.numpy().all()
+
+
+# A replay that raises: for what the function does, or because it could not be made.
+
+
+def no_kernel(*args, **kwargs):
+    raise RuntimeError("LLVM IR parsing error")
+
+
+@pytest.mark.parametrize("make", [lambda f: f, tape.func.grad])
+def test_a_kernel_that_cannot_be_made_is_told_once(monkeypatch, make):
+    made = make(lambda x: (np.sin(x) * x).sum())
+    fast = compile(made, tier="quick")
+    monkeypatch.setattr("tape.jit.machine.machine_code.compile_kernel", no_kernel)
+    x = np.arange(1.0, 4)
+    with pytest.warns(RuntimeWarning, match="could not be made.*LLVM IR parsing error"):
+        found = fast(x)
+    for result in found, fast(x), fast(x):
+        assert_array_equal(result, made(x))
+
+
+def test_a_better_kernel_that_cannot_be_made_is_told_once(monkeypatch):
+    fast = compile(lambda x: (np.sin(x) * x).sum(), tier=None)
+    x = np.arange(1.0, 4)
+    expected = fast(x)
+    monkeypatch.setattr("tape.program.plans.replay.KernelStep.upgraded", no_kernel)
+    fast.programs[0].replay.until = fast.programs[0].counter.value + 1
+    for step in fast.programs[0].replay.steps:
+        step.upgrade_at = 0
+    with pytest.warns(RuntimeWarning, match="a better kernel could not be made"):
+        assert fast(x) == expected
+    assert fast(x) == expected
+
+
+def test_a_replay_that_raises_where_the_function_goes_on_is_told_once():
+    def function(A):
+        try:
+            return np.linalg.inv(A).sum()
+        except np.linalg.LinAlgError:
+            return A.sum()
+
+    fast = compile(function)
+    assert_allclose(fast(np.eye(2)), 2)
+    with pytest.warns(RuntimeWarning, match="LinAlgError"):
+        assert fast(np.ones((2, 2))) == 4
+    assert fast(np.ones((2, 2))) == 4

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import enum
 import json
+import operator
 import sys
 import types
 import typing
@@ -48,6 +49,10 @@ class Weighed(typing.Protocol):
     def weigh(self): ...
 
 
+def two_namespaces():
+    return [types.SimpleNamespace(k=2.0, parts=[1.0]) for _ in range(2)]
+
+
 def weighed(kind):
     """Let the objects of a class fit the protocol."""
     kind.weight = 1.0
@@ -71,11 +76,31 @@ simple("instancecheck", lambda: Meta("Own", (), {}), lambda k: 1.0 + isinstance(
 simple(
     "protocol", lambda: type("Own", (Plain,), {}), lambda k: 1.0 + isinstance(k(), Weighed), weighed,
 )  # fmt: skip
+simple(
+    "instancecheck_of_several", lambda: Meta("Own", (), {}) | Slotted, lambda u: 1.0 + isinstance(1, u),
+    lambda u: setattr(u.__args__[0], "scale", 5),
+)  # fmt: skip
+simple(
+    "names_of_fields",
+    lambda: np.dtype([("k", float)]),
+    lambda d: len(d.names[0]),
+    lambda d: setattr(d, "names", ("key",)),
+)
+simple(
+    "names_of_inner_fields", lambda: np.dtype([("k", [("k", float)])]), lambda d: len(d["k"].names[0]),
+    lambda d: setattr(d["k"], "names", ("key",)),
+)  # fmt: skip
 simple("descriptor", Holder, lambda h: h.described, lambda h: Holder.__dict__["described"].values.update(k=5.0))
 simple("nested", lambda: [{"a": [Plain()]}], lambda t: t[0]["a"][0].k, lambda t: setattr(t[0]["a"][0], "k", 5.0))
 simple("exception", lambda: ValueError(2.0), lambda e: e.args[0], lambda e: setattr(e, "args", (5.0,)))
 simple("exception_attribute", lambda: KeyError(2.0), lambda e: getattr(e, "k", 1.0), lambda e: setattr(e, "k", 5.0))
 simple("namespace", lambda: types.SimpleNamespace(k=2.0), lambda n: n.k, lambda n: setattr(n, "k", 5.0))
+simple("namespace_equal", two_namespaces, lambda n: 2.0 + (n[0] == n[1]), lambda n: setattr(n[1], "k", 5.0))
+simple("namespace_among", two_namespaces, lambda n: 2.0 + (n[1] in n[:1]), lambda n: setattr(n[1], "k", 5.0))
+simple("namespace_counted", two_namespaces, lambda n: n[:1].count(n[1]), lambda n: setattr(n[1], "k", 5.0))
+simple("namespace_by_operator", two_namespaces, lambda n: 2.0 + operator.eq(*n), lambda n: setattr(n[1], "k", 5.0))
+simple("namespace_inside", two_namespaces, lambda n: 2.0 + (n[0] == n[1]), lambda n: n[1].parts.append(5.0))
+simple("namespace_text", two_namespaces, lambda n: len(repr(n[0])), lambda n: setattr(n[0], "k", "five times five"))
 simple("deep", lambda: Plain(Plain(Plain(Plain()))), lambda p: p.k.k.k.k, lambda p: setattr(p.k.k.k, "k", 5.0))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
-from .leaving import carries, lost_in_text, recording
+from .leaving import carries, lost_if_parsed, lost_in_text, recording
 
 
 class Text(str):
@@ -36,6 +36,9 @@ class Text(str):
 
     def __format__(self, spec: str) -> str:
         return self._part(str.__format__(str.__str__(self), spec))
+
+    def __radd__(self, before: str) -> Text:
+        return self._part(before + str.__str__(self)) if isinstance(before, str) else NotImplemented
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return str, (str.__str__(self),)
@@ -57,8 +60,9 @@ def _derived(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "__getitem__", "lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rpartition",
-    "rsplit", "rstrip", "split", "splitlines", "strip", "upper",
+    "__add__", "__getitem__", "casefold", "center", "expandtabs", "ljust", "lower", "lstrip", "partition",
+    "removeprefix", "removesuffix", "replace", "rjust", "rpartition", "rsplit", "rstrip", "split", "splitlines",
+    "strip", "translate", "upper", "zfill",
 ):  # fmt: skip
     setattr(Text, _name, _derived(_name))
 
@@ -72,6 +76,7 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
     if not carries(tensor):
         return text
     _remember(text)
+    lost_if_parsed()
     return text if tensor._spec.shape else Text(text)
 
 

@@ -27,6 +27,27 @@ def callee(code: CodeType, lasti: int) -> Loaded:
     return _callee(code, at)[0]
 
 
+@cache
+def enclosing(code: CodeType, lasti: int) -> tuple[tuple[str, int], ...]:
+    """What is called with something that the instruction at an offset has part in: names, and offsets of the calls."""
+    at = index_of(code, lasti)
+    if at is None:
+        return ()
+    found, (start, end) = [], _extent(steps_of(code)[at])
+    for k, step in enumerate(steps_of(code)):
+        first, last = _extent(step)
+        if step.opname.startswith("CALL") and first <= start and end <= last and (first, last) != (start, end):
+            found.append((_callee(code, k)[0][1], step.offset))
+    return tuple(found)
+
+
+def _extent(step: dis.Instruction) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where an instruction's part of the source begins and ends."""
+    place = step.positions
+    assert place is not None
+    return (place.lineno or 0, place.col_offset or 0), (place.end_lineno or 0, place.end_col_offset or 0)
+
+
 def _callee(code: CodeType, at: int) -> tuple[Loaded, int]:
     """What the instruction of a number calls, and the offset that it was loaded at."""
     steps = steps_of(code)

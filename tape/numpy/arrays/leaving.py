@@ -23,7 +23,7 @@ from ...base.location import Location, in_library, locate
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
-from .callee import callee
+from .callee import callee, enclosing
 from .lent import lent
 from .named_places import COMPUTING, is_library
 
@@ -151,6 +151,7 @@ def number_of(x: Face, convert: type) -> Any:
             found = convert(still(tensor).item())  # which is refused where it differs from lane to lane
             _lose(convert.__name__, frame, depth)
             return found
+        lost_if_parsed()
     return convert(still(tensor).item())
 
 
@@ -181,6 +182,22 @@ def lost_in_text(name: str) -> None:
     """Tell of a number that is read back from the text of one that carries a gradient."""
     frame, depth = user_frame()
     _lose(name, frame, depth, " the text of")
+
+
+def lost_if_parsed() -> None:
+    """Tell of a text that is made where, in the same expression, somebody reads numbers: ``float("%g" % x)``.
+
+    What goes by a variable as a plain text is not seen: a text does not know where it comes from.
+    """
+    frame, depth = user_frame()
+    for name, offset in enclosing(frame.f_code, frame.f_lasti):
+        if name in PARSING:
+            _lose(name, frame, depth, " the text of")
+            _told.add((frame.f_code.co_filename, frame.f_code, offset))
+
+
+PARSING = frozenset({"Decimal", "Fraction", "atof", "complex", "double", "float", "float32", "float64"})
+"""Functions that read numbers from texts, by name."""
 
 
 def _lose(name: str, frame: FrameType, depth: int, what: str = "") -> None:

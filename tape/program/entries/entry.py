@@ -24,7 +24,7 @@ from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ..capture.record_call import OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
-from ..plans.replay import KernelStep
+from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep
 from ..plans.stops import Raw
 from ..world.surroundings import SETTLED, Surroundings
@@ -358,7 +358,8 @@ class Shortcut:
         busy = sum([some.busy for some in around])
         if (program.replay.until, busy) != self._until:
             self._until = program.replay.until, busy
-            self.entry, self._regions = entry_of(program, key, call, around)
+            with making("its entry"):
+                self.entry, self._regions = entry_of(program, key, call, around)
 
     def missed(self) -> int:
         """The number of the guard for which the entry refused a call just now, −1 if that was for something else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -138,9 +139,10 @@ class Replay:
             return  # another thread is at it
         try:
             alike = AlikeGroups()
-            for k, step in enumerate(self.steps):
-                if step.upgrade_at <= replays:
-                    self.steps[k] = step.upgraded(replays, alike)
+            with making("a better kernel"):
+                for k, step in enumerate(self.steps):
+                    if step.upgrade_at <= replays:
+                        self.steps[k] = step.upgraded(replays, alike)
             self._sweeper = None
             self._look()
         finally:
@@ -151,7 +153,7 @@ class Replay:
         """What runs the steps as they are now."""
         found = self._sweeper
         if found is None:
-            with self._lock, paused():
+            with self._lock, paused(), making("its plan"):
                 found = self._sweeper = self._sweeper or opened("tape.program.plans.sweeping").Sweeper(self)
         if self.most is not None and found.plan.taken > self.most:
             raise OverBudget(found.plan.taken, self.most)
@@ -226,6 +228,28 @@ class OverBudget(MemoryError):
             f"a replay takes {nbytes:,} bytes for its own arrays, and most_memory= allows {most:,}; allow more, or "
             "compute a part at a time and take the parts' gradients one after another"
         )
+
+
+class NotMade(RuntimeError):
+    """What runs a list could not be made of it: that says nothing of the function, which runs as it is."""
+
+
+@contextmanager
+def making(what: str) -> Iterator[None]:
+    """Tell what is raised meanwhile, which is our own or the compiler's, from what a function raises when it runs.
+
+    Raises:
+        NotMade: for every exception but those that say themselves what is missing.
+    """
+    try:
+        yield
+    except (NotMade, Refitted, MemoryError, ImportError):
+        raise
+    except Exception as error:
+        raise NotMade(
+            f"{what} could not be made, which is no fault of the function's; please report it "
+            f"({type(error).__name__}: {error})"
+        ) from error
 
 
 class Refitted(RuntimeError):

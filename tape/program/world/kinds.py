@@ -36,6 +36,7 @@ from .known import (
     is_trusted,
     is_written_in_python,
 )  # fmt: skip
+from .reading import EQUATING
 from .surroundings import Unknown
 from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, type_fact
 
@@ -43,10 +44,18 @@ LONGEST = 1 << 16
 """Things in a container that has to be gone through to verify it."""
 IMMUTABLE = {
     int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType, range,
-    datetime.timedelta, datetime.date, datetime.datetime, datetime.time, datetime.timezone, re.Pattern,
-    types.UnionType, np.bool_, *(k for k in np.sctypeDict.values() if not issubclass(k, (np.void, np.object_))),
+    datetime.timedelta, datetime.date, datetime.timezone, re.Pattern, np.bool_,
+    *(k for k in np.sctypeDict.values() if not issubclass(k, (np.void, np.object_))),
 }  # fmt: skip
 """Exact types whose objects stay what they are."""
+MADE_OF: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    datetime.datetime: lambda t: _zone(t.tzinfo),
+    datetime.time: lambda t: _zone(t.tzinfo),
+    slice: lambda s: (s.start, s.stop, s.step),
+    types.GenericAlias: lambda a: (a.__origin__, *a.__args__),
+    types.UnionType: lambda u: u.__args__,
+}
+"""Exact types whose objects go on holding the same objects, which may be asked, with these."""
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 STATE = (
     "__getstate__", "__reduce__", "__reduce_ex__", "bit_generator", "capsule", "cffi", "ctypes", "get_state",
@@ -105,6 +114,7 @@ def _codeless(look: Any, thing: Any) -> Looked:
         look.read_by_name(None)
     if thing in (repr, ascii, format):
         look.write_texts()
+    look.equates = look.equates or thing.__name__ in EQUATING
     owner, holder = getattr(thing, "__objclass__", None), getattr(thing, "__self__", None)
     if is_known(thing):
         return None
@@ -240,8 +250,22 @@ def _attributes(look: Any, thing: Any, kind: type, closed: bool) -> list[Any]:
 
 
 def _namespace(look: Any, thing: Any) -> Looked:
-    look.open(look.around.space(vars(thing)))
+    look.open_all(look.around.space(vars(thing)))
     return None
+
+
+def _zone(zone: Any) -> tuple[Any, ...]:
+    """What a time asks for its distance to UTC; of Python's own zones it is always the same."""
+    kind = type(zone)
+    return () if kind.__module__ == "zoneinfo" and is_genuine(kind) else (zone,)
+
+
+def _dtype(look: Any, dtype: np.dtype) -> Looked:
+    """A dtype, whose fields can be named anew."""
+    if dtype.names is None:
+        return None
+    look.around.facts.append(Fact(lambda: dtype.names))
+    return look.all_inside(dtype[name] for name in dtype.names)
 
 
 # Containers and arrays.
@@ -304,10 +328,9 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     functools.cached_property: lambda look, p: look.inside(p.func),
     functools.singledispatchmethod: lambda look, m: look.all_inside((m.dispatcher, m.func)),
     super: lambda look, s: look.all_inside((s.__thisclass__, s.__self__)),
-    types.GenericAlias: lambda look, a: look.all_inside((a.__origin__, *a.__args__)),
-    slice: lambda look, s: look.all_inside((s.start, s.stop, s.step)),
+    **dict.fromkeys(MADE_OF, lambda look, x: look.all_inside(MADE_OF[type(x)](x))),
     type: _class,
-    np.dtype: lambda look, d: None,
+    np.dtype: _dtype,
     np.void: lambda look, v: Unknown(v),
     type(vars(collections.abc.Sized)["_abc_impl"]): lambda look, d: None,
     type(vars(collections.namedtuple("_Probe", "x"))["x"]): lambda look, getter: None,

@@ -60,12 +60,13 @@ class Look:
         around: what was found to be watched.
         by_name: whether attributes are read whose names the code does not tell.
         everywhere: the places that read such; None if it is not known which do.
+        equates: whether it is asked if things are equal.
     """
 
     def __init__(self, around: Surroundings, constant: Iterable[Any] = ()):
         self.around = around
         around.names.update(NAMES)
-        self.by_name = False
+        self.by_name = self.equates = False
         self.everywhere: list[Place] | None = []
         self._constant = {id(x): x for x in constant}
         around.may_draw = bool(self._constant)
@@ -75,6 +76,7 @@ class Look:
         self._seen: dict[Any, Any] = {}
         self._codes: dict[int, CodeType] = {}
         self._open: dict[int, Space] = {}
+        self._told: list[Space] = []
 
     def look_at(self, roots: Iterable[Any]) -> None:
         """Watch some things, and all that can be got at from them."""
@@ -96,6 +98,8 @@ class Look:
         state: Any = None
         while state != (now := (len(self.around.names), len(self._seen), len(self._libraries), self.by_name)):
             state = now
+            for space in self._told if self.equates or "texts" in self.around.asked else ():
+                space.whole = True
             for space in list(self._open.values()):
                 space.whole = space.whole or self.by_name
                 for name in list(space.relevant()):
@@ -168,6 +172,11 @@ class Look:
         space.attributes = True
         self._open[id(space)] = space
 
+    def open_all(self, space: Space) -> None:
+        """The same of what compares, and makes a text of, all that it has: without code of Python's."""
+        self.open(space)
+        self._told.append(space)
+
     def doubt_named(self, thing: Any, names: Iterable[str]) -> None:
         """Some attributes of something are unknown."""
         self._found += [(Unknown(thing, f"{named(thing)}.{name}"), name) for name in names]
@@ -224,6 +233,7 @@ class Look:
                 self._sites.setdefault(name, []).extend((code, offset) for offset in offsets)
             self.around.names.update(reads.attributes)
             self.around.compares = self.around.compares or reads.compares
+            self.equates = self.equates or reads.equates
             if reads.texts:
                 self.write_texts()
             if reads.any:

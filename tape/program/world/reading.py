@@ -26,6 +26,10 @@ PLAIN = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CONST", "LOAD
 FIXED = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT", "LOAD_GLOBAL", "LOAD_NAME")
 TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 FORMATTING = ("__format__", "__repr__", "__str__", "format", "format_map")
+EQUATING = (
+    "__contains__", "__eq__", "__ne__", "contains", "count", "countOf", "eq", "index", "indexOf", "ne", "remove",
+)  # fmt: skip
+"""Functions and methods that ask whether things are equal."""
 REMAINDER = (6, 19)
 """The numbers of the operators ``%`` and ``%=``."""
 UNKNOWN = {dis.opname[k] for k in (*dis.hasname, *dis.hasfree) if not dis.opname[k].startswith(("INSTRUMENTED_", "<"))}
@@ -63,6 +67,7 @@ class Reads(NamedTuple):
         any: offsets where attributes are read whose names do not stand there.
         texts: whether texts are made of things.
         compares: whether it asks of two values if they are the same object.
+        equates: whether it asks of two things, none of them a constant, if they are equal.
     """
 
     loads: list[Load]
@@ -71,6 +76,7 @@ class Reads(NamedTuple):
     any: list[int]
     texts: bool
     compares: bool
+    equates: bool
 
 
 class Step(NamedTuple):
@@ -98,7 +104,8 @@ def reads_of(code: CodeType) -> Reads:
     """What a code object reads, without those inside it."""
     steps = steps_of(code)
     compares = any(op == "IS_OP" and not is_fixed(steps, k - 1) for k, (op, _, _) in enumerate(steps))
-    found = Reads([], {}, [], [], any(map(makes_text, steps)), compares)
+    equates = any(asks_equality(steps, k) for k in range(len(steps)))
+    found = Reads([], {}, [], [], any(map(makes_text, steps)), compares, equates)
     for k, (op, argument, offsets) in enumerate(steps):
         if op in GLOBAL or op in ENCLOSED or op in UNKNOWN:
             attributes, following = chain(steps, k + 1)
@@ -124,6 +131,14 @@ def is_fixed(steps: list[Step], k: int) -> bool:
     while k > 0 and steps[k].op in ATTRIBUTE:
         k -= 1
     return steps[k].op in FIXED
+
+
+def asks_equality(steps: list[Step], k: int) -> bool:
+    """Whether an instruction compares, looks for a thing among others, or names a function that does."""
+    op, argument, _ = steps[k]
+    if op in ("COMPARE_OP", "CONTAINS_OP") and not {"<", ">"}.intersection(str(argument)):
+        return not k or steps[k - 1].op not in ("LOAD_CONST", "LOAD_SMALL_INT")
+    return op in NAMED and argument in EQUATING
 
 
 def makes_text(step: Step) -> bool:

@@ -266,6 +266,53 @@ def test_arguments_are_compared_by_what_is_read_of_them():
         assert np.isinf(fast({1.0: 2.0}, X)).all()
 
 
+class Zone(datetime.tzinfo):
+    def __init__(self, hours):
+        self.hours = hours
+
+    def utcoffset(self, when):
+        return datetime.timedelta(hours=self.hours)
+
+    def __repr__(self):
+        return "Zone()"
+
+
+NOON = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("read", "one", "other"),
+    [
+        (lambda v: v.stop, range(0, 3, 2), range(0, 4, 2)),
+        (lambda v: v.hour, NOON, NOON.astimezone(datetime.timezone(datetime.timedelta(hours=1)))),
+        (lambda v: v.fold, datetime.time(1), datetime.time(1, fold=1)),
+        (lambda v: len(v.tzname(None)), *(datetime.timezone(datetime.timedelta(hours=1), n) for n in ("a", "long"))),
+        (lambda v: v.__args__[0] is int, int | str, str | int),
+        (lambda v: len(str(v)), np.datetime64("2020", "Y"), np.datetime64("2020-01-01", "D")),
+        (lambda v: len(v.metadata or ()), np.dtype("f8"), np.dtype("f8", metadata={"a": 1})),
+        (lambda v: np.copysign(1.0, v.k), Parameters(np.float64(0.0)), Parameters(np.float64(-0.0))),
+        (lambda v: np.copysign(1.0, v.k), Parameters(np.float32(0.0)), Parameters(np.float32(-0.0))),
+    ],
+    ids=["range", "time zone", "fold", "name of a zone", "union", "unit", "metadata", "zero", "narrow zero"],
+)
+def test_arguments_that_are_equal_and_not_the_same(read, one, other):
+    fast = tape.compile(lambda v, x: x * read(v))
+    for v in (one, one, other, other, one):
+        assert_array_equal(fast(v, X), X * read(v))
+    assert fast.statistics().replays == 5
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+def test_a_zone_of_the_users_is_asked_anew():
+    zones = [Zone(1), Zone(2)]
+    zones.append(zones[0])
+    fast = tape.compile(lambda v, x: x * v.utcoffset().seconds)
+    for zone in zones:
+        for _ in range(2):
+            assert_array_equal(fast(NOON.replace(tzinfo=zone), X), X * 3600 * zone.hours)
+        zones[0].hours = 3
+
+
 def test_read_only_arrays_are_not_compared():
     large = np.ones(300_000)
     large.flags.writeable = False
