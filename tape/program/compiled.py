@@ -43,7 +43,7 @@ S = TypeVar("S")
 MOST_PATHS = 32
 MOST_SIGNATURES = 256
 FALSE_ALARMS = 2
-"""So often in a row a function is called for the processor's flags and warns of nothing: it may ignore errors itself."""
+"""So often in a row a function is called for flags of errors, and warns of nothing: it may ignore errors itself."""
 
 
 class CompiledFunction(Generic[P, R]):
@@ -376,7 +376,8 @@ def compile(
     runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise,
     print or call something.  A call whose replay makes one of which NumPy would warn, and Python show the warning, is
     made by the function itself, which warns as ever; of a value that no result needs (that of a logarithm whose
-    gradient alone is wanted) nothing is known, and where warnings are shown once for each place, one of a kind is enough.
+    gradient alone is wanted) nothing is known, and where warnings are shown once for each place, one of a kind is
+    enough.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.
