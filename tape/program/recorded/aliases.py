@@ -16,7 +16,7 @@ from ops import REGISTRY, Op
 from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import element_of, lying
+from .later import element_of, lying, order
 from .trace import Untraceable
 
 if TYPE_CHECKING:
@@ -137,9 +137,14 @@ def memory_of(tensor: Traced) -> tuple[SharedMemory, Any]:
     try:
         return tensor._look
     except AttributeError:
-        tensor._look = made = SharedMemory(tensor), ()
-        made[0].add(tensor)
-        return made
+        return _on_its_own(tensor)
+
+
+def _on_its_own(tensor: Traced) -> tuple[SharedMemory, Any]:
+    """Let a tensor be the base of memory at which nobody else looks."""
+    tensor._look = made = SharedMemory(tensor), ()
+    made[0].add(tensor)
+    return made
 
 
 def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
@@ -176,10 +181,13 @@ def contiguous(tensor: Traced) -> Traced:
     if known:
         copy = memory_of(made)[0]
         copy.judged = True
-        if copy.first is None or np.asarray(copy.first).flags.c_contiguous:
+        if copy.first is not None and np.asarray(copy.first).flags.c_contiguous:
             return made
     made = RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
-    if not known:
+    order(made._trace.values[made._row])
+    if known:
+        _on_its_own(made)  # nobody else has the clone
+    else:
         seal(made, tensor)
     return made
 
