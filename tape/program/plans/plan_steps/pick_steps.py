@@ -113,7 +113,21 @@ class PickSteps(StepMemory):
             words += [numbers.place, n, stride, 0]
         for axis in walk:
             words += [0, *axis]
-        self.check(self.plan.call(self.plan.jit("sweeps.picking", kernel), words))
+        made = self.plan.call(self.plan.jit("sweeps.picking", kernel), words)
+        if not all(self._in_range(numbers, n) for numbers, _, n, _ in chosen.arrays):
+            self.check(made)
+
+    def _in_range(self, numbers: PlanValue, n: int) -> bool:
+        """Whether places along an axis of length n are constant, and all there."""
+        places = self._constant(numbers)
+        return places is not None and bool(-n <= places.min() and places.max() < n)
+
+    def _constant(self, numbers: PlanValue) -> np.ndarray | None:
+        """The numbers of some places, if they are constant."""
+        if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
+            return None
+        memory, begin = self.plan.pinned_at(numbers.place)
+        return array_at(memory, begin, numbers.spec, numbers.strides)
 
     def _strided(self, kernel: str, z: PlanValue, x: PlanValue, axes: list[CopyAxis]) -> None:
         """The same where no places are given by numbers."""
@@ -198,10 +212,9 @@ class PickSteps(StepMemory):
     def _even(self, numbers: PlanValue, n: int) -> list[int] | None:
         """The first of some constant places along an axis of length n, and how far it is from each to the next along
         each axis of theirs, where that is the same everywhere; as in windows that slide over an array."""
-        if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
+        places = self._constant(numbers)
+        if places is None:
             return None
-        memory, begin = self.plan.pinned_at(numbers.place)
-        places = array_at(memory, begin, numbers.spec, numbers.strides)
         first, length = int(places.flat[0]), places.shape
         steps = [int(np.take(places, 1, axis).flat[0]) - first if m > 1 else 0 for axis, m in enumerate(length)]
         even = np.full((), first)
