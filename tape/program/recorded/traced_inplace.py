@@ -110,7 +110,7 @@ class TracedMemory(Tensor):
 
         What lies there anyway is written already.
         """
-        if self._trace.wengert.recording and lies_there(value, self, index):
+        if self._trace.wengert.recording and lies_there(value, self, index):  # type: ignore[arg-type]
             check_free(self)  # type: ignore[arg-type]
             return True
         place = place_of(index, self._spec.shape)
