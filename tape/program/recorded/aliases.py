@@ -189,7 +189,7 @@ def contiguous(tensor: Traced) -> Traced:
     made = RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
     order(made._trace.values[made._row])
     if known:
-        _on_its_own(made)  # nobody else has the clone
+        _on_its_own(made)[0].judged = True  # nobody else has the clone; of another argument it may be the tensor
     else:
         seal(made, tensor)
     return made
