@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from collections.abc import Iterator
 from string import ascii_letters
 from typing import Any
@@ -12,9 +14,10 @@ from ..core.batching import contraction
 from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
-from ..pointwise.arithmetic import chain_mul
+from ..pointwise.arithmetic import chain_mul, mul
 from ..shapes.index import getitem, select
-from ..shapes.sums import sum_to
+from ..shapes.shape import permute, reshape
+from ..shapes.sums import sum, sum_to
 from .products import matmul
 
 LARGE = 1 << 12
@@ -22,7 +25,7 @@ LARGE = 1 << 12
 
 
 def _contract(*xs: Any, subscripts: str) -> Any:
-    large = len(xs) > 1 and sum(np.size(x) for x in xs) > LARGE
+    large = len(xs) > 1 and builtins.sum(np.size(x) for x in xs) > LARGE
     return np.array(np.einsum(subscripts, *xs, optimize=large))[()]
 
 
@@ -51,6 +54,43 @@ def _contract_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], i: int,
     return bar if bar.shape == x_shape else sum_to(bar, shape=x_shape)
 
 
+MANY = 64
+"""So many products of parts, or fewer, are steps one by one."""
+
+
+def _as_products(xs: tuple[Any, ...], subscripts: str, times: Any) -> Any:
+    """Many small products of two operands as products of numbers, summed, where these are few for each number.
+
+    Factors are `times` one another: `mul`, or `chain_mul`.
+    """
+    left, target = subscripts.split("->")
+    terms = left.split(",")
+    if len(terms) != 2 or any(len(set(term)) < len(term) for term in terms):
+        return None
+    sizes = dict(zip("".join(terms), xs[0].shape + xs[1].shape))
+    if any(tuple(sizes[c] for c in term) != x.shape for term, x in zip(terms, xs)):
+        return None
+    stacked = math.prod(sizes[c] for c in terms[0] if c in terms[1] and c in target)
+    alone = [[c for c in term if c not in other] for term, other in (terms, terms[::-1])]
+    if stacked <= MANY or not set(alone[0] + alone[1]).issubset(target):
+        return None
+    if not set(terms[0]).issubset(target) and min(math.prod(sizes[c] for c in names) for names in alone) > 1:
+        return None  # there are more products than numbers
+    large = math.prod(xs[0].shape) < math.prod(xs[1].shape)
+    every = [*terms[large], *alone[not large]]
+    spread = [
+        reshape(
+            permute(x, axes=tuple(term.index(c) for c in every if c in term)),
+            shape=tuple(sizes[c] if c in term else 1 for c in every),
+        )
+        for x, term in zip(xs, terms)
+    ]
+    summed = tuple(k for k, c in enumerate(every) if c not in target)
+    z = sum(times(*spread), axis=summed) if summed else times(*spread)
+    made = [c for c in every if c in target]
+    return permute(z, axes=tuple(made.index(c) for c in target))
+
+
 def _cases(rng: np.random.Generator) -> Iterator[Case]:
     for subscripts, *shapes in (
         ("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("ij->j", (2, 3)),
@@ -64,7 +104,11 @@ def _cases(rng: np.random.Generator) -> Iterator[Case]:
 
 contract = general(
     "contract", _contract, _contract_vjp, node="EinsumBackward0", complex=HOLOMORPHIC, cases=_cases,
-    batch=contraction, hints=Hints(steps=lambda s, *xs, subscripts: s.contract(subscripts, *xs)),
+    batch=contraction,
+    hints=Hints(
+        steps=lambda s, *xs, subscripts: s.contract(subscripts, *xs),
+        made_of=lambda *xs, subscripts: _as_products(xs, subscripts, mul),
+    ),
     doc="`einsum` with explicit subscripts: every axis named by a letter, and the output written out.",
 )
 
@@ -201,7 +245,10 @@ chain_contract = general(
     cases=cases_of(
         ([(2, 3), (3, 4)], {"subscripts": "ij,jk->ik"}), ([(2, 3), (4, 2, 3)], {"subscripts": "ij,kij->k"}),
     ),
-    hints=Hints(steps=lambda s, x, y, subscripts: s.contract(subscripts, x, y, chain=True)),
+    hints=Hints(
+        steps=lambda s, x, y, subscripts: s.contract(subscripts, x, y, chain=True),
+        made_of=lambda x, y, subscripts: _as_products((x, y), subscripts, chain_mul),
+    ),
     doc="`contract` of two operands, an adjoint and partials: what the partials are does not matter where it is 0.",
 )
 

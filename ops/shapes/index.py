@@ -58,7 +58,10 @@ scatter = linear(
         ((3,), {"index": slice(0, 3), "shape": (4,)}),
         ((1,), {"index": np.array([True, False]), "shape": (2,)}),
     ),
-    hints=Hints(puts=lambda index: (index,)),
+    hints=Hints(
+        puts=lambda index: (index,), large=True,
+        steps=lambda s, x, index, shape: s.add(z := s.zeros(shape, x.spec.dtype), s.at(z, index), x),
+    ),
     batch=rules.scattering,
     doc="Zeros of the given shape with x added at an index; repeated indices add up.",
 )
@@ -123,7 +126,8 @@ def _index_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 getitem = linear(
     "getitem", lambda x, *, index: x[index], lambda g, x_shape, index: scatter(g, index=index, shape=x_shape),
-    node=_node, cases=_index_cases, view=is_basic, hints=Hints(part=lambda index: (index,)),
+    node=_node, cases=_index_cases, view=is_basic,
+    hints=Hints(part=lambda index: (index,), steps=lambda s, x, index: s.read(x, s.at(x, index))),
     batch=rules.selecting,
     doc="x[index] for any index that NumPy takes: slices, integers, arrays, masks, mixed.",
 )

@@ -157,6 +157,10 @@ def at(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     places = np.atleast_1d(numbers).ravel()
     operands: list[Any] = [np.broadcast_to(x, np.shape(numbers)).reshape(-1) for x in others]
     flat = y.flat
+    if _adds(ufunc, y) and np.result_type(y.dtype, operands[0].dtype) == y.dtype:
+        cells, which = np.unique(places, return_inverse=True)
+        flat[cells] = _with_sums(ufunc, flat[cells], which, operands[0])
+        return
     taken = [
         (places[now], [x[now] for x in operands]) for now in _turns(places)
     ]  # before y, which they may see, changes
@@ -172,13 +176,23 @@ def _at_in_lanes(ufunc: np.ufunc, y: Any, index: Any, *others: Any) -> None:
     first = np.zeros(len(places), int)
     ufunc.at(np.ones(1, y.dtype), first, *[np.ones(len(places), x.dtype) for x in operands])  # what NumPy raises
     flat = y.flatten()
-    if ufunc in (np.add, np.subtract) and y.dtype.kind in "fc":
-        x = operands[0] if ufunc is np.add else -operands[0]
-        flat = array(ops.scatter_add(*bare((flat, places, x.astype(y.dtype))), axis=0))
+    if _adds(ufunc, y):
+        flat = _with_sums(ufunc, flat, places, operands[0])
     else:
         for k in range(len(places)):
             flat[places[k]] = ufunc(flat[places[k]], *[x[k] for x in operands])
     assign(y, ..., np.reshape(flat, y.shape))
+
+
+def _adds(ufunc: np.ufunc, y: Array) -> bool:
+    """Whether a ufunc adds to an array, or takes away from it, so that one record does that at all places."""
+    return ufunc in (np.add, np.subtract) and y.dtype.kind in "fc"
+
+
+def _with_sums(ufunc: np.ufunc, flat: Array, places: Any, x: Any) -> Array:
+    """A vector with numbers added at places, or taken away, one after the other."""
+    x = x if ufunc is np.add else -x
+    return array(ops.scatter_add(*bare((flat, places, x.astype(flat.dtype))), axis=0))
 
 
 def _turns(places: np.ndarray) -> list[np.ndarray]:

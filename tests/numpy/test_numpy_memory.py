@@ -213,3 +213,26 @@ def test_copies_in_columns_lie_so_when_somebody_has_looked(function, n):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             np.testing.assert_allclose(compiled(x), function(x), rtol=1e-13)
+
+
+def in_order_and_written(x):
+    y = np.ascontiguousarray(x.T)
+    y[1:] += x[1:]
+    y.reshape(-1)[:7] *= 2.0
+    return y * y.strides[0]
+
+
+def in_order_and_told(x):
+    y = np.ascontiguousarray(x.T)
+    return y * y.strides[0] if y[0, 0] < 100.0 else x
+
+
+@pytest.mark.parametrize("function", [in_order_and_written, in_order_and_told, turned_and_told])
+@pytest.mark.parametrize("n", [4, 48, 200])
+def test_copies_in_order_are_known_to_lie_so(function, n):
+    """Of large arrays, too, of which it is not known how they lie, before and after somebody has looked."""
+    x = np.random.default_rng(n).normal(size=(n, n))
+    compiled = tape.compile(function)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x), function(x), rtol=1e-13)
+    assert len(compiled.programs) == 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..machine.address import get, load_byte, load_word, put, store_byte
+from ..machine.address import get, load_byte, load_u32, load_word, put, store_byte, store_u32
 from ..machine.jitting import inner
 from ..machine.numbers import C64, C128, F32, F64, NumberKind
 
@@ -63,15 +63,25 @@ def move_number(to, source, item):  # type: ignore[no-untyped-def]
     if item % 8 == 0:
         for k in range(item // 8):
             put(to, k, get(source, k))
+    elif item == 4:
+        store_u32(to, load_u32(source))
     else:
         for k in range(item):
             store_byte(to + k, load_byte(source + k))
 
 
+@inner
+def within(i, n):  # type: ignore[no-untyped-def]
+    """A number of a place along an axis of length n, counted from the first; −1 if it is out of range."""
+    i = i + n if i < 0 else i
+    return i if 0 <= i < n else -1
+
+
 def _at_places(how: int, number: NumberKind) -> Callable[[int], None]:
     """One element after the other; nothing is done where a number is out of range, but the flag is raised.
 
-    Where one array says the places, the innermost axis is gone through without counters.
+    Where one or two arrays say the places, the innermost axis is gone through without counters; so are rows of
+    elements that one array says the places of.
     """
     load, store = number.load, number.store
 
@@ -85,57 +95,89 @@ def _at_places(how: int, number: NumberKind) -> Callable[[int], None]:
             store(z + place, load(z + place) + load(x))
 
     @inner
-    def same_place(count, z, z_step, x, x_step, place, item):  # type: ignore[no-untyped-def]
-        """A row of elements at one place."""
-        for k in range(count):
-            do(z + k * z_step, x + k * x_step, place, item)
+    def rows(step, z, x, item):  # type: ignore[no-untyped-def]
+        """The two innermost axes: rows of elements that lie side by side, each row at its place."""
+        row = HEAD + ARRAY + (AXIS + 1) * (get(step, NDIM) - 2)
+        axis = row + AXIS + 1
+        count, z_step, x_step = get(step, axis + 1), get(step, axis + 2), get(step, axis + 3)
+        z_row, x_row, step_on = get(step, row + 2), get(step, row + 3), get(step, row + AXIS)
+        at, n, stride = get(step, HEAD) + get(step, HEAD + 3), get(step, HEAD + 1), get(step, HEAD + 2)
+        for r in range(get(step, row + 1)):
+            i = within(load_word(at + r * step_on), n)
+            if i < 0:
+                put(get(step, FLAG), 0, 1)
+                continue
+            to, source, place = z + r * z_row, x + r * x_row, i * stride
+            for k in range(count):
+                do(to + k * z_step, source + k * x_step, place, item)
 
     @inner
-    def along(step, count, z, z_step, x, x_step, at, step_on, n, stride, item):  # type: ignore[no-untyped-def]
-        """A row of elements, each at its place."""
-        for k in range(count):
-            i = load_word(at + k * step_on)
-            i = i + n if i < 0 else i
-            if i < 0 or i >= n:
+    def along(step, z, x, item):  # type: ignore[no-untyped-def]
+        """The innermost axis, each element at its place."""
+        axis = HEAD + ARRAY + (AXIS + 1) * (get(step, NDIM) - 1)
+        z_step, x_step, step_on = get(step, axis + 2), get(step, axis + 3), get(step, axis + AXIS)
+        at, n, stride = get(step, HEAD) + get(step, HEAD + 3), get(step, HEAD + 1), get(step, HEAD + 2)
+        for k in range(get(step, axis + 1)):
+            i = within(load_word(at + k * step_on), n)
+            if i < 0:
                 put(get(step, FLAG), 0, 1)
             else:
                 do(z + k * z_step, x + k * x_step, i * stride, item)
 
     @inner
-    def by_rows(step, z, x, item):  # type: ignore[no-untyped-def]
-        axis = HEAD + ARRAY + (AXIS + 1) * (get(step, NDIM) - 1)
-        count, z_step, x_step, step_on = (
-            get(step, axis + 1), get(step, axis + 2), get(step, axis + 3), get(step, axis + AXIS)
-        )  # fmt: skip
-        numbers, n, stride = get(step, HEAD), get(step, HEAD + 1), get(step, HEAD + 2)
-        for _ in range(get(step, COUNT) // count):
-            at = numbers + get(step, HEAD + 3)
-            if step_on == 0:
-                place = place_of(step)
-                if place < 0:
-                    put(get(step, FLAG), 0, 1)
-                elif item == 8:
-                    same_place(count, z, z_step, x, x_step, place, 8)
-                else:
-                    same_place(count, z, z_step, x, x_step, place, item)
-            elif item == 8:
-                along(step, count, z, z_step, x, x_step, at, step_on, n, stride, 8)
-            else:
-                along(step, count, z, z_step, x, x_step, at, step_on, n, stride, item)
-            z, x = advance(step, z, x, 1)
-
-    def go(step):  # type: ignore[no-untyped-def]
-        z, x, item = get(step, Z), get(step, X), get(step, ITEM)
-        if get(step, ARRAYS) == 1 and get(step, NDIM) > 0 and get(step, COUNT) > 0:
-            by_rows(step, z, x, item)
-            return
-        for _ in range(get(step, COUNT)):
-            place = place_of(step)
-            if place < 0:
+    def by_two(step, z, x, item):  # type: ignore[no-untyped-def]
+        """The same where two arrays say the places."""
+        other = HEAD + ARRAY
+        axis = HEAD + 2 * ARRAY + (AXIS + 2) * (get(step, NDIM) - 1)
+        z_step, x_step = get(step, axis + 2), get(step, axis + 3)
+        i_step, j_step = get(step, axis + AXIS), get(step, axis + AXIS + 1)
+        i_at, m, i_stride = get(step, HEAD) + get(step, HEAD + 3), get(step, HEAD + 1), get(step, HEAD + 2)
+        j_at, n, j_stride = get(step, other) + get(step, other + 3), get(step, other + 1), get(step, other + 2)
+        for k in range(get(step, axis + 1)):
+            i, j = within(load_word(i_at + k * i_step), m), within(load_word(j_at + k * j_step), n)
+            if i < 0 or j < 0:
                 put(get(step, FLAG), 0, 1)
             else:
-                do(z, x, place, item)
-            z, x = advance(step, z, x, 0)
+                do(z + k * z_step, x + k * x_step, i * i_stride + j * j_stride, item)
+
+    @inner
+    def each(step, z, x, item):  # type: ignore[no-untyped-def]
+        """One element."""
+        place = place_of(step)
+        if place < 0:
+            put(get(step, FLAG), 0, 1)
+        else:
+            do(z, x, place, item)
+
+    @inner
+    def all_of(step, item):  # type: ignore[no-untyped-def]
+        arrays, ndim, z, x = get(step, ARRAYS), get(step, NDIM), get(step, Z), get(step, X)
+        axis = HEAD + ARRAY * arrays + (AXIS + arrays) * (ndim - 1)  # the innermost
+        in_rows = ndim > 1 and arrays == 1 and get(step, axis + AXIS) == 0
+        inner_axes = 2 if in_rows else 1 if ndim > 0 and arrays < 3 else 0
+        together = 1
+        if inner_axes > 0:
+            together = get(step, axis + 1)
+        if inner_axes > 1:
+            together *= get(step, axis - AXIS - arrays + 1)
+        for _ in range(get(step, COUNT) // together):
+            if in_rows:
+                rows(step, z, x, item)
+            elif inner_axes == 0:
+                each(step, z, x, item)
+            elif arrays == 1:
+                along(step, z, x, item)
+            else:
+                by_two(step, z, x, item)
+            z, x = advance(step, z, x, inner_axes)
+
+    def go(step):  # type: ignore[no-untyped-def]
+        if get(step, COUNT) == 0:
+            return
+        if get(step, ITEM) == 8:
+            all_of(step, 8)
+        else:
+            all_of(step, get(step, ITEM))
 
     return go
 

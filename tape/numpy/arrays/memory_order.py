@@ -90,8 +90,10 @@ def copied(tensor: Tensor, order: Any = "K") -> Tensor:
     order = resolved(tensor, order)
     if order == "F":
         return _turned(copied(_turned(tensor), "C"))
-    made = ops.clone(tensor)
-    return made if order == "K" or len(made._spec.shape) < 2 else made.contiguous()
+    if order == "K" or len(tensor._spec.shape) < 2:
+        return ops.clone(tensor)
+    ordered = tensor.contiguous()  # first: a recording may not know whether that is the tensor's own memory
+    return ordered if type(tensor) is Tensor and ordered is not tensor else ops.clone(ordered)
 
 
 def _turned(tensor: Tensor) -> Tensor:

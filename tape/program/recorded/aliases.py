@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ops import REGISTRY, Op
+from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import element_of, lying
+from .later import element_of, lying, order
 from .trace import Untraceable
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ MAY_COPY = {RESHAPE, REGISTRY["view_as_complex"]}
 OVERLAPPING = {"broadcast_to", "as_strided"}
 """Views in which one element of the base may be several."""
 NOTHING: tuple[SharedMemory | None, Any] = None, None
+FIXED = frozenset((int, type(None), type(Ellipsis)))
+"""What is in an index of integers and slices."""
 DEEPEST = 16
 """More looks than that through one another are not followed."""
 
@@ -137,9 +140,14 @@ def memory_of(tensor: Traced) -> tuple[SharedMemory, Any]:
     try:
         return tensor._look
     except AttributeError:
-        tensor._look = made = SharedMemory(tensor), ()
-        made[0].add(tensor)
-        return made
+        return _on_its_own(tensor)
+
+
+def _on_its_own(tensor: Traced) -> tuple[SharedMemory, Any]:
+    """Let a tensor be the base of memory at which nobody else looks."""
+    tensor._look = made = SharedMemory(tensor), ()
+    made[0].add(tensor)
+    return made
 
 
 def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
@@ -176,10 +184,13 @@ def contiguous(tensor: Traced) -> Traced:
     if known:
         copy = memory_of(made)[0]
         copy.judged = True
-        if copy.first is None or np.asarray(copy.first).flags.c_contiguous:
+        if copy.first is not None and np.asarray(copy.first).flags.c_contiguous:
             return made
     made = RESHAPE(RESHAPE(made, shape=(-1,)), shape=tensor._spec.shape)
-    if not known:
+    order(made._trace.values[made._row])
+    if known:
+        _on_its_own(made)[0].judged = True  # nobody else has the clone; of another argument it may be the tensor
+    else:
         seal(made, tensor)
     return made
 
@@ -275,6 +286,23 @@ def part(base: Traced, op: Op, row: int, params: dict[str, Any], single: bool) -
 
 def _getitem(index: Any) -> Any:
     return GETITEM.name, (("index", index),), None
+
+
+def lies_there(value: Any, target: Traced, index: Any) -> bool:
+    """Whether a value is the view of a tensor at an index of integers and slices: ``y[i] += x`` writes into that, and
+    then writes it where it is.
+    """
+    seen, there = getattr(value, "_look", NOTHING)
+    memory, steps = getattr(target, "_look", NOTHING)
+    if seen is None or seen is not memory or there is None or steps is None:
+        return False
+    return _is_fixed(index) and bool(there == (*steps, _getitem(index)))
+
+
+def _is_fixed(index: Any) -> bool:
+    """Whether an index is made of integers and slices of integers, which are compared at once."""
+    bounds = [b for p in parts_of(index) for b in ((p.start, p.stop, p.step) if type(p) is slice else (p,))]
+    return FIXED.issuperset(map(type, bounds))
 
 
 def fill(target: Traced, place: CellPlace, value: Traced) -> bool:

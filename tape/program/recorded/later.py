@@ -102,6 +102,12 @@ def lying(value: Any) -> Any:
     return value_of(value)
 
 
+def order(value: Any) -> None:
+    """Note of an array that is computed later that it lies in row-major order, as whoever made it has seen to."""
+    if type(value) is Later:
+        value.ordered = True
+
+
 def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     """What an op gives of values of which some are computed later; None if that cannot be told, or is no such array.
 

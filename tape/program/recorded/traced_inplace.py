@@ -16,7 +16,7 @@ from ...memory.storage import place_in
 from ...memory.writing import check_fits
 from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
-from .aliases import check_free, fill, is_shared, memory_of, put
+from .aliases import check_free, fill, is_shared, lies_there, memory_of, put
 from .cells import CellPlace, place_of
 from .trace import Trace
 from .traced_index import AT_PLACES, has_places
@@ -106,7 +106,13 @@ class TracedMemory(Tensor):
         return ops.clone(value if isinstance(value, TracedMemory) else self._at(trace.operand(plain(value))))
 
     def _write_at(self, index: Any, value: Any) -> bool:
-        """Write a value into a cell, if the index is that of one and the value fits in there as it is."""
+        """Write a value into a cell, if the index is that of one and the value fits in there as it is.
+
+        What lies there anyway is written already.
+        """
+        if self._trace.wengert.recording and lies_there(value, self, index):  # type: ignore[arg-type]
+            check_free(self)  # type: ignore[arg-type]
+            return True
         place = place_of(index, self._spec.shape)
         return place is not None and self._write_cell(place, value)
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..goal import Goal, within
 from ..kinds import Timed
 from ..work import Work, logistic
+from .places import attraction, slopes, warped_image
 from .programs import (
     bundle,
     classifier,
@@ -68,6 +69,10 @@ MODELS: tuple[Timed, ...] = (
     model("bundle", "bundle adjustment, 20 cameras, 1000 points, 5000 seen", bundle, (20, 1000, 5000), (2, 3, 5)),
     model("interpolation", "a curve linear between 1000 knots at 10⁵ places", interpolation, (1000, 10**5), (5, 8)),
     model("grouped", "logistic regression, 10⁴ × 10, of 100 groups", grouped, (10**4, 10, 100), (7, 3, 2)),
+    model("grouped slopes", "logistic regression, 10⁴ × 10, the slopes of each of 100 groups its own", slopes,
+          (10**4, 10, 100), (7, 3, 2)),
+    model("warped image", "an image of 256 × 256 read between its pixels", warped_image, (256,), (4,)),
+    model("attraction", "forces between 100 bodies by einsum", attraction, (100,), (4,)),
     model("windows", "a filter of 16 weights over 10⁴ numbers, by windows and a product", convolution, (10**4, 16),
           (6, 3), PEERS[:3]),
     model("windows by slices", "the same by slices", convolution_by_slices, (10**4, 16), (6, 3)),

@@ -190,3 +190,93 @@ def test_a_saved_program_has_its_changes(tmp_path):
     program.save(tmp_path / "p")
     loaded = tape.load(tmp_path / "p")
     assert_allclose(loaded(tape.tensor(X + 1)).numpy(), view_changed(tape.tensor(X + 1)).numpy())
+
+
+def test_a_large_copy_is_written_into():
+    """How a large array lies is not known while it is recorded, but a copy is nobody else's, and in row-major order."""
+
+    def f(x):
+        y = x * 1.0
+        for _ in range(3):
+            z = y.copy()
+            z[1:-1, 1:-1] += 0.1 * (y[:-2, 1:-1] + y[2:, 1:-1])
+            z[0] = z[1]
+            z.reshape(-1)[:5] *= 2.0
+            y = y.T.copy("F").T + z
+        return (y**2).sum()
+
+    x = np.random.default_rng(0).standard_normal((60, 60))
+    fast = tape.compile(tape.func.value_and_grad(f))
+    for _ in range(3):
+        value, gradient = fast(x)
+    assert len(fast.programs) == 1
+    expected_value, expected = tape.func.value_and_grad(f)(x)
+    assert_allclose(value, expected_value)
+    assert_allclose(gradient, expected)
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract], ids=lambda u: u.__name__)
+def test_sums_at_places_are_few_records(ufunc):
+    """However often a place is named; what is added comes in NumPy's order, so the bits are NumPy's."""
+    rng = np.random.default_rng(0)
+    places, rows, x = rng.integers(-7, 7, 500), rng.integers(3, size=20), rng.standard_normal(500)
+
+    def sums(x):
+        y, z = np.ones(7), x[:6].reshape(3, 2) * 1.0
+        ufunc.at(y, places, x)
+        ufunc.at(z, rows, x[:2] * x[:40].reshape(20, 2))
+        return y, z
+
+    program = tape.record(sums, x)
+    assert len(program.recorded) < 40
+    for found, expected in zip(program(x), sums(x)):
+        assert found.tolist() == expected.tolist()
+    (y, z), sign = sums(x), 1.0 if ufunc is np.add else -1.0
+    gradient = tape.compile(tape.func.grad(lambda x: sum((part**2).sum() for part in sums(x))))(x)
+    assert_allclose(gradient[40:], sign * 2 * y[places][40:])
+    each = (np.arange(40) // 2, np.arange(40) % 2)
+    by_sum = 2 * z[rows][each]
+    expected = sign * (2 * y[places[:40]] + by_sum * x[np.arange(40) % 2])
+    expected[:6] += 2 * z.ravel()
+    expected[:2] += sign * (by_sum * x[:40]).reshape(20, 2).sum(axis=0)
+    assert_allclose(gradient[:40], expected)
+
+
+def test_what_is_rounded_after_each_sum_is_rounded_at_each_place():
+    """NumPy adds numbers of 64 bits to one of 32 bits one after the other."""
+
+    def f(x):
+        y = np.zeros(2, np.float32)
+        np.add.at(y, [0, 1, 0, 1, 0], x)
+        return y
+
+    x = np.array([0.1, 1e8, 1e-9, 4.0, 0.3])
+    assert tape.compile(f)(x).tolist() == f(x).tolist()
+
+
+def test_what_was_changed_in_place_is_not_written_again():
+    """``y[i] += x`` changes a view, and then writes the view where it lies."""
+
+    def f(x):
+        y = np.zeros((6, 6)) + x[0]
+        for _ in range(4):
+            y[1:-1, 1:-1] += x[1] * y[2:, 1:-1]
+            y[2, :] *= x[2]
+            y[:, 1:3][1:, ...] -= x[3]
+        v = y[1:3]
+        y[1:3] = v
+        y[2:4] = v  # another place
+        y[1:3] = v * x[0]
+        y[np.array([0, 1])] = y[1:3]
+        return (y**3).sum()
+
+    x = np.array([0.5, 0.3, 1.1, 0.2])
+    program = tape.record(f, x)
+    assert len(program.recorded) < 120  # more if each is written twice
+    fast, eager = tape.compile(tape.func.value_and_grad(f)), tape.func.value_and_grad(f)(x)
+    for _ in range(3):
+        value, gradient = fast(x)
+    assert_allclose(value, f(x))
+    assert_allclose(gradient, eager[1])
+    difference = (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
+    assert_allclose(gradient.sum(), difference, rtol=1e-7)

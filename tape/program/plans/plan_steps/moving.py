@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops import Op
+from ops.core.batching_index import parts_of
 
 from ....base.spec import Spec, spec
 from ...recorded.indexmaps import CopyAxis, axes_of, axes_of_pairs, is_linear, puts_of, signs_kept, view_of
+from . import record_steps
 from .plan_places import SUFFIXES, PlanValue, moved
 from .reducing import fold, loop_of
 from .step_memory import StepMemory, castable
@@ -167,6 +169,8 @@ def step(plan: Any, record: Any) -> bool:
     if is_linear(op) and not result.size:  # nothing moves
         plan.make(record.row)
         return True
+    if _at_numbers(op, params) and record_steps.step(plan, record):
+        return True
     if not is_linear(op) or (op.hints.puts is None and sum(s.size for s in specs) + result.size > MOST):
         return False
     if len(specs) > 1:  # what is joined has one dtype
@@ -179,6 +183,14 @@ def step(plan: Any, record: Any) -> bool:
         plan.pinned.append(params)
         found = plan.found[key] = _way(op, params, specs, result)
     return bool(found(plan, record))
+
+
+def _at_numbers(op: Op, params: dict[str, Any]) -> bool:
+    """Whether arrays of an index say where an op reads or puts, as steps do that read them."""
+    if op.hints.steps is None or (op.hints.part is None and op.hints.puts is None):
+        return False
+    indices = op.part_of(params) if op.hints.puts is None else op.puts_at(params)
+    return any(isinstance(part, np.ndarray) for index in indices or () for part in parts_of(index))
 
 
 def _looked(plan: Any, record: Any, spec: Spec) -> bool:

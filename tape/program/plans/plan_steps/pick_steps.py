@@ -14,6 +14,9 @@ from ...recorded.indexmaps import CopyAxis, axes_of
 from .plan_places import SUFFIXES, Place, PlanValue, array_at
 from .step_memory import NoStep, StepMemory, axes, view
 
+Numbers = tuple[PlanValue, list[int], int, int]
+"""Whole numbers, their strides in some shape, how long the axis is that they choose from, and its stride."""
+
 
 class Chosen(NamedTuple):
     """A choice of elements of an array, in some shape.
@@ -21,13 +24,12 @@ class Chosen(NamedTuple):
     Attributes:
         axes: of the shape, how many elements there are and the bytes from one to the next in the array, which begins at
             `offset`.
-        arrays: whole numbers with the strides of that shape, how long the axis is that they choose from, and its
-            stride.
+        arrays: the numbers that choose, with the strides of that shape.
     """
 
     axes: list[tuple[int, int]]
     offset: int
-    arrays: list[tuple[PlanValue, list[int], int, int]]
+    arrays: list[Numbers]
 
 
 def merged(lengths: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:
@@ -113,7 +115,21 @@ class PickSteps(StepMemory):
             words += [numbers.place, n, stride, 0]
         for axis in walk:
             words += [0, *axis]
-        self.check(self.plan.call(self.plan.jit("sweeps.picking", kernel), words))
+        made = self.plan.call(self.plan.jit("sweeps.picking", kernel), words)
+        if not all(self._in_range(numbers, n) for numbers, _, n, _ in chosen.arrays):
+            self.check(made)
+
+    def _in_range(self, numbers: PlanValue, n: int) -> bool:
+        """Whether places along an axis of length n are constant, and all there."""
+        places = self._constant(numbers)
+        return places is not None and bool(-n <= places.min() and places.max() < n)
+
+    def _constant(self, numbers: PlanValue) -> np.ndarray | None:
+        """The numbers of some places, if they are constant."""
+        if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
+            return None
+        memory, begin = self.plan.pinned_at(numbers.place)
+        return array_at(memory, begin, numbers.spec, numbers.strides)
 
     def _strided(self, kernel: str, z: PlanValue, x: PlanValue, axes: list[CopyAxis]) -> None:
         """The same where no places are given by numbers."""
@@ -160,7 +176,7 @@ class PickSteps(StepMemory):
             raise NoStep("mask")
         shape = np.broadcast_shapes(*[a.spec.shape for a in arrays])
         made: list[tuple[int, int, list[int]]] = []
-        chosen: list[tuple[PlanValue, list[int], int, int]] = []
+        chosen: list[Numbers] = []
         where, offset, k = [], 0, 0
         for position, part in enumerate(parts):
             if part is None:
@@ -188,20 +204,44 @@ class PickSteps(StepMemory):
         for v, strides, n, stride in chosen:
             steps = self._even(v, n)
             if steps is None:
-                spread.append((v, [0] * before + strides + [0] * after, n, stride))
+                spread.append((v, strides, n, stride))
                 continue
             offset += steps[0] * stride
             for k, step in enumerate(steps[1:], before + len(shape) - v.spec.ndim):
                 result[k] = result[k][0], result[k][1] + step * stride
-        return Chosen(result, offset, spread)
+        if len(spread) > 1:
+            begin, spread = self._together(spread, len(shape))
+            offset += begin
+        return Chosen(result, offset, [(v, [0] * before + s + [0] * after, n, m) for v, s, n, m in spread])
+
+    def _together(self, arrays: Sequence[Numbers], ndim: int) -> tuple[int, list[Numbers]]:
+        """Arrays of constant places as one of bytes, and how many bytes its numbers begin after the first element."""
+        key = ("together", ndim, *[(v.place, v.spec, v.strides, n, stride) for v, _, n, stride in arrays])
+        if key not in self.plan.found:
+            known = all(self._in_range(v, n) for v, _, n, _ in arrays)
+            self.plan.found[key] = self._bytes(arrays, ndim) if known else (0, list(arrays))
+        found: tuple[int, list[Numbers]] = self.plan.found[key]
+        return found
+
+    def _bytes(self, arrays: Sequence[Numbers], ndim: int) -> tuple[int, list[Numbers]]:
+        """The same, made."""
+        places = np.zeros((1,) * ndim, np.int64)
+        for v, _, n, stride in arrays:
+            numbers = self._constant(v)
+            assert numbers is not None
+            places = places + np.where(numbers < 0, numbers + n, numbers) * stride
+        begin = int(places.min())
+        places -= begin
+        strides = [0 if m == 1 else s for m, s in zip(places.shape, places.strides)]
+        one = PlanValue(self.plan.pin(places), places.strides, spec(places.shape, places.dtype))
+        return begin, [(one, strides, int(places.max()) + 1, 1)]
 
     def _even(self, numbers: PlanValue, n: int) -> list[int] | None:
         """The first of some constant places along an axis of length n, and how far it is from each to the next along
         each axis of theirs, where that is the same everywhere; as in windows that slide over an array."""
-        if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
+        places = self._constant(numbers)
+        if places is None:
             return None
-        memory, begin = self.plan.pinned_at(numbers.place)
-        places = array_at(memory, begin, numbers.spec, numbers.strides)
         first, length = int(places.flat[0]), places.shape
         steps = [int(np.take(places, 1, axis).flat[0]) - first if m > 1 else 0 for axis, m in enumerate(length)]
         even = np.full((), first)
