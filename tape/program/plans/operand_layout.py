@@ -199,11 +199,11 @@ def twin(x: Made) -> Made:
 
 def parts_of(sources: Iterable[Any]) -> dict[int, tuple[int, int]]:
     """By record, the first of the numbers that are read out of its array, and how many they are."""
-    places: dict[int, set[int]] = {}
-    for source in sources:
-        if type(source) is GroupInput and source.offset >= 0:
-            places.setdefault(source.row, set()).add(source.offset)
-    return {row: (min(offsets), len(offsets)) for row, offsets in places.items()}
+    found: dict[int, tuple[int, int]] = {}
+    for row, offset in {source for source in sources if type(source) is GroupInput and source.offset >= 0}:
+        first, count = found.get(row, (offset, 0))
+        found[row] = min(first, offset), count + 1
+    return found
 
 
 def first_of(source: GroupInput, parts: dict[int, tuple[int, int]]) -> int:
@@ -234,11 +234,10 @@ def likeness_of(listing: Listing, group: Group, shifts: Shifts) -> Likeness:
     read: list[Any] = []
     for source in group.sources:
         if type(source) is GroupInput:
-            first = first_of(source, parts)
-            number = numbers.setdefault((source.row, first), len(numbers))
-            row = rows.setdefault(source.row, len(rows))
-            way = shifts.way(source.row) if first < 0 else None
-            read.append((number, row, source.offset - max(first, 0), way))
+            k, offset = source
+            first, way = (-1, shifts.way(k)) if offset < 0 else (first_of(source, parts), None)
+            number = numbers.setdefault((k, first), len(numbers))
+            read.append((number, rows.setdefault(k, len(rows)), offset - max(first, 0), way))
         else:
             read.append((type(source), repr(source)))
     made = [t.row for t in group.targets]

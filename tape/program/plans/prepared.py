@@ -93,10 +93,9 @@ class Compiled:
         self._length = self._size // max(self.blocks, 1)
         self.vectors = -(-self._length // code.width)
 
-    def head(self) -> tuple[list[int], Any]:
-        """The first words of a table, and what must live as long as it."""
-        workspace, start = aligned(self.workspace_bytes)
-        return [0, self.vectors, self._length, start, 0, self.blocks, self._size], workspace
+    def head(self, workspace: Any) -> list[Any]:
+        """The first words of a table, for a kernel that works there."""
+        return [0, self.vectors, self._length, workspace, 0, self.blocks, self._size]
 
 
 def width_of(bits: int, length: int, tier: str) -> int:
@@ -139,10 +138,6 @@ class Interpreted:
         self.code_at = self.code.ctypes.data
         self.values = np.zeros(places + 2, dtype=layout.dtype)
         self.values[len(layout.inputs) : given] = [float(c) for c in layout.constants]
-
-    def head(self) -> tuple[list[int], Any]:
-        values = self.values.copy()
-        return [self.code_at, values.ctypes.data], values
 
 
 def aligned(nbytes: int) -> tuple[np.ndarray, int]:
