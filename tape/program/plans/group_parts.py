@@ -8,6 +8,7 @@ stand side by side in the list, so a group is cut where another step stands betw
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,7 +45,11 @@ def parts(group: Group, before: np.ndarray) -> Iterator[Group]:
     They end where there are steps between two records, of which so many stand `before` each record (`steps_before`).
     """
     given, operands = len(group.outside), group.operands.reshape(-1, 3)
-    edges = [0, *(np.flatnonzero(before[group.rows[1:]] > before[group.rows[:-1] + 1]) + 1).tolist(), len(group.rows)]
+    rows = group.rows
+    edges = [0, *(np.flatnonzero(before[rows[1:]] > before[rows[:-1] + 1]) + 1).tolist(), len(rows)]
+    if len(edges) == 2 and all(target.values[0] >= given for target in group.targets):  # nothing stands between them
+        yield replace(group, loops=[])
+        return
     home = np.concatenate([np.full(given, -1), np.repeat(np.arange(len(edges) - 1), np.diff(edges))])
     crossing = (operands >= given) & (home[operands] != home[given:, None])
     wanted: list[list[GroupOutput]] = [[] for _ in edges[1:]]

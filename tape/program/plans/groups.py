@@ -265,17 +265,19 @@ def _groups(
     hows = [_how(listing, k, role, g) for k, _ in which]
     sources = sources_of(listing, outside[: counts[-3]])
     start = made = given = written = value = 0
-    for end, (made_by, given_by, written_by, _) in zip(ends.tolist(), counts.reshape(-1, 4).tolist()):
+    firsts, worth, loops_of = members[np.concatenate([[0], ends[:-1]])], _segments().WORTH, _segments().loops_of
+    alike = zip(np.where(family[firsts] & 1, 32, 64).tolist(), _shapes(listing, firsts, role, g))
+    ranges = zip(ends.tolist(), counts.reshape(-1, 4).tolist(), alike)
+    for end, (made_by, given_by, written_by, _), (bits, shape) in ranges:
         rows, mine, wanted = members[start:end], inner[made:made_by], []
         for how, (k, last) in zip(hows[written:written_by], which[written:written_by]):
             wanted.append(GroupOutput(k, how, tuple(said[value:last])))
             value = last
         reads, takes, loops = outside[given:given_by], operands[3 * made : 3 * made_by], []
-        if len(mine) >= _segments().WORTH:
+        if len(mine) >= worth:
             truths = np.concatenate([kinds[listing.spec[reads]], gives[listing.code[mine]]])
             all_values = [v for t in wanted for v in t.values]
-            loops = _segments().loops_of(listing.code[mine], takes, truths, len(reads), all_values)
-        bits, shape = 32 if family[rows[0]] & 1 else 64, _shape(listing, rows, role, g)
+            loops = loops_of(listing.code[mine], takes, truths, len(reads), all_values)
         yield rows, Group(bits, shape, mine, reads, sources[given:given_by], takes, wanted, loops)
         start, made, given, written = end, made_by, given_by, written_by
 
@@ -299,15 +301,16 @@ def _truths(listing: Listing) -> np.ndarray:
     return np.array([*(_KINDS.get(s.dtype) == 2 for s in listing.specs), False], dtype=np.int64)
 
 
-def _shape(listing: Listing, rows: np.ndarray, role: np.ndarray, g: Any) -> tuple[int, ...]:
-    k = int(rows[0])
-    if role[k] != g.LANE:
-        if role[k] == g.PACK:
-            return ()
-        k = listing.operands(k)[0]
-    spec = listing.spec_of(k)
-    assert spec is not None
-    return spec.shape
+def _shapes(listing: Listing, firsts: np.ndarray, role: np.ndarray, g: Any) -> list[tuple[int, ...]]:
+    """The shapes in which groups compute, each of which begins with one of these records."""
+    computed = firsts.copy()
+    totals = np.flatnonzero(role[firsts] == g.TOTAL)
+    computed[totals] = listing.args[listing.first[firsts[totals]]]
+    shapes = [spec.shape for spec in listing.specs]
+    found = [shapes[i] for i in listing.spec[computed].tolist()]
+    for k in np.flatnonzero(role[firsts] == g.PACK).tolist():
+        found[k] = ()
+    return found
 
 
 def sources_of(listing: Listing, rows: np.ndarray) -> list[GroupInput | Any]:

@@ -63,6 +63,8 @@ def live(steps: Sequence[Any], outputs: Iterable[int]) -> None:
     """Let each step forget the values that no later one needs."""
     wanted = set(outputs)
     for step in reversed(steps):
-        step.drops = [k for k in {*step.needs, *step.makes} if k not in wanted]
-        wanted.update(step.needs)
-        wanted.update(step.makes)
+        step.drops = drops = []
+        for k in (*step.needs, *step.makes):
+            if k not in wanted:
+                wanted.add(k)
+                drops.append(k)

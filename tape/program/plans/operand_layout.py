@@ -177,7 +177,9 @@ class Layout:
         made._read = places
         made.numbers = [now[k, 0][0] for k in self.numbers]
         made.arrays = [
-            ArrayInput(row, x.spec, x.way, first, x.alone) for x in self.arrays for row, first in (now[x.row, x.first],)
+            ArrayInput(row, x.spec if first < 0 else self.spec(row), x.way, first, x.alone)
+            for x in self.arrays
+            for row, first in (now[x.row, x.first],)
         ]
         return made
 
@@ -199,11 +201,11 @@ def twin(x: Made) -> Made:
 
 def parts_of(sources: Iterable[Any]) -> dict[int, tuple[int, int]]:
     """By record, the first of the numbers that are read out of its array, and how many they are."""
-    places: dict[int, set[int]] = {}
-    for source in sources:
-        if type(source) is GroupInput and source.offset >= 0:
-            places.setdefault(source.row, set()).add(source.offset)
-    return {row: (min(offsets), len(offsets)) for row, offsets in places.items()}
+    found: dict[int, tuple[int, int]] = {}
+    for row, offset in {source for source in sources if type(source) is GroupInput and source.offset >= 0}:
+        first, count = found.get(row, (offset, 0))
+        found[row] = min(first, offset), count + 1
+    return found
 
 
 def first_of(source: GroupInput, parts: dict[int, tuple[int, int]]) -> int:
@@ -226,25 +228,41 @@ class Likeness(NamedTuple):
     places: list[tuple[int, int]]
 
 
-def likeness_of(listing: Listing, group: Group, shifts: Shifts) -> Likeness:
+class Kinds:
+    """By record of a listing, what a kernel that reads or writes its value depends on.
+
+    Attributes:
+        whole: of one that is read as a whole, or written; `part`: of one out of which numbers are read, however long.
+    """
+
+    def __init__(self, listing: Listing):
+        self.listing, self.whole = listing, listing.spec.tolist()
+        self.part = [(spec.dtype.char, spec.dtype.isnative, not spec.shape) for spec in listing.specs]
+
+
+def likeness_of(kinds: Kinds, group: Group, shifts: Shifts) -> Likeness:
     """What a group has in common with others that are like it, and where it reads."""
-    parts = parts_of(group.sources)
+    listing, parts = kinds.listing, parts_of(group.sources)
     numbers: dict[tuple[int, int], int] = {}
     rows: dict[int, int] = {}
+    looks: dict[int, Any] = {}
     read: list[Any] = []
     for source in group.sources:
         if type(source) is GroupInput:
-            first = first_of(source, parts)
-            number = numbers.setdefault((source.row, first), len(numbers))
-            row = rows.setdefault(source.row, len(rows))
-            way = shifts.way(source.row) if first < 0 else None
-            read.append((number, row, source.offset - max(first, 0), way))
+            k, offset = source
+            if offset < 0:
+                first, way, looks[k] = -1, shifts.way(k), kinds.whole[k]
+            else:
+                first, way = first_of(source, parts), None
+                looks.setdefault(k, kinds.part[kinds.whole[k]])
+            number = numbers.setdefault((k, first), len(numbers))
+            read.append((number, rows.setdefault(k, len(rows)), offset - max(first, 0), way))
         else:
             read.append((type(source), repr(source)))
-    made = [t.row for t in group.targets]
+    made = [kinds.whole[t.row] for t in group.targets]
     key = (
         group.bits, group.shape, listing.code[group.rows].tobytes(), group.operands.tobytes(), tuple(read),
-        listing.spec[[*rows, *made]].tobytes(), tuple([t[1:] for t in group.targets]), tuple(group.loops),
+        *looks.values(), *made, tuple([t[1:] for t in group.targets]), tuple(group.loops),
     )  # fmt: skip
     return Likeness(key, list(numbers))
 
@@ -262,6 +280,7 @@ class AlikeGroups:
         self.steps: list[Any] = []
         self._first: dict[Any, Any] = {}
         self._known: dict[Any, Any] = {}
+        self._kinds: Kinds | None = None
 
     def has(self, tier: str | None, listing: Listing, group: Group, shifts: Shifts) -> bool:
         """Whether there is a step of such a group."""
@@ -291,9 +310,14 @@ class AlikeGroups:
             return None
         if self._first[look] is not None:
             *first, made = self._first[look]
-            self._known[tier, likeness_of(*first).key] = made
+            self._known[tier, self._like(*first).key] = made
             self._first[look] = None
-        return likeness_of(listing, group, shifts)
+        return self._like(listing, group, shifts)
+
+    def _like(self, listing: Listing, group: Group, shifts: Shifts) -> Likeness:
+        if self._kinds is None or self._kinds.listing is not listing:
+            self._kinds = Kinds(listing)
+        return likeness_of(self._kinds, group, shifts)
 
 
 def _look(tier: str | None, listing: Listing, group: Group) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from ops import REGISTRY
 
 from ...base.rooms import opened
-from ...base.spec import row_major
+from ...base.spec import Spec, row_major
 from ...jit.emission.task import OF_COLUMNS
 from ...jit.machine.regions import WORK
 from .guarding import Guarding, GuardStep
@@ -60,6 +60,7 @@ class Plan(Whereabouts):
         self.found: dict[Any, Any] = {}
         self._picked: dict[int, dict[int, list[int]]] | None = None
         self.made_of = tuple(replay.steps)
+        self._native = all(map(is_native, self.listing.specs))
         self.guarding = Guarding(self, replay.guards)
         guarded = bool(replay.guards.of_row)
         if guarded:
@@ -79,6 +80,7 @@ class Plan(Whereabouts):
         self.results = self._finish()
         self.close()
         self.forget()
+        self.found.clear()
         del self.replay, self.guarding  # the replay has the plan: nobody else is to have it when that is dropped
 
     def _alone(self, step: NumPyStep) -> None:
@@ -90,11 +92,14 @@ class Plan(Whereabouts):
         """Such a record as steps, or a stop."""
         if step.row in self.values:
             return  # one of several results of a record that is steps
-        if not step.unknown and all(is_native(self.listing.spec_of(k)) for k in (*step.needs, *step.makes)):
+        if not step.unknown and (self._native or all(map(is_native, self._specs_of(step)))):
             for room in ROOMS if step.result is not None else SEVERAL if step.op.outputs != 1 else ():
                 if room.step(self, step):
                     return
         self.stop(step.evaluate, step.needs, step.makes)
+
+    def _specs_of(self, step: NumPyStep) -> list[Spec | None]:
+        return [self._specs[k] for k in (*step.needs, *step.makes)]
 
     def rows_of(self, record: NumPyStep) -> dict[int, list[int]]:
         """The records whose values a record gives, by the number of the result: itself, or those that pick one."""
@@ -213,9 +218,7 @@ class Plan(Whereabouts):
             self.initial.append((values.offset, kernel.values))
             return [kernel.code_at, place_in(values)]
         self.workspace = max(self.workspace, kernel.workspace_bytes)
-        head: list[int | Place] = list(kernel.head()[0])
-        head[3] = Place(WORK, 0)
-        return head
+        return kernel.head(Place(WORK, 0))
 
     # Results.
 

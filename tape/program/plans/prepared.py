@@ -93,10 +93,9 @@ class Compiled:
         self._length = self._size // max(self.blocks, 1)
         self.vectors = -(-self._length // code.width)
 
-    def head(self) -> tuple[list[int], Any]:
-        """The first words of a table, and what must live as long as it."""
-        workspace, start = aligned(self.workspace_bytes)
-        return [0, self.vectors, self._length, start, 0, self.blocks, self._size], workspace
+    def head(self, workspace: Any) -> list[Any]:
+        """The first words of a table, for a kernel that works there."""
+        return [0, self.vectors, self._length, workspace, 0, self.blocks, self._size]
 
 
 def width_of(bits: int, length: int, tier: str) -> int:
@@ -140,10 +139,6 @@ class Interpreted:
         self.values = np.zeros(places + 2, dtype=layout.dtype)
         self.values[len(layout.inputs) : given] = [float(c) for c in layout.constants]
 
-    def head(self) -> tuple[list[int], Any]:
-        values = self.values.copy()
-        return [self.code_at, values.ctypes.data], values
-
 
 def aligned(nbytes: int) -> tuple[np.ndarray, int]:
     """Memory for so many bytes and an address in it that is a multiple of 64."""
@@ -160,7 +155,9 @@ def interpretable(layout: Layout) -> bool:
 
 
 _codes: weakref.WeakValueDictionary[Any, KernelCode] = weakref.WeakValueDictionary()
-"""The kernels in use, by what they compute: equal ones are one, before any code is written for the second."""
+"""The kernels in use, by what they compute: equal ones are one, before any code is written for the second.  And by what
+the layout says, from which that follows: groups that differ in the lengths of their arrays are the same there.
+"""
 
 _latest: deque[KernelCode] = deque(maxlen=32)
 """The kernels that were made last: a program that is made anew time after time finds its own again."""
@@ -170,16 +167,31 @@ def kernel_for(layout: Layout, tier: str) -> Compiled | Interpreted:
     """A group made ready in the wanted tier."""
     if tier == "interpret" and interpretable(layout):
         return Interpreted(layout)
-    task = task_of(layout)
-    width = width_of(task.bits, layout.group.size // max(layout.blocks, 1), tier) if task.many else 1
-    quick = tier == "quick"
-    level, parted = 0 if quick and not task.many else 2, task.many and not quick
-    key = facts_of(task), width, level, parted
-    found = _codes.get(key)
+    many, quick = layout.group.size != 1, tier == "quick"
+    width = width_of(layout.group.bits, layout.group.size // max(layout.blocks, 1), tier) if many else 1
+    how = width, 0 if quick and not many else 2, many and not quick
+    said = told_by(layout), *how
+    found = _codes.get(said)
     if found is None:
-        found = _codes[key] = KernelCode(task, width, level, parted)
-        _latest.append(found)
+        task = task_of(layout)
+        key = facts_of(task), *how
+        found = _codes.get(key)
+        if found is None:
+            found = _codes[key] = KernelCode(task, *how)
+            _latest.append(found)
+        _codes[said] = found
     return Compiled(found, layout)
+
+
+def told_by(layout: Layout) -> Any:
+    """All of a layout from which a task is made (see `task_of`), in something hashable."""
+    group = layout.group
+    columns = (layout.listing.code[group.rows], group.operands, layout.place)
+    return (
+        "layout", group.bits, group.size != 1, tuple(layout.inputs), tuple(layout.lies), tuple(layout.truths),
+        tuple([(type(c), repr(c)) for c in layout.constants]), tuple([a.tobytes() for a in columns]),
+        tuple(group.loops), tuple([(t.how, t.values) for t in group.targets]), tuple(layout.outputs),
+    )  # fmt: skip
 
 
 def facts_of(task: Any) -> Any:

@@ -56,6 +56,7 @@ class Shifts:
         self._ways: dict[int, int | None] = {}
         self._strides: dict[int, tuple[int, ...]] = {}
         self._known: dict[Any, Any] = {}
+        self._said: dict[int, Hashable] = {}
         self._made: np.ndarray | None = None
 
     def way(self, k: int) -> int | None:
@@ -98,7 +99,7 @@ class Shifts:
         if whole is None:
             return usual
         strides, params = self.strides(operands[0]), listing.parameters(k)
-        key = op, key_of(params), whole, strides
+        key = op, self._what(k), whole, strides
         if key not in self._known:
             self._known[key] = view_of(op, params, whole, strides, result), params
         view = self._known[key][0]
@@ -128,10 +129,18 @@ class Shifts:
         if any(s is None for s in specs):
             return []
         zeros = tuple([self._is_zero(x) for x in operands])
-        key = op, key_of(params), tuple(specs), result, zeros
+        key = op, self._what(k), tuple(specs), result, zeros
         if key not in self._known:
             self._known[key] = runs_of(op, params, specs, result, zeros), params  # type: ignore[arg-type]
         found: list[Run] = self._known[key][0]
+        return found
+
+    def _what(self, k: int) -> Hashable:
+        """What the parameters of a record say; many share theirs."""
+        param = int(self.listing.param[k])
+        found = self._said.get(param)
+        if found is None:
+            found = self._said[param] = key_of(self.listing.parameters(k))
         return found
 
     def _is_zero(self, k: int) -> bool:

@@ -112,16 +112,18 @@ class Whereabouts(PlanWords):
 
     def value(self, k: int) -> PlanValue:
         """Where a record's value is; it is made now if only kernels that read it as runs have asked so far."""
+        found = self.values.get(k)
+        if found is not None:
+            return found
         if k in self.unmade.records:
             record = self.unmade.take(k)
             self.make_now(record)
             self._let_go(record)
-        found = self.values.get(k)
-        if found is None:
+        else:
             spec = self.spec(k)
             address = self.pin(np.asarray(self._constants[k], dtype=spec.dtype))
-            found = self.values[k] = whole(address, spec)
-        return found
+            self.values[k] = whole(address, spec)
+        return self.values[k]
 
     def flat(self, k: int) -> PlanValue:
         """Where a record's value is in row-major order: copied if it lies otherwise."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -17,15 +18,15 @@ LETTERS = {
 """How the names of BLAS's functions begin."""
 
 
-def as_words(value: int, dtype: np.dtype[Any]) -> list[int]:
+@cache
+def as_words(value: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
     """The words that a number of a dtype is in memory."""
-    found: list[int] = np.frombuffer(np.array(value, dtype).tobytes().ljust(8, b"\0"), np.int64).tolist()
-    return found
+    return tuple(np.frombuffer(np.array(value, dtype).tobytes().ljust(8, b"\0"), np.int64).tolist())
 
 
-def pointers(plan: Any, numbers: Sequence[int | list[int]]) -> list[Place]:
+def pointers(plan: Any, numbers: Sequence[int | tuple[int, ...]]) -> list[Place]:
     """Numbers, some of which are several words, where a function finds them that takes pointers."""
-    words = [number if isinstance(number, list) else [number] for number in numbers]
+    words = [number if type(number) is tuple else (number,) for number in numbers]
     first = plan.say([word for number in words for word in number])
     return [plan.word(first + k) for k in accumulate(map(len, words[:-1]), initial=0)]
 

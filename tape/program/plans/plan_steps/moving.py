@@ -208,15 +208,14 @@ def _looked(plan: Any, record: Any, spec: Spec) -> bool:
 
 
 def _view(plan: Any, record: Any, spec: Spec, x: PlanValue) -> Any:
-    """How a view looks at its operand; found once where it has to be looked for."""
-    op, params = record.op, record.params
-    if op.hints.part is not None:
-        return view_of(op, params, spec, x.strides, record.result)
+    """How a view looks at its operand; found once for the records that share their parameters, in sweeps back too."""
+    op, params, found = record.op, record.params, plan.found
     key = (op, id(params), spec, x.strides, record.result, "view")
-    if key not in plan.found:
-        plan.pinned.append(params)
-        plan.found[key] = view_of(op, params, spec, x.strides, record.result)
-    return plan.found[key]
+    if key not in found:
+        if not params:  # a dict of its own, which is not the list's
+            plan.pinned.append(params)
+        found[key] = view_of(op, params, spec, x.strides, record.result)
+    return found[key]
 
 
 def _way(op: Op, params: dict[str, Any], specs: Sequence[Spec], result: Spec) -> Any:
