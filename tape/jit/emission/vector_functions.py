@@ -99,7 +99,7 @@ def exp(m: Builder, x: VectorValue) -> VectorValue:
 def log(m: Builder, x: VectorValue) -> VectorValue:
     """log x = k log 2 + log(1 + f) with √½ ≤ 1 + f < √2, by the series of 2 atanh(f / (2 + f)).
 
-    Of zero the quotient is −1 / 0, of less it is 0 / 0: so what it gives, and the processor's flags, are as they should.
+    Of zero the quotient is −1 / 0, of less 0 / 0: so what it gives is right, and the processor raises its flags.
     """
     f, code = NUMBERS[m.bits], m.code
     width, bias = m.fraction, m.bias
