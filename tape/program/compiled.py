@@ -27,7 +27,7 @@ from .plans.replay import NotMade, OverBudget, Refitted
 from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
-from .recorded.raising import ALL_KINDS, REPEATED, Telling, forget_errors, heeded, is_quiet, note_errors, noting, shown
+from .recorded.raising import ALL_KINDS, REPEATED, Telling, forget_errors, heeded, is_quiet, noted, noting, shown
 from .recorded.trace import ERRORS, Untraceable
 from .recorded.traced import Traced
 from .recorded_program import Program
@@ -195,7 +195,7 @@ class CompiledFunction(Generic[P, R]):
         Where Python's filters show a warning once for each place, once is enough for each kind of error.
         """
         results = program.run(call.given)
-        kinds = note_errors() & program.unsaid
+        kinds = noted.kinds & program.unsaid
         if not kinds or not (kinds := kinds & heeded()) or (filters := shown()) == "ignore":
             return results
         if recorded is not None:

@@ -11,12 +11,12 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...base.jit_door import jitted
-from ...base.locks import once
 
 _found: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
 STATE: ContextVar[Any] | None = _found if isinstance(_found, ContextVar) else None
@@ -72,10 +72,11 @@ class _Noted(threading.local):
     kinds = 0
 
 
-_noted = _Noted()
+noted = _Noted()
+"""The kinds of errors that replays in this thread made since that was begun."""
 
 
-@once
+@cache
 def _fenv() -> Any:
     """The processor's flags, None if they cannot be read."""
     room = jitted("machine.fenv")
@@ -84,7 +85,7 @@ def _fenv() -> Any:
 
 def forget_errors() -> None:
     """Begin to take note of errors in this thread."""
-    flags, _noted.kinds = _fenv(), 0
+    flags, noted.kinds = _fenv(), 0
     if flags is not None:
         flags.forget()
 
@@ -93,13 +94,13 @@ def note_errors() -> int:
     """Take note of what the flags say, which the next loop of NumPy's takes down; the kinds since that was begun."""
     flags = _fenv()
     if flags is not None:
-        _noted.kinds |= flags.raised()
-    return _noted.kinds
+        noted.kinds |= flags.raised()
+    return noted.kinds
 
 
 def note_kinds(kinds: int) -> None:
     """Take note of errors that were made for this thread in another one."""
-    _noted.kinds |= kinds
+    noted.kinds |= kinds
 
 
 def _note(text: str, kind: int) -> None:
