@@ -106,6 +106,7 @@ class Trace:
         tracked: which of the arguments require grad.
         start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
+        calm: what NumPy keeps of how errors are handled, if that raises nothing (see `raising.handling`).
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
         computing: computes what somebody looks at, and knows how much memory that takes.
     """
@@ -139,6 +140,7 @@ class Trace:
         self.templates: dict[Any, Any] = {}
         self.parts: dict[Any, Any] = {}
         self.tracked: tuple[bool, ...] = ()
+        self.calm = None if raises() else handling(None)
         self.failed = False
         self.computing = Computing()
 
@@ -161,7 +163,7 @@ class Trace:
     def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
         """Append a record; its number."""
         number = len(self.values)
-        if handling(None) is not None and raises():
+        if handling(None) is not self.calm and raises():
             raise Untraceable(ERRORS)
         spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
@@ -172,7 +174,7 @@ class Trace:
 
     def append_plain(self, steps: Iterable[PlainStep], rows: list[int]) -> None:
         """Append records, while gradients are recorded, whose values are computed later; `rows` gets their numbers."""
-        if handling(None) is not None and raises():
+        if handling(None) is not self.calm and raises():
             raise Untraceable(ERRORS)
         where, values = self.where(2), self.values
         for code, i, j, spec in steps:

@@ -351,7 +351,7 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
                 shape = NUMBER if type(z) is float64 else spec_for(z)
         except (ValueError, TypeError):  # it is raised again, explained
             return otherwise(self, other)
-        if shape is None or (handling(None) is not None and raises()):
+        if shape is None or (handling(None) is not trace.calm and raises()):
             return otherwise(self, other)  # which refuses, or computes
         made = new(own)
         made._trace = trace
