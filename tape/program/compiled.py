@@ -201,7 +201,12 @@ class CompiledFunction(Generic[P, R]):
         if recorded is not None:
             recorded.before.put_back()
         with Telling() as telling:
-            results = self._eager(args, kwargs)
+            try:
+                results = self._eager(args, kwargs)
+            except Warning:  # which is what Python was told to do with it
+                raise
+            except Exception:  # it is one that only works while it is recorded
+                telling.told = False
         program.alarms = 0 if telling.told else program.alarms + 1
         if program.alarms > FALSE_ALARMS or (telling.told and filters not in REPEATED):
             program.unsaid &= ~kinds

@@ -180,7 +180,8 @@ def test_memory_is_reported_and_bounded():
     assert statistics.recording_memory == 0 == program.recording_bytes
     assert f"{statistics.memory:,} bytes" in str(statistics)
     enough = tape.compile(tape.func.grad(heated), most_memory=statistics.memory)
-    np.testing.assert_allclose(enough(x), program(x))
+    with np.errstate(all="ignore"):  # it overflows, and would be called itself to warn of that
+        np.testing.assert_allclose(enough(x), program(x))
     tight = tape.compile(tape.func.grad(heated), most_memory=statistics.memory - 1)
     for _ in range(2):
         with pytest.raises(MemoryError, match="most_memory= allows"):

@@ -77,6 +77,7 @@ def test_an_array_of_the_functions_own_is_known():
     fast = tape.compile(f)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "tape.compile runs .* for arguments in another order")
         for make in MEMORIES:
             np.testing.assert_array_equal(fast(make()), f(own()))
 
@@ -165,7 +166,8 @@ def test_errors_that_call_around_a_call():
     with np.errstate(divide="call", call=lambda *what: heard.append(what)):
         fast(X - 1.0)
     assert [what for what, _ in heard] == ["divide by zero"]
-    fast(X - 1.0)
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        fast(X - 1.0)
     assert len(heard) == 1
 
 
