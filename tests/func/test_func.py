@@ -160,6 +160,7 @@ def test_random_programs_have_one_hessian(steps, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")  # torch's own, of its own code
 def test_against_torch():
     torch = pytest.importorskip("torch")
     x = torch.tensor(X.tolist(), dtype=torch.float64)
