@@ -183,7 +183,7 @@ class CompiledFunction(Generic[P, R]):
             except Refitted:
                 paths.forget()
                 return self._record(args, kwargs, call, paths, None, None)
-            except OverBudget:
+            except (OverBudget, Warning):
                 raise
             except Exception as error:  # the function itself says what is wrong, if anything is
                 return self._instead(args, kwargs, paths, error)
@@ -269,7 +269,7 @@ class CompiledFunction(Generic[P, R]):
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
             return self._eager(args, kwargs)
-        except OverBudget:
+        except (OverBudget, Warning):
             recorded.before.put_back()
             raise
         except Exception as error:  # numbers that were not computed while it was recorded

@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape.program.entries.entry import PAYS
-from tape.program.plans.replay import NumPyStep
+from tape.program.plans.in_python import NumPyStep
 
 
 def grown(x):

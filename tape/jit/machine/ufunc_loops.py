@@ -59,17 +59,10 @@ def _laid_out(ufunc: np.ufunc) -> bool:
     return bool(address) and ctypes.string_at(address, len(name)) == name
 
 
-class LoopFlags(NamedTuple):
-    """The addresses of C's ``feclearexcept``, ``fetestexcept`` and ``feraiseexcept``."""
-
-    clear: int
-    test: int
-    again: int
-
-
 @once
-def flags() -> LoopFlags | None:
-    """How a loop is asked whether it failed: those of linear algebra say so by the flag of invalid operations.
+def flags() -> list[int] | None:
+    """The functions by which a loop is asked whether it failed (see `Fenv.addresses`): those of linear algebra tell
+    by the flag of invalid operations.
 
     None if a matrix without an inverse does not raise the flag that is looked at.
     """
@@ -85,7 +78,7 @@ def flags() -> LoopFlags | None:
         LOOP(found.function)(address_of(operands), address_of(sizes), address_of(strides), found.data)
         seen.append(known.test(FE_INVALID) != 0)
     known.clear(FE_INVALID)
-    return LoopFlags(*known.addresses) if seen == [False, True] else None
+    return known.addresses if seen == [False, True] else None
 
 
 def linear_algebra(name: str) -> Any:

@@ -19,10 +19,11 @@ from ...base.spec import Spec, row_major
 from ...jit.emission.task import OF_COLUMNS
 from ...jit.machine.regions import WORK
 from .guarding import Guarding, GuardStep
+from .in_python import NumPyStep, OneByOne
 from .plan_steps import linear_steps, moving, partial_writes, record_steps, reducing
 from .plan_steps.plan_places import Chunk, Place, PlanValue, is_native, moved, place_in
 from .prepared import Compiled, Interpreted
-from .replay import KernelStep, NumPyStep, OneByOne, Replay
+from .replay import KernelStep, Replay
 from .round_step import RoundsStep, TilesStep
 from .shifted import ROWS, STRIDED
 from .stops import PythonStep, Raw, Result, SharedKernel, Stops

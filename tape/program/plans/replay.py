@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ops.core.registry import OPS
-
 from ...base.jit_door import PLANS, plans_wait
 from ...base.locks import kept, new_lock
 from ...base.rooms import opened
-from ...base.spec import Spec, spec_of
+from ...base.spec import spec_of
 from ...base.tensor import Tensor
 from ...base.untraced import paused
-from ...jit.emission.task import OF_COLUMNS, OF_ROWS, SUMS
+from ...jit.emission.task import OF_COLUMNS
 from ...jit.emission.tiers import ELEMENT, FEW, INTERPRET, QUICK, first_tier, next_tier
-from ...recording.recorder import forward_of
 from ..recorded.guards import Guard, GuardMissed
 from ..recorded.listing import Listing
 from ..recorded.stretches import RECORDS
@@ -28,9 +25,9 @@ from .cutting.array_columns import by_columns, long_axes
 from .cutting.tiles import TileLoop, Tiles, tiles_of
 from .excerpts import Rounds, alone
 from .group_parts import KERNELS, is_long, parts, steps_before
-from .groups import Group, GroupInput, GroupOutput, renumbered, steps_of
+from .groups import Group, renumbered, steps_of
 from .guarding import GuardTable
-from .in_python import InPython, live
+from .in_python import InPython, NumPyStep, OneByOne, live, numpy_steps
 from .operand_layout import AlikeGroups, Layout, twin
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep, TilesStep
@@ -266,59 +263,6 @@ def _steps_among(listing: Listing, rows: np.ndarray) -> list[Any]:
     return [renumbered(step, numbers) for step in steps_of(part)]
 
 
-class NumPyStep:
-    """A record that is no part of a kernel.
-
-    Attributes:
-        result: what it gives, None if that is no array.
-        elements: how many numbers NumPy copies for it where a plan writes in place.
-        unknown: whether it takes something that is no array.
-    """
-
-    __slots__ = ("drops", "elements", "listing", "makes", "needs", "op", "params", "result", "row", "unknown")
-    drops: list[int]
-    upgrade_at = NEVER
-
-    def __init__(self, listing: Listing, row: int, code: int, needs: list[int], param: int, spec: int, unknown: bool):
-        self.op, self.row, self.makes, self.listing = OPS[code], row, [row], listing
-        self.needs, self.unknown = needs, unknown
-        self.params = listing.params[param] if param >= 0 else {}
-        self.result = listing.specs[spec] if spec >= 0 else None
-        copied = self.result is not None and self.op.hints.part is not None and len(needs) == 2
-        self.elements = self.result.size if copied else 0  # type: ignore[union-attr]
-
-    def upgraded(self, replays: int, alike: Any) -> NumPyStep:
-        """The same: there are no tiers."""
-        return self
-
-    @property
-    def forward(self) -> Any:
-        """The op's function on arrays."""
-        return forward_of(self.op)
-
-    def evaluate(self, values: Mapping[int, Any]) -> list[Any]:
-        """What NumPy gives for it."""
-        try:
-            return [self.forward(*[values[k] for k in self.needs], **self.params)]
-        except Exception as error:  # NumPy does not know of the user's line
-            error.add_note(f"in {self.op.name}, recorded at {self.listing.location(self.row)}")
-            raise
-
-
-def numpy_steps(listing: Listing, rows: list[int]) -> Iterator[NumPyStep]:
-    """The steps of some records; what columns say of all of them is read at once."""
-    k = np.array(rows, dtype=np.int64)
-    counts = listing.first[k + 1] - listing.first[k]
-    ends = np.cumsum(counts)
-    needs = listing.args[np.repeat(listing.first[k] - ends + counts, counts) + np.arange(counts.sum())]
-    unknown = np.concatenate([[0], np.cumsum(listing.spec[needs] < 0)])
-    unknown = unknown[ends] > unknown[ends - counts]
-    columns = (x.tolist() for x in (listing.code[k], listing.param[k], listing.spec[k], unknown, ends - counts, ends))
-    operands = needs.tolist()
-    for row, code, param, spec, strange, start, end in zip(rows, *columns):
-        yield NumPyStep(listing, row, code, operands[start:end], param, spec, strange)
-
-
 class KernelStep:
     """A group of records that run together, in one kernel or, until that pays, one by one.
 
@@ -401,54 +345,3 @@ def shares_of(layout: Layout, kernel: Any, threads: int | None) -> Shares | None
     if kernel is None or len(sums) != len(layout.single):
         return None
     return shares(kernel, layout.group.size * max(len(layout.group.rows), 1), threads, adds=bool(sums))
-
-
-class OneByOne:
-    """A group whose records NumPy evaluates, in place of a kernel."""
-
-    def __init__(self, layout: Layout):
-        listing, group = layout.listing, layout.group
-        self.sources = group.sources
-        self.first = len(group.outside)
-        operands = group.operands.reshape(-1, 3).tolist()
-        self.rows: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = []
-        for k, xs in zip(group.rows.tolist(), operands):
-            op = OPS[int(listing.code[k])]
-            self.rows.append((forward_of(op), tuple(xs[: op.arity]), listing.parameters(k)))
-        self.targets = [(t, layout.spec(t.row)) for t in group.targets]
-        last: dict[int, int] = {}
-        for k, (_, operands_of, _) in enumerate(self.rows):
-            last.update(dict.fromkeys(operands_of, k))
-        kept = {v for t in group.targets for v in t.values}
-        self.drops: list[list[int]] = [[] for _ in self.rows]
-        for x, k in last.items():
-            if x not in kept:
-                self.drops[k].append(x)
-
-    def __call__(self, values: Mapping[int, Any]) -> list[Any]:
-        mine: list[Any] = []
-        for source in self.sources:
-            if not isinstance(source, GroupInput):
-                mine.append(source)
-            elif source.offset < 0 or not np.ndim(values[source.row]):
-                mine.append(values[source.row])
-            else:
-                mine.append(np.reshape(values[source.row], -1)[source.offset])
-        for (forward, xs, params), drops in zip(self.rows, self.drops):
-            mine.append(forward(*[mine[x] for x in xs], **params))
-            for x in drops:
-                mine[x] = None
-        return [self._result(mine, target, spec) for target, spec in self.targets]
-
-    def _result(self, mine: list[Any], target: GroupOutput, spec: Spec) -> Any:
-        found = [mine[v] for v in target.values]
-        if target.how == "pack":
-            numbers = [np.reshape(v, ()) for v in found]  # one number may come as a vector of one element
-            return np.array(numbers, dtype=spec.dtype).reshape(spec.shape)
-        z = found[0]
-        if target.how == OF_COLUMNS:
-            z = np.add.reduce(np.reshape(z, (-1, spec.size)), axis=0)
-        if target.how in SUMS:
-            total = np.sum if target.how.startswith("sum") else np.mean
-            z = total(z, axis=-1 if target.how in OF_ROWS else None)
-        return np.asarray(z, dtype=spec.dtype).reshape(spec.shape)[()]

@@ -9,8 +9,9 @@ import numpy as np
 from ...base.spec import Spec, row_major
 from ...base.tensor import Tensor
 from ..recorded.listing import is_fixed
+from .in_python import NumPyStep
 from .plan_steps.plan_places import Place, PlanValue, place_in
-from .replay import KernelStep, NumPyStep, Replay
+from .replay import KernelStep, Replay
 from .unmade import Unmade
 from .wording import PlanWords
 

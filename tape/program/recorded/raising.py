@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...base.jit_door import jitted
+from ...jit.machine.fenv import DIVIDE, INVALID, OVER
 
 _found: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
 STATE: ContextVar[Any] | None = _found if isinstance(_found, ContextVar) else None
@@ -61,7 +62,7 @@ def is_quiet() -> bool:
 
 # Errors that replays make.
 
-KINDS = {"divide": 1, "over": 2, "invalid": 8}
+KINDS = {"divide": DIVIDE, "over": OVER, "invalid": INVALID}
 """NumPy's names of the errors that it warns of, and its numbers of them."""
 ALL_KINDS = sum(KINDS.values())
 REPEATED = ("always", "all", "error")

@@ -11,7 +11,8 @@ from typing import Any
 from ops import Op, Symbol
 from ops.core.lane import Via
 
-from ..plans.replay import KernelStep, NumPyStep, Replay
+from ..plans.in_python import NumPyStep
+from ..plans.replay import KernelStep, Replay
 from ..plans.round_step import RoundsStep
 from ..recorded.listing import Listing
 from ..shortening.passes import PASSES

@@ -14,8 +14,8 @@ import tape
 from ops import REGISTRY
 from tape import autograd
 from tape.program import record
+from tape.program.plans.in_python import NumPyStep
 from tape.program.plans.plan import Plan
-from tape.program.plans.replay import NumPyStep
 
 MAY_STOP = frozenset(
     """
