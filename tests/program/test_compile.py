@@ -1,29 +1,16 @@
-"""tape.compile: what goes in and out, the paths through a function, and what cannot be recorded."""
+"""tape.compile: what goes in and out, what is read from around, transformations, threads."""
 
 from __future__ import annotations
 
 import threading
-import warnings
 
 import numpy as np
 import pytest
-from custom_functions import declare
 from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
-from tape.program import GuardMissed, Untraceable, compile, record
+from tape.program import compile
 from tape.program.plans import sweeping, threads as sharing
-
-
-def loops(x):
-    total = 0.0
-    for i in range(len(x)):
-        if x[i] > 0:
-            total = total + x[i] * x[i]
-        else:
-            total = total - x[i]
-    return total
-
 
 # What goes in and out.
 
@@ -120,99 +107,6 @@ def test_results_are_the_callers_own():
         assert_array_equal(ones, np.ones(2) if k else np.full(2, 7.0))
 
 
-# Paths.
-
-
-def test_each_path_is_recorded_once():
-    fast = compile(loops)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        x = rng.standard_normal(3)
-        assert_allclose(fast(x), np.sum(np.where(x > 0, x * x, -x)))
-    assert len(fast.programs) == 8
-
-
-def test_each_path_of_a_plain_number_is_recorded():
-    fast = compile(lambda x: x - x if x < 0 else x)
-    assert [fast(x) for x in (-1.3, 1.34, -2.0, 2.0)] == [0.0, 1.34, 0.0, 2.0]
-    assert len(fast.programs) == 2
-    with pytest.raises(GuardMissed, match=r"bool\(\) gives True, and for these inputs it gives False"):
-        fast.programs[0].run([1.0])
-
-
-def test_a_loop_until_convergence():
-    @compile
-    def root(a):
-        x = a * 1.0
-        while abs(x * x - a) > 1e-12:
-            x = 0.5 * (x + a / x)
-        return x
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for a in np.linspace(0.5, 9, 30):
-            assert_allclose(root(float(a)), np.sqrt(a))
-    assert 1 < len(root.programs) < 12
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda x: float(x.sum()), lambda x: x.sum().item(), lambda x: int(x.sum()), lambda x: x.tolist()[0],
-        lambda x: np.asarray(x).copy()[0], lambda x: np.asarray(tape.stop_gradient(x))[0],
-        lambda x: bool(x.sum()) * 1.0, lambda x: max(x), lambda x: x[x > 0.5].sum(), lambda x: x[x.argmax()],
-        lambda x: 1.0 if x[0] in x[1:] else 2.0,
-        lambda x: sorted(x)[1], lambda x: x[int(x[0])],
-    ],
-)  # fmt: skip
-def test_whatever_python_is_told_of_a_value_is_verified(ask):
-    def f(x):
-        return ask(x) * x.sum()
-
-    fast = compile(f)
-    rng = np.random.default_rng(1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(12):
-            x = rng.random(3)
-            expected = f(tape.tensor(x))
-            assert_allclose(fast(x), expected.numpy() if isinstance(expected, tape.Tensor) else expected)
-
-
-def test_a_function_that_always_takes_another_path_runs_as_it_is():
-    fast = compile(lambda x: x * float(x[0]), most_paths=4)
-    for k in range(4):
-        assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
-    with pytest.warns(RuntimeWarning, match=r"4 paths were recorded.*test_compile"):
-        fast(np.array([5.0, 2.0]))
-    for k in range(10):
-        assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
-
-
-def test_a_program_alone_refuses_another_path():
-    program = record(loops, np.array([1.0, -1.0]))
-    assert program(np.array([2.0, -1.0])) == 5.0
-    with pytest.raises(GuardMissed, match=r"bool\(\) gives True.*\n.*test_compile.py:\d+ in loops: if x\[i\] > 0"):
-        program(np.array([-2.0, -1.0]))
-    with pytest.raises(TypeError, match="recorded for arguments"):
-        program(np.ones(3))
-
-
-def test_errors_are_the_functions_own():
-    @compile
-    def f(x):
-        if x.sum() < 0:
-            raise KeyError("negative")
-        return np.linalg.inv(x)
-
-    f(np.eye(2))
-    with pytest.raises(KeyError):
-        f(-np.eye(2))
-    with pytest.raises(np.linalg.LinAlgError):
-        f(np.ones((2, 2)))
-    assert_array_equal(f(2 * np.eye(2)), 0.5 * np.eye(2))
-
-
 # What a function reads from around it.
 
 
@@ -255,47 +149,6 @@ def test_gradients_reach_captured_tensors():
     w.grad = None
     fast(np.array([0.1, 0.2])).backward()
     assert_allclose(w.grad.numpy(), np.exp(1.0) * np.array([0.1, 0.2]))
-
-
-# What cannot be recorded.
-
-
-Double = declare(backward=lambda ctx, g: g * 2)
-
-
-def change_argument(x):
-    x += 1
-    return x
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        Double.apply, change_argument, lambda x: x * tape.rand(3),
-        lambda x: x * np.random.random_sample(),  # noqa: NPY002
-    ],
-)  # fmt: skip
-def test_what_a_list_cannot_repeat_runs_as_it_is(function):
-    fast = compile(function)
-    with pytest.warns(RuntimeWarning, match="without compiling"):
-        fast(tape.ones(3))
-    a, b = fast(tape.ones(3)).numpy(), fast(tape.ones(3)).numpy()
-    if function in (Double.apply, change_argument):
-        assert_array_equal(a, function(tape.ones(3)).numpy())
-        assert_array_equal(a, b)
-    else:
-        assert not np.array_equal(a, b)
-    with pytest.raises(Untraceable):
-        record(function, tape.ones(3))
-
-
-def test_an_array_among_the_arguments_is_changed_by_every_call():
-    fast = compile(change_argument)
-    x = np.ones(3)
-    with pytest.warns(RuntimeWarning, match="was changed in place"):
-        fast(x)
-    fast(x)
-    assert_array_equal(x, np.full(3, 3.0))
 
 
 def test_in_place_changes_of_ones_own():
@@ -415,49 +268,3 @@ def test_gradients_in_lanes_under_no_grad():
         found = tape.compile(f)(x, y)
     np.testing.assert_allclose(found.numpy(), f(x, y).numpy(), rtol=1e-12)
     assert found.numpy().all()
-
-
-# A replay that raises: for what the function does, or because it could not be made.
-
-
-def no_kernel(*args, **kwargs):
-    raise RuntimeError("LLVM IR parsing error")
-
-
-@pytest.mark.parametrize("make", [lambda f: f, tape.func.grad])
-def test_a_kernel_that_cannot_be_made_is_told_once(monkeypatch, make):
-    made = make(lambda x: (np.sin(x) * x).sum())
-    fast = compile(made, tier="quick")
-    monkeypatch.setattr("tape.jit.machine.machine_code.compile_kernel", no_kernel)
-    x = np.arange(1.0, 4)
-    with pytest.warns(RuntimeWarning, match="could not be made.*LLVM IR parsing error"):
-        found = fast(x)
-    for result in found, fast(x), fast(x):
-        assert_array_equal(result, made(x))
-
-
-def test_a_better_kernel_that_cannot_be_made_is_told_once(monkeypatch):
-    fast = compile(lambda x: (np.sin(x) * x).sum(), tier=None)
-    x = np.arange(1.0, 4)
-    expected = fast(x)
-    monkeypatch.setattr("tape.program.plans.replay.KernelStep.upgraded", no_kernel)
-    fast.programs[0].replay.until = fast.programs[0].counter.value + 1
-    for step in fast.programs[0].replay.steps:
-        step.upgrade_at = 0
-    with pytest.warns(RuntimeWarning, match="a better kernel could not be made"):
-        assert fast(x) == expected
-    assert fast(x) == expected
-
-
-def test_a_replay_that_raises_where_the_function_goes_on_is_told_once():
-    def function(A):
-        try:
-            return np.linalg.inv(A).sum()
-        except np.linalg.LinAlgError:
-            return A.sum()
-
-    fast = compile(function)
-    assert_allclose(fast(np.eye(2)), 2)
-    with pytest.warns(RuntimeWarning, match="LinAlgError"):
-        assert fast(np.ones((2, 2))) == 4
-    assert fast(np.ones((2, 2))) == 4

@@ -1,4 +1,4 @@
-"""Guards are verified on the way, paths form a tree that machine code descends, and those in use are kept."""
+"""What Python is told is verified on the way; paths form a tree that machine code descends, and those in use stay."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
+from tape.program import GuardMissed
 from tape.program.entries.entry import PAYS
 from tape.program.plans.in_python import NumPyStep
 
@@ -153,3 +155,91 @@ def test_many_numbers_as_arguments_reach_their_places(dtype):
         for found, wanted in zip(fast(numbers, numbers[1], *numbers[:5]), f(xs.astype(float), xs[1], *xs[:5])):
             np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype is not float else 1e-13)
     assert len(fast.programs) == 1
+
+
+# What Python is told, and the paths that follow.
+
+
+def loops(x):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] > 0:
+            total = total + x[i] * x[i]
+        else:
+            total = total - x[i]
+    return total
+
+
+def test_each_path_is_recorded_once():
+    fast = tape.compile(loops)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x = rng.standard_normal(3)
+        assert_allclose(fast(x), np.sum(np.where(x > 0, x * x, -x)))
+    assert len(fast.programs) == 8
+
+
+def test_each_path_of_a_plain_number_is_recorded():
+    fast = tape.compile(lambda x: x - x if x < 0 else x)
+    assert [fast(x) for x in (-1.3, 1.34, -2.0, 2.0)] == [0.0, 1.34, 0.0, 2.0]
+    assert len(fast.programs) == 2
+    with pytest.raises(GuardMissed, match=r"bool\(\) gives True, and for these inputs it gives False"):
+        fast.programs[0].run([1.0])
+
+
+def test_a_loop_until_convergence():
+    @tape.compile
+    def root(a):
+        x = a * 1.0
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for a in np.linspace(0.5, 9, 30):
+            assert_allclose(root(float(a)), np.sqrt(a))
+    assert 1 < len(root.programs) < 12
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: float(x.sum()), lambda x: x.sum().item(), lambda x: int(x.sum()), lambda x: x.tolist()[0],
+        lambda x: np.asarray(x).copy()[0], lambda x: np.asarray(tape.stop_gradient(x))[0],
+        lambda x: bool(x.sum()) * 1.0, lambda x: max(x), lambda x: x[x > 0.5].sum(), lambda x: x[x.argmax()],
+        lambda x: 1.0 if x[0] in x[1:] else 2.0,
+        lambda x: sorted(x)[1], lambda x: x[int(x[0])],
+    ],
+)  # fmt: skip
+def test_whatever_python_is_told_of_a_value_is_verified(ask):
+    def f(x):
+        return ask(x) * x.sum()
+
+    fast = tape.compile(f)
+    rng = np.random.default_rng(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(12):
+            x = rng.random(3)
+            expected = f(tape.tensor(x))
+            assert_allclose(fast(x), expected.numpy() if isinstance(expected, tape.Tensor) else expected)
+
+
+def test_a_function_that_always_takes_another_path_runs_as_it_is():
+    fast = tape.compile(lambda x: x * float(x[0]), most_paths=4)
+    for k in range(4):
+        assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
+    with pytest.warns(RuntimeWarning, match=r"4 paths were recorded.*test_program_paths"):
+        fast(np.array([5.0, 2.0]))
+    for k in range(10):
+        assert_array_equal(fast(np.array([k, 2.0])), np.array([k, 2.0]) * k)
+
+
+def test_a_program_alone_refuses_another_path():
+    program = tape.record(loops, np.array([1.0, -1.0]))
+    assert program(np.array([2.0, -1.0])) == 5.0
+    with pytest.raises(GuardMissed, match=r"bool\(\) gives True.*\n.*paths.py:\d+ in loops: if x\[i\] > 0"):
+        program(np.array([-2.0, -1.0]))
+    with pytest.raises(TypeError, match="recorded for arguments"):
+        program(np.ones(3))

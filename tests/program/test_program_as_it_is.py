@@ -1,0 +1,109 @@
+"""Calls that run the function as it is: what cannot be recorded, what a replay raises, what could not be made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from custom_functions import declare
+from numpy.testing import assert_allclose, assert_array_equal
+
+import tape
+from tape.program import Untraceable, compile, record
+
+Double = declare(backward=lambda ctx, g: g * 2)
+
+
+def change_argument(x):
+    x += 1
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Double.apply, change_argument, lambda x: x * tape.rand(3),
+        lambda x: x * np.random.random_sample(),  # noqa: NPY002
+    ],
+)  # fmt: skip
+def test_what_a_list_cannot_repeat_runs_as_it_is(function):
+    fast = compile(function)
+    with pytest.warns(RuntimeWarning, match="without compiling"):
+        fast(tape.ones(3))
+    a, b = fast(tape.ones(3)).numpy(), fast(tape.ones(3)).numpy()
+    if function in (Double.apply, change_argument):
+        assert_array_equal(a, function(tape.ones(3)).numpy())
+        assert_array_equal(a, b)
+    else:
+        assert not np.array_equal(a, b)
+    with pytest.raises(Untraceable):
+        record(function, tape.ones(3))
+
+
+def test_an_array_among_the_arguments_is_changed_by_every_call():
+    fast = compile(change_argument)
+    x = np.ones(3)
+    with pytest.warns(RuntimeWarning, match="was changed in place"):
+        fast(x)
+    fast(x)
+    assert_array_equal(x, np.full(3, 3.0))
+
+
+# A replay that raises, for what the function does or because it could not be made.
+
+
+def test_errors_are_the_functions_own():
+    @compile
+    def f(x):
+        if x.sum() < 0:
+            raise KeyError("negative")
+        return np.linalg.inv(x)
+
+    f(np.eye(2))
+    with pytest.raises(KeyError):
+        f(-np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        f(np.ones((2, 2)))
+    assert_array_equal(f(2 * np.eye(2)), 0.5 * np.eye(2))
+
+
+def no_kernel(*args, **kwargs):
+    raise RuntimeError("LLVM IR parsing error")
+
+
+@pytest.mark.parametrize("make", [lambda f: f, tape.func.grad])
+def test_a_kernel_that_cannot_be_made_is_told_once(monkeypatch, make):
+    made = make(lambda x: (np.sin(x) * x).sum())
+    fast = compile(made, tier="quick")
+    monkeypatch.setattr("tape.jit.machine.machine_code.compile_kernel", no_kernel)
+    x = np.arange(1.0, 4)
+    with pytest.warns(RuntimeWarning, match="could not be made.*LLVM IR parsing error"):
+        found = fast(x)
+    for result in found, fast(x), fast(x):
+        assert_array_equal(result, made(x))
+
+
+def test_a_better_kernel_that_cannot_be_made_is_told_once(monkeypatch):
+    fast = compile(lambda x: (np.sin(x) * x).sum(), tier=None)
+    x = np.arange(1.0, 4)
+    expected = fast(x)
+    monkeypatch.setattr("tape.program.plans.replay.KernelStep.upgraded", no_kernel)
+    fast.programs[0].replay.until = fast.programs[0].counter.value + 1
+    for step in fast.programs[0].replay.steps:
+        step.upgrade_at = 0
+    with pytest.warns(RuntimeWarning, match="a better kernel could not be made"):
+        assert fast(x) == expected
+    assert fast(x) == expected
+
+
+def test_a_replay_that_raises_where_the_function_goes_on_is_told_once():
+    def function(A):
+        try:
+            return np.linalg.inv(A).sum()
+        except np.linalg.LinAlgError:
+            return A.sum()
+
+    fast = compile(function)
+    assert_allclose(fast(np.eye(2)), 2)
+    with pytest.warns(RuntimeWarning, match="LinAlgError"):
+        assert fast(np.ones((2, 2))) == 4
+    assert fast(np.ones((2, 2))) == 4
