@@ -37,13 +37,15 @@ class Hints:
             that the op gives then, whatever the others are: where(False, x, y) is y.
         triangle: ``"lower"`` or ``"upper"`` where the op gives matrices of which only that triangle is not zero.
         involution: whether applying the op twice gives the operand back.
+        alarm: what makes the floating-point errors that the op makes, for less, where nobody reads what it gives but
+            sums and products: of the operands and the parameters that it names, something at least as large.
         raises: the operands, as a slice of them, for some values of which the op raises an exception (a singular
             matrix, an index out of range), so that a program does it even if nobody reads what it gives.
     """
 
     __slots__ = (
-        "accumulates", "decides", "involution", "lanes_first", "large", "made_of", "motion", "neutral", "part", "puts",
-        "raises", "reduces", "steps", "triangle",
+        "accumulates", "alarm", "decides", "involution", "lanes_first", "large", "made_of", "motion", "neutral", "part",
+        "puts", "raises", "reduces", "steps", "triangle",
     )  # fmt: skip
 
     def __init__(
@@ -61,11 +63,13 @@ class Hints:
         decides: dict[tuple[int, bool], int] | None = None,
         triangle: str | None = None,
         involution: bool = False,
+        alarm: Callable[..., Any] | None = None,
         raises: slice | None = None,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
+        self.alarm = alarm
         self.puts, self.raises, self.large, self.triangle = puts, raises, large, triangle
 
 

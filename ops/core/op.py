@@ -163,6 +163,10 @@ class Op(Derivatives):
         """What is computed in the place of an application (see `Hints.made_of`)."""
         return self._call(self.hints.made_of, operands, params)
 
+    def alarm(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What makes the floating-point errors of an application (see `Hints.alarm`)."""
+        return self._call(self.hints.alarm, operands, params)
+
     def _call(self, function: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Call a function of operands and of those parameters that it names."""
         taken = arguments_of(function)

@@ -106,7 +106,10 @@ pow = elementwise(
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
-    hints=Hints(neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root),
+    hints=Hints(
+        neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root,
+        alarm=lambda x, y: x * x ** (y - 1.0),
+    ),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
@@ -122,7 +125,10 @@ general_power = elementwise(
     lambda x, y: _pow_partial(y, general_power(x, y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
     node="PowBackward0", lane=Math("pow"), complex=HOLOMORPHIC,
-    hints=Hints(steps=lambda s, x, y: s.general_power(x, y)), domain=(POSITIVE, REAL),
+    hints=Hints(
+        steps=lambda s, x, y: s.general_power(x, y), alarm=lambda x, y: x * general_power(x, y - 1.0),
+    ),
+    domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y, without the short ways of NumPy's operator.",
 )
 

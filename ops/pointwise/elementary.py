@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,16 @@ from ..shapes.parts import complex, dot_part
 from ..shapes.sums import sum_to
 from .comparison import eq, ge
 from .selection import abs, sgn, where
+
+
+def _alarm(depth: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The alarm of a logarithm of numbers so deep in its domain: a root is invalid where it is, and sooner made.
+
+
+    Its pole is its derivative's as well.  No logarithm of a number of 64 bits is larger than what is added.
+    """
+    return lambda x: None if is_complex(x) else sqrt(depth(x)) + 1024.0
+
 
 exp = elementwise(
     "exp", np.exp, lambda z: z, lane=Math("exp"),
@@ -33,25 +44,25 @@ exp2 = elementwise(
 )
 
 log = elementwise(
-    "log", np.log, lambda x: 1.0 / x, lane=Math("log"),
+    "log", np.log, lambda x: 1.0 / x, lane=Math("log"), hints=Hints(alarm=_alarm(lambda x: x)),
     complex=HOLOMORPHIC, domain=(POSITIVE,), doc="Natural logarithm.",
 )
 
 log1p = elementwise(
     "log1p", np.log1p, lambda x: 1.0 / (1.0 + x), scipy=("log1p",),
-    hints=Hints(lanes_first=True), lane=Math("log1p"), node="Log1PBackward0",
+    hints=Hints(lanes_first=True, alarm=_alarm(lambda x: x + 1.0)), lane=Math("log1p"), node="Log1PBackward0",
     complex=HOLOMORPHIC, domain=(Interval(-0.9, 4.0),),
     doc="z = log(1 + x), accurate near 0.",
 )
 
 log2 = elementwise(
     "log2", np.log2, lambda x: 1.4426950408889634 / x, lane=Math("log2"), complex=HOLOMORPHIC, domain=(POSITIVE,),
-    doc="Logarithm to base 2.",
+    hints=Hints(alarm=_alarm(lambda x: x)), doc="Logarithm to base 2.",
 )
 
 log10 = elementwise(
     "log10", np.log10, lambda x: 0.4342944819032518 / x, lane=Math("log10"), complex=HOLOMORPHIC, domain=(POSITIVE,),
-    doc="Logarithm to base 10.",
+    hints=Hints(alarm=_alarm(lambda x: x)), doc="Logarithm to base 10.",
 )
 
 sqrt = elementwise(
@@ -150,11 +161,13 @@ asinh = elementwise(
 
 acosh = elementwise(
     "acosh", np.arccosh, lambda x: 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0)), lane=Math("acosh"),
+    hints=Hints(alarm=_alarm(lambda x: x - 1.0)),
     complex=HOLOMORPHIC, domain=(Interval(1.2, 4.0),), doc="Inverse hyperbolic cosine, at least 0.",
 )
 
 atanh = elementwise(
     "atanh", np.arctanh, lambda x: 1.0 / ((1.0 - x) * (1.0 + x)), lane=Math("atanh"),
+    hints=Hints(alarm=_alarm(lambda x: (1.0 - x) * (1.0 + x))),
     complex=HOLOMORPHIC, domain=(UNIT,),
     doc="Inverse hyperbolic tangent.",
 )

@@ -39,6 +39,7 @@ from .recorded.listing import Listing
 from .recorded.raising import flags_of
 from .recorded.reach import unreached
 from .recorded.trace import CONSTANT, INPUT
+from .shortening.alarms import with_alarms
 from .shortening.passes import shorten
 from .show.display import Display
 
@@ -82,7 +83,7 @@ class Program(Native, Display):
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
         self.key, self.tensors = of_numbers(key), gives_tensors(key)
         self.guards = list(recorded.guards)
-        self.count = len(recorded.outputs) - len(self.guards)
+        self.count = recorded.results
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
         self.missed = self.recording_bytes = self.alarms = 0
@@ -101,7 +102,7 @@ class Program(Native, Display):
     def listing(self) -> Listing:
         """The list after the passes."""
         with paused(), making("its list"):
-            return shorten(self.recorded)
+            return shorten(with_alarms(self.recorded) if self.unsaid else self.recorded)
 
     @kept
     def replay(self) -> Replay:

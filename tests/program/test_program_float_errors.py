@@ -62,6 +62,85 @@ def test_the_same_warnings(transform, name, tier):
         assert told(compiled, x, "error") == told(function, x, "error")
 
 
+UNREAD = {
+    "a logarithm of less than zero": (lambda x: np.log(x).sum(), -1.0),
+    "of zero": (lambda x: np.log2(x).mean(), 0.0),
+    "one near zero": (lambda x: np.log1p(x).sum(), -2.0),
+    "weighted": (lambda x: (x[::-1] * np.log10(x)).sum(), -1.0),
+    "of a logarithm": (lambda x: np.sin(np.log(x)).sum(), -1.0),
+    "a hyperbolic one": (lambda x: np.arctanh(x / 10.0).sum(), 20.0),
+    "another": (lambda x: np.arccosh(x + 1.0).sum(), -1.5),
+    "a square": (lambda x: (x * x).sum(), 1e200),
+    "a cube": (lambda x: (x**3).sum(), -1e110),
+    "a root": (lambda x: (x**2.5).sum(), -1.0),
+    "a sum": (lambda x: (x + x).sum(), 1.5e308),
+    "a product of numbers": (lambda x: x[-2] * x[0] * 1e200, 1e200),
+    "a product of vectors": (lambda x: x @ x, 1e200),
+    "a remainder": (lambda x: (3.0 % x).sum(), 0.0),
+    "a quotient of one that is not read": (lambda x: (1.0 / np.log(x)).sum(), 1.0),
+    "a loop": (lambda x: sum(np.log(x[i]) for i in range(x.size)), -1.0),
+    "beside infinity": (lambda x: (x - x).sum(), np.inf),
+}
+
+
+@pytest.mark.parametrize("n", [5, 21, 200])
+@pytest.mark.parametrize("transform", ["grad", "jacfwd"])
+@pytest.mark.parametrize("name", UNREAD)
+def test_of_what_no_result_reads(name, transform, n):
+    f, number = UNREAD[name]
+    function = getattr(tape.func, transform)(f)
+    compiled, good = tape.compile(function), np.linspace(1.1, 2.0, n)
+    x = good.copy()
+    x[-2] = number
+    wanted = told(function, x)
+    assert wanted
+    for calls in (0, 1, 5):
+        for _ in range(calls):
+            assert told(compiled, good) == []
+        assert told(compiled, x) == wanted
+    assert [p.alarms for p in compiled.programs] == [0] * len(compiled.programs)
+
+
+def test_many_numbers_that_nobody_reads_are_watched_by_the_inputs():
+    """A gradient of squares of a list of numbers does not compute as many squares; an input tells of large ones."""
+
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            total = total + (x[i] - 1.0) ** 2 * x[i]
+        return total
+
+    few, many = (tape.compile(tape.func.grad(f)) for _ in range(2))
+    few(np.linspace(1.0, 2.0, 8)), many(np.linspace(1.0, 2.0, 200))
+    assert many.programs[0].listing.watched == 1
+    for number in (1e150, -1e300, 1e30, np.nan, np.inf):
+        for n, compiled in ((8, few), (200, many)):
+            x = np.linspace(1.0, 2.0, n)
+            x[n // 2] = number
+            assert told(compiled, x) == told(compiled.function, x), (number, n)
+    assert [p.alarms for p in many.programs] == [1]  # an infinity might have met another one
+
+
+def test_numbers_that_something_watched_reads_are_computed():
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            total = total + x[i] * x[i]
+        return np.log(total - 1.0) + (3.0 * total)
+
+    compiled, x = tape.compile(tape.func.grad(lambda x: f(x) if len(x) < 3 else f(x) - x[0])), np.full(100, 0.2)
+    for number in (0.2, 0.1, 0.0, 1e160):
+        y = np.full(100, number)
+        assert told(compiled, y) == told(compiled.function, y), number
+    assert told(compiled, x) == []
+
+
+def test_a_result_that_needs_nothing_of_it_is_made_of_no_more_records_than_before():
+    program = tape.record(tape.func.grad(lambda x: np.log(x).sum()), GOOD)
+    assert program.listing.watched == 0
+    assert len(program.listing) < 6
+
+
 def test_where_a_call_takes_an_entry():
     compiled = tape.compile(BAD["a quotient"][0])
     for _ in range(600):

@@ -34,7 +34,7 @@ def check(listing: Listing, results: Results | None) -> None:
     _check_guards(listing)
     if results is not None:
         numbers = {x.number for x in results.leaves if isinstance(x, OutputPlace)}
-        count = len(listing.outputs) - len(listing.guards)
+        count = listing.results
         demand(results.count == count and numbers == set(range(count)), "the results are not the outputs")
     _check_specs(listing)
 

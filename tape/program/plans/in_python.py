@@ -36,7 +36,7 @@ class InPython:
 
     def __init__(self, listing: Listing, steps: Sequence[Any], outputs: Sequence[int], guards: GuardTable):
         self.listing, self.steps, self.outputs, self.guards = listing, steps, outputs, guards
-        own = listing.outputs[len(listing.outputs) - len(listing.guards) :].tolist()
+        own = listing.outputs[listing.results :].tolist()
         self.guarded: dict[int, list[int]] = {}
         for i, _ in guards.steps:
             self.guarded.setdefault(own[i], []).append(i)

@@ -16,7 +16,7 @@ from ..recorded.listing import Listing
 
 def suspects(listing: Listing, alone: Collection[int]) -> list[int]:
     """Which results may share memory: those that NumPy makes (`alone`), that no op makes, or that are given twice."""
-    rows = listing.outputs[: len(listing.outputs) - len(listing.guards)].tolist()
+    rows = listing.outputs[: listing.results].tolist()
     first: dict[int, int] = {}
     return [i for i, k in enumerate(rows) if listing.code[k] < 0 or k in alone or first.setdefault(k, i) != i]
 

@@ -54,6 +54,7 @@ class Replay:
         most: the most bytes that a replay may take for its own arrays, None for as many as there are.
         guards: what is verified on the way.
         outputs: the records whose values are given: results, and those of guards that Python compares.
+        watched: the records that are computed for their errors alone.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class Replay:
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         outputs = listing.outputs.tolist()
-        self.count = len(outputs) - len(listing.guards)
+        self.count = listing.results
         known = list(listing.guards) if guards is None else guards
-        self.guards = GuardTable(known, outputs[self.count :], listing.spec_of)
+        self.guards = GuardTable(known, outputs[self.count : self.count + len(known)], listing.spec_of)
         self.outputs = [*outputs[: self.count], *(row for _, row in self.guards.others)]
+        self.watched = outputs[len(outputs) - listing.watched :]
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
         self._lock = new_lock()
         self._sweeper: Any = None

@@ -79,7 +79,7 @@ class Whereabouts(PlanWords):
     def begin(self) -> None:
         """Regions for arrays among the inputs and captured constants, and for what the caller gets."""
         used = {k for step in self.replay.steps for k in step.needs}
-        used.update(self.replay.outputs, self.replay.guards.of_row)
+        used.update(self.replay.outputs, self.replay.guards.of_row, self.replay.watched)
         for k, number in self._inputs.items():
             spec = self.spec(k)
             if k not in used:

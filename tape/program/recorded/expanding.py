@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -52,11 +52,23 @@ def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing
 
 def _recorded(op: Op, params: dict[str, Any], specs: list[Spec], result: Spec) -> Listing | None:
     """The list of what an op is made of for such operands, None if it is not made of others then."""
+    part = part_of(lambda *xs: op.made_of(xs, params), specs)
+    return part if part is not None and part.spec_of(int(part.outputs[0])) is result else None
+
+
+def part_of(function: Callable[..., Any], operands: Sequence[Any]) -> Listing | None:
+    """The list of what a function, written in ops like a rule, makes of operands: a plain number, or what has a spec.
+
+    None if it gives None, or asks what its operands are.
+    """
     trace = Trace()
-    examples = [np.broadcast_to(np.ones((), s.dtype), s.shape) for s in specs]
     with trace.recording(), np.errstate(all="ignore"):
+        given = [
+            traced(trace, trace.input(np.broadcast_to(np.ones((), x.dtype), x.shape))) if isinstance(x, Spec) else x
+            for x in operands
+        ]
         try:
-            z = op.made_of([traced(trace, trace.input(x)) for x in examples], params)
+            z = function(*given)
             if z is None:
                 return None
             row = z._row if isinstance(z, Traced) else trace.operand(z)
@@ -66,7 +78,7 @@ def _recorded(op: Op, params: dict[str, Any], specs: list[Spec], result: Spec) -
     for constant in trace.constants:
         if isinstance(constant, np.ndarray):
             constant.flags.writeable = False  # nobody else has it
-    return listing_of(trace, [row]) if trace.spec(row) is result and not trace.guards else None
+    return None if trace.guards else listing_of(trace, [row])
 
 
 class Splice(NamedTuple):

@@ -37,9 +37,10 @@ class Listing:
         param: which of `params` a record has, −1 for none; for an input or a constant, which one.
         spec: which of `specs` a record's result has, −1 where it has several results.
         line: which of `lines` recorded it.
-        outputs: positions of the results, and after them of what the guards look at.
+        outputs: positions of the results, after them of what the guards look at, and of what is watched.
         inputs: how many arguments there are.
-        guards: what must hold of the last `len(guards)` outputs.
+        guards: what must hold of the outputs after the results.
+        watched: how many outputs, the last ones, nobody reads: they are computed for their floating-point errors.
         stopped: positions of the records, before any pass, through which no gradient flows.
         released: of those, before any pass, that a backward has gone through without retaining the graph.
     """
@@ -59,9 +60,15 @@ class Listing:
     guards: list[Guard] = field(repr=False)
     stopped: frozenset[int] = field(default=frozenset(), repr=False)
     released: frozenset[int] = field(default=frozenset(), repr=False)
+    watched: int = 0
 
     def __len__(self) -> int:
         return len(self.code)
+
+    @property
+    def results(self) -> int:
+        """How many of the outputs are results."""
+        return len(self.outputs) - len(self.guards) - self.watched
 
     def operands(self, k: int) -> list[int]:
         """Positions of a record's operands."""
@@ -149,12 +156,16 @@ def narrower(listing: Listing) -> bool:
 
 def prune(listing: Listing) -> Listing:
     """Without the records that no output depends on, and that cannot raise an exception."""
+    needed = needed_in(listing)
+    return listing if needed.all() else listing.with_rows(needed, np.arange(len(listing)))
+
+
+def needed_in(listing: Listing) -> np.ndarray:
+    """Which records outputs depend on, or can raise an exception."""
     needed = np.zeros(len(listing), dtype=np.bool_)
     roots = np.concatenate([listing.outputs, np.array(raising(listing), dtype=np.int64)])
     opened("tape.jit.emission.shorten").mark_needed(listing.first, listing.args, roots, needed)
-    if needed.all():
-        return listing
-    return listing.with_rows(needed, np.arange(len(listing)))
+    return needed
 
 
 def raising(listing: Listing) -> list[int]:

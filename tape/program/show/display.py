@@ -73,7 +73,7 @@ def boxes_of(listing: Listing, names: Sequence[str], steps: Sequence[Step], most
     """The boxes by record; plain numbers stand in the boxes that read them."""
     shown, left_out = middle_out(len(listing), most)
     known, step = set(shown), step_names(steps)
-    outputs = set(listing.outputs[: len(listing.outputs) - len(listing.guards)].tolist())
+    outputs = set(listing.outputs[: listing.results].tolist())
     boxes: dict[int, Box] = {}
     for k in shown:
         if listing.is_number(k) and k not in outputs:

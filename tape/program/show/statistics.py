@@ -137,7 +137,7 @@ def statistics_of(
     plan = replay.sweeper.plan  # first: it may say that a loop has to be straightened
     each = list(_each(replay))
     numpy = sum(isinstance(s, NumPyStep) and not plan.stopped.isdisjoint(s.makes) for s in replay.steps)
-    count = len(listing.outputs) - len(listing.guards)
+    count = listing.results
     return Statistics(
         recorded=len(recorded),
         passes=passes,

@@ -64,7 +64,7 @@ def middle_out(n: int, most: int) -> tuple[list[int], int]:
 
 def closing(listing: Listing) -> Iterator[str]:
     """What the list gives, and what has to hold."""
-    count = len(listing.outputs) - len(listing.guards)
+    count = listing.results
     yield "return " + (", ".join(f"v{k}" for k in listing.outputs[:count].tolist()) or "nothing")
     for guard, k in zip(listing.guards, listing.outputs[count:].tolist()):
         yield guard_text(guard, k)

@@ -167,4 +167,4 @@ def test_memory_is_that_of_the_vectors():
     g = tape.compile(tape.func.grad(covariance))
     g(x, w)
     kept = 2 * x.nbytes + 2 * w.nbytes
-    assert g.programs[0].replay.sweeper.plan.taken <= 3 * kept
+    assert g.programs[0].replay.sweeper.plan.taken <= 3.5 * kept
