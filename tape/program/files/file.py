@@ -200,7 +200,7 @@ class _Reader:
         return self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads, parameters)
 
     def listing(self, told: Any) -> Listing:
-        columns = {name: self.column(told["columns"][name]) for name in COLUMNS}
+        columns: dict[str, Any] = {name: self.column(told["columns"][name]) for name in COLUMNS}
         codes = np.array([_op(name) for name in told["ops"]], dtype=np.int64)
         code = columns["code"]
         if len(code) and (code.min() < -2 or code.max() >= len(codes)):

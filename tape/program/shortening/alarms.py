@@ -164,20 +164,21 @@ def _cheaper(listing: Listing, watched: np.ndarray, last: np.ndarray) -> list[Sp
     for k in np.flatnonzero(cheap | (last & many)).tolist():
         rows = listing.operands(k)
         operands = [listing.constant(j) if listing.is_number(j) else listing.spec_of(j) for j in rows]
-        key = listing.op(k), int(listing.param[k]), *operands, bool(cheap[k]), bool(last[k] and many[k])
+        less, total = bool(cheap[k]), bool(last[k] and many[k])
+        key = listing.op(k), int(listing.param[k]), repr(operands), less, total
         if key not in known:
-            known[key] = _part(listing.op(k), listing.parameters(k), operands, *key[-2:])
+            known[key] = _part(listing.op(k), listing.parameters(k), operands, less, total)
         part = known[key]
         if part is not None:
             splices.append(Splice(k, part, [j for j in rows if not listing.is_number(j)]))
     return splices
 
 
-def _part(op: Any, params: dict[str, Any], operands: Sequence[Any], cheap: bool, total: bool) -> Listing | None:
+def _part(op: Any, params: dict[str, Any], operands: Sequence[Any], less: bool, total: bool) -> Listing | None:
     """The list of what makes the errors of an op, None if that is only the op itself."""
 
     def errors_of(*xs: Any) -> Any:
-        z = op.alarm(xs, params) if cheap else None
+        z: Any = op.alarm(xs, params) if less else None
         if z is None and total:
             z = op(*xs, **params)
         return z.sum() if total else z
