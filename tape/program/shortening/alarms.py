@@ -8,9 +8,10 @@ same ones (see `Hints.alarm`).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -22,31 +23,36 @@ from ops.core.registry import OPS
 from ...base.rooms import opened
 from ...base.spec import Spec
 from ..recorded.expanding import Splice, part_of, spliced
-from ..recorded.listing import Listing, by_code, needed_in
+from ..recorded.listing import Listing, by_code, is_fixed, needed_in
 from ..recorded.trace import CONSTANT, INPUT
-from .passes import as_number
+from .passes import as_number, merge
 
-MUL, POW, SQUARE, WHERE = (REGISTRY[name] for name in ("mul", "pow", "square", "where"))
+POW, SQUARE, WHERE = (REGISTRY[name] for name in ("pow", "square", "where"))
+PRODUCTS = REGISTRY["mul"], REGISTRY["chain_mul"]
+MOVES = REGISTRY["stack"], REGISTRY["join"]
 SUMS = tuple(REGISTRY[name] for name in ("add", "sub", "neg", "sum"))
 
 EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, np.inf, np.nan)
 PEELED = 8
 """How many records in a row, at the end, are looked at: whether they make errors."""
-MANY, FEW = 64, 16
-"""Of so many numbers inputs are looked at in their place, if these are few."""
+RECORD, MANY, FEW, GAIN = 3, 64, 16, 4
+"""A record takes as long as so many numbers; for so many others are looked at, in a few records, that take a part."""
+SMALL = 4096
+"""Constants of more numbers are not looked through."""
 HIGHEST = 64.0
 """The highest power whose size is known."""
 ROOM, LEAST = 1000.0, 128.0
-"""Numbers up to 2 to the power `ROOM` are not too large; an input is not said to be up to the power `LEAST`."""
+"""Numbers up to 2 to the power `ROOM` are not too large; none is said to be up to the power `LEAST`."""
 
 
 def with_alarms(listing: Listing) -> Listing:
     """A listing that watches what no result needs, where that may make floating-point errors."""
-    needed = needed_in(listing)
-    if needed.all():
+    if needed_in(listing).all():
         return listing
+    listing = merge(listing)  # much that no result needs is the same as what one needs
+    needed = needed_in(listing)
     watched = _computable(listing, needed)
-    alarm = _of_inputs(listing, watched)
+    alarm = _of_what_is_there(listing, needed, watched)
     last = _last(listing, watched)
     splices = _cheaper(listing, watched, last)
     if alarm is not None:
@@ -66,26 +72,32 @@ def _computable(listing: Listing, needed: np.ndarray) -> np.ndarray:
     return found & given
 
 
-def _of_inputs(listing: Listing, watched: np.ndarray) -> Splice | None:
-    """What tells, in the place of many numbers, that an input is so large that one of these may be too large.
+def _of_what_is_there(listing: Listing, needed: np.ndarray, watched: np.ndarray) -> Splice | None:
+    """What tells, in the place of many numbers, that one of them may be too large, of the fewer that they are made of.
 
-    `watched` loses the numbers, each of which is a polynomial of inputs.
+    `watched` loses these numbers, each of which is a polynomial of inputs and of records that are needed.
     """
-    numbers = np.array([s.size == 1 and s.dtype == np.float64 for s in listing.specs] + [False], dtype=np.bool_)
-    alone = watched & numbers[listing.spec]
-    if np.count_nonzero(alone) < MANY:
+    size = np.array([s.size for s in listing.specs] + [0], dtype=np.int64)[listing.spec]
+    cost = size + RECORD
+    if cost[watched].sum() < MANY:
         return None
-    degree, factor = _bounds(listing)
+    doubles = np.array([s.dtype == np.float64 for s in listing.specs] + [False], dtype=np.bool_)[listing.spec]
+    growth = _growth(len(OPS))
+    known = growth[np.maximum(listing.code, 0)] >= 0
+    leaf = doubles & ((listing.code == INPUT) | (needed & (listing.code >= 0) & ~known))
+    degree, factor = _bounds(listing, leaf, np.where(doubles, size, 0), growth)
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = (ROOM - np.log2(factor)) / degree  # the inputs may be two to this power
-    alone &= room >= LEAST
-    free = np.flatnonzero(alone & ~_beneath(listing, watched & ~alone))
-    rows = np.flatnonzero(_beneath(listing, alone) & (listing.code == INPUT)).tolist()
-    if len(free) < MANY or len(rows) > FEW:
+        room = (ROOM - np.log2(factor)) / degree  # the leaves may be two to this power
+    safe = watched & (room >= LEAST)
+    free = np.flatnonzero(safe & ~_beneath(listing, watched & ~safe))
+    owner = np.repeat(np.arange(len(listing)), np.diff(listing.first))
+    cut = replace(listing, args=np.where(leaf[owner], owner, listing.args))  # where a leaf ends the search
+    rows = np.flatnonzero(_beneath(cut, safe) & leaf).tolist()
+    if not len(free) or not 0 < len(rows) <= FEW or rows[-1] > free[-1] or cost[safe].sum() < GAIN * cost[rows].sum():
         return None
-    factor = 2.0 ** (1023.0 - math.floor(room[alone].min()))
-    part = part_of(lambda *xs: _alarm(xs, factor), [listing.spec_of(k) for k in rows])
-    watched &= ~alone
+    most = 2.0 ** (1023.0 - math.floor(room[safe].min()))
+    part = part_of(lambda *xs: _alarm(xs, most), [listing.spec_of(k) for k in rows])
+    watched &= ~safe
     return None if part is None else Splice(int(free[-1]), part, rows)
 
 
@@ -98,28 +110,41 @@ def _beneath(listing: Listing, records: np.ndarray) -> np.ndarray:
 
 def _alarm(xs: Sequence[Any], factor: float) -> Any:
     """An error where a number is too large, or infinite: it may be beside another such number."""
-    total = sum([(abs(x) * factor).sum() for x in xs])
-    return total - total
+    by_shape: dict[Any, Any] = {}
+    for x in xs:
+        by_shape[x.shape] = by_shape[x.shape] + abs(x) if x.shape in by_shape else abs(x)
+    found = [x * factor for x in by_shape.values()]
+    return reduce(operator.add, [(x - x).sum() for x in found])
 
 
-def _bounds(listing: Listing) -> tuple[np.ndarray, np.ndarray]:
-    """By record, d and c such that of inputs that are at most t ≥ 1 it is at most c·tᵈ; d is nan if that is unknown."""
-    floats = np.array([s.dtype == np.float64 for s in listing.specs] + [False], dtype=np.bool_)[listing.spec]
-    size = np.array([max(s.size, 1) for s in listing.specs] + [1], dtype=np.float64)[listing.spec]
-    degree, factor = np.where((listing.code == INPUT) & floats, 1.0, np.nan), np.ones(len(listing))
-    power = np.where(listing.code == SQUARE.code, 2.0, np.nan)
+def _bounds(listing: Listing, leaf: np.ndarray, size: np.ndarray, growth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By record, d and c such that of leaves that are at most t ≥ 1 it is at most c·tᵈ; d is nan if that is unknown."""
+    degree, factor = np.where(leaf, 1.0, np.nan), np.ones(len(listing))
     number = np.full(len(listing), np.nan)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
-        number[k] = math.fabs(as_number(listing.constant(k)))
+        number[k] = _largest(listing.constant(k))
     known = np.isfinite(number)
     degree[known], factor[known] = 0.0, np.maximum(number[known], 1.0)
+    power = np.where(listing.code == SQUARE.code, 2.0, np.nan)
     powers = np.flatnonzero(listing.code == POW.code)
     power[powers] = number[listing.args[listing.first[powers] + 1]]
     power[~((power >= 1.0) & (power <= HIGHEST))] = np.nan
     opened("tape.jit.emission.shorten").bound(
-        listing.code, listing.first, listing.args, _growth(len(OPS)), size, power, degree, factor
+        listing.code, listing.first, listing.args, growth, np.maximum(size, 1).astype(np.float64), power, degree, factor
     )
     return degree, factor
+
+
+def _largest(constant: Any) -> float:
+    """The absolute value of the largest number in a constant of few real numbers, nan if it is anything else."""
+    if (
+        isinstance(constant, np.ndarray)
+        and constant.size <= SMALL
+        and is_fixed(constant)
+        and constant.dtype.kind in "fiu"
+    ):
+        return float(np.abs(constant).max(initial=0.0))
+    return math.fabs(as_number(constant))
 
 
 @cache
@@ -127,7 +152,12 @@ def _growth(count: int) -> np.ndarray:
     """By opcode, how large a result may be (see `tape.jit.emission.shorten.bound`)."""
     jit = opened("tape.jit.emission.shorten")
     how = {op: jit.MOVE for op in OPS[:count] if op.kind == "linear" and op.view is not False}
-    how |= {**dict.fromkeys(SUMS, jit.SUM), MUL: jit.PRODUCT, **dict.fromkeys((POW, SQUARE), jit.POWER)}
+    how |= dict.fromkeys(MOVES, jit.MOVE)
+    how |= {
+        **dict.fromkeys(SUMS, jit.SUM),
+        **dict.fromkeys(PRODUCTS, jit.PRODUCT),
+        **dict.fromkeys((POW, SQUARE), jit.POWER),
+    }
     return np.array([how.get(op, -1) for op in OPS[:count]])
 
 
@@ -211,7 +241,7 @@ def may_warn(op: Op) -> bool:
 @cache
 def _only_adds(count: int) -> np.ndarray:
     """By opcode, whether an op makes sums and products, or chooses: of larger numbers, nothing that is less large."""
-    return by_code(op.kind == "linear" or op in (*SUMS, MUL, WHERE) for op in OPS[:count])
+    return by_code(op.kind == "linear" or op in (*SUMS, *PRODUCTS, WHERE) for op in OPS[:count])
 
 
 @cache
