@@ -213,7 +213,12 @@ def _part(op: Any, params: dict[str, Any], operands: Sequence[Any], less: bool, 
             z = op(*xs, **params)
         return z.sum() if total else z
 
-    return part_of(errors_of, operands) if all(type(x) in (Spec, int, float) for x in operands) else None
+    if not all(type(x) in (Spec, int, float) for x in operands):
+        return None
+    try:
+        return part_of(errors_of, operands)
+    except ValueError:  # the op takes ones only of such operands as it had
+        return None
 
 
 @cache
