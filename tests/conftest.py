@@ -5,6 +5,7 @@
 takes two thousand examples of everything.
 """
 
+import gc
 import os
 import signal
 
@@ -21,7 +22,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["command_line", "dask_cluster", "gradcheck_damage", "sweeping"]  # fixtures of several test files
+# Fixtures of several test files.
+pytest_plugins = ["cold_processes", "command_line", "dask_cluster", "gradcheck_damage", "sweeping"]
 
 # The first example pays for compiling kernels, so that no deadline would be met by luck alone.
 settings.register_profile("dev", max_examples=30, deadline=None)
@@ -35,3 +37,10 @@ settings.register_profile(
 )
 settings.register_profile("intense", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_collection_finish(session):
+    """What tens of thousands of tests consist of is there to stay: collections of garbage need not look at it."""
+    if session.items:
+        gc.collect()
+        gc.freeze()

@@ -29,15 +29,16 @@ def running(workers=2, **options):
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def a_cluster():
+    """Closed after the tests of a file: one that only waits takes a seventh of a processor."""
     with running() as client:
         yield client
 
 
 @pytest.fixture
 def client(a_cluster):
-    """The cluster of this session with all of its workers there, as the current one of this test."""
+    """The cluster of this file with all of its workers there, as the current one of this test."""
     a_cluster.wait_for_workers(2, timeout=60)
     with a_cluster.as_current():
         yield a_cluster

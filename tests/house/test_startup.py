@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-GRADIENT = """
-import tape
-x = tape.tensor([0.25, 0.5, 0.75], requires_grad=True)
-(tape.sin(x) * x).sum().backward()
-assert abs(float(x.grad[1]) - 0.9182167) < 1e-6, x.grad
-"""
-
-
-def start(program, caches, **more):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("TAPE_", "NUMBA_"))}
-    env |= {
-        "TAPE_CACHE_DIR": str(caches / "kernels"),
-        "NUMBA_CACHE_DIR": str(caches / "numba"),
-        "PYTHONPATH": str(ROOT),
-    }
-    return subprocess.Popen(
-        [sys.executable, "-c", program], env=env | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def run(program, caches, **more):
-    """What a program prints that is jitted from the first sweep on, unless `more` says otherwise."""
-    process = start(program, caches, **{"TAPE_JIT": "1"} | more)
-    out, err = process.communicate(timeout=180)
-    assert process.returncode == 0, err
-    return out
+from cold_processes import GRADIENT, ROOT, run, start
 
 
 def content(caches):
     return {p: p.stat().st_mtime_ns for p in caches.rglob("*") if p.is_file()}
-
-
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory):
-    """A folder of caches that one process has filled."""
-    caches = tmp_path_factory.mktemp("caches")
-    run(GRADIENT, caches)
-    return caches
 
 
 def test_importing_is_light():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from array_programs import ATTRIBUTES, CHANGES, FUNCTIONS, METHODS, NUMBERS, OPERATORS, WRITES, programs
 from arrays import agree, compiled_outcome, outcome, recorded_outcome
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import tape
@@ -94,7 +94,6 @@ def test_everything_that_an_array_has():
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     hnp.arrays(st.sampled_from([np.float64, np.float32, np.complex128, np.int64]), shapes, elements=st.integers(-4, 4)),
     st.data(),
@@ -107,7 +106,6 @@ def test_any_index_reads_and_writes_as_numpys(x, data):
         assert agree(expected, found), f"{program!r} at {index}: NumPy {expected}, recorded {found}"
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     hnp.arrays(
         np.float64, hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4), elements=st.integers(-4, 4)
@@ -126,7 +124,6 @@ BINARY = ["x + y", "x - y", "x * y", "x / y", "x // y", "x % y", "x ** y", "x < 
 dtypes = st.sampled_from([np.float64, np.float32, np.int64, np.int32, np.uint8, np.complex128])
 
 
-@settings(deadline=None, max_examples=150)
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3), dtypes, dtypes, st.sampled_from(BINARY), st.data())
 def test_any_two_arrays_meet_as_numpys(shapes, first, second, program, data):
     numbers = st.integers(1, 5)

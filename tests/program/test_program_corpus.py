@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import os
+import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +15,14 @@ from corpus.__main__ import main
 from corpus.compare import compare, difference
 from corpus.grammar import write
 from corpus.minimise import minimise
+from corpus.running import Ended, Run
 from corpus.tree import Program, Statement
 from corpus.world import Outcome
 
 import tape
 
-BATCHES = [range(start, start + 15) for start in range(0, 150, 15)]
+BATCHES = [range(start, start + 10) for start in range(0, 80, 10)]
+"""As many as their time allows; ``python -m tests.corpus`` runs others."""
 
 
 @pytest.mark.parametrize("seeds", BATCHES, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
@@ -121,3 +127,67 @@ def test_the_command_counts_and_tells(monkeypatch, capsys):
     monkeypatch.setattr(kind, "__call__", lambda self, *a, **k: [right(self, *a, **k), 1.0])
     assert main(["3", "--show", "1"]) == 1
     assert "--- program" in capsys.readouterr().out
+
+
+def taken(run: Run, seeds: list[int], look, wrong: int | None = None) -> dict[int, object]:
+    """What a run takes; a seed is wrong."""
+    found: dict[int, object] = {}
+
+    def take(seed, what):
+        found[seed] = what
+        return seed == wrong
+
+    run.of(seeds, look, take)
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_run_the_same_programs(workers):
+    run = Run(workers)
+    assert taken(run, [2, 3, 5], operator.neg, 3) == {2: -2, 3: -3, 5: -5}
+    assert (run.ran, run.wrong, run.stopped, run.amid) == (3, [3], "", [])
+
+
+def test_a_program_that_ends_its_process_is_found():
+    run = Run(2)
+    assert taken(run, [0, 3, 4], os._exit) == {seed: Ended(seed) for seed in (0, 3, 4)}
+    assert run.ran == 3
+
+
+def test_no_program_begins_after_so_many_minutes():
+    run = Run(minutes=0)
+    assert taken(run, [1, 2], operator.neg) == {}
+    assert run.summary() == "; ended after 0 minutes"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_run_and_what_was_found_is_there(number):
+    before = signal.getsignal(number)
+    run = Run()
+    look = lambda seed: signal.raise_signal(seed) if seed else seed  # noqa: E731
+    assert taken(run, [0, number, 0], look) == {0: 0}
+    assert run.summary() == f"; ended by {number.name}, amid {number.value}"
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_a_program_drops_ends_the_run_after_it():
+    def look(seed):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            return seed
+
+    run = Run()
+    assert taken(run, [1, 2], look) == {1: 1}
+    assert run.summary() == "; ended by SIGTERM"
+
+
+def test_a_line_now_and_then_says_how_far_it_is(monkeypatch, capsys):
+    from corpus import running
+
+    times = itertools.count(0.0, 5.0)
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    taken(Run(began=0.0, said=0.0), list(range(9)), operator.neg, 1)
+    said = capsys.readouterr().err.splitlines()
+    assert 2 <= len(said) < 9
+    assert " of 9 programs, 1 wrong, " in said[-1]

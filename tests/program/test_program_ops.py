@@ -13,7 +13,14 @@ from tape import autograd
 from tape.program import compile
 
 every_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
-tiers = pytest.mark.parametrize("tier", ["interpret", "quick", "optimised"])
+TIERS = ("quick", "optimised")
+
+
+def in_turn(first):
+    """Each op interpreted, and at one of the compiled tiers in turns, of which the `first` begins."""
+    tiers = lambda k: ("interpret", TIERS[(k + first) % 2])  # noqa: E731
+    every = [pytest.param(op, tier, id=f"{tier}-{op.name}") for k, op in enumerate(DIFFERENTIABLE) for tier in tiers(k)]
+    return pytest.mark.parametrize(("op", "tier"), every)
 
 
 def pairs(op):
@@ -23,8 +30,7 @@ def pairs(op):
         yield first, second if same and str(params) == str(again) else first, params
 
 
-@every_op
-@tiers
+@in_turn(0)
 def test_values(op, tier):
     for first, second, params in pairs(op):
         fast = compile(lambda *xs, params=params: op(*xs, **params), tier=tier)
@@ -37,8 +43,7 @@ def test_values(op, tier):
                     assert np.asarray(z).dtype == np.asarray(w).dtype
 
 
-@every_op
-@tiers
+@in_turn(1)
 def test_adjoints(op, tier):
     for first, second, params in pairs(op):
         positions = active(op, first)

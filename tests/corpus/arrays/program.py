@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -65,18 +67,31 @@ class Program:
         ``w[:, 2] = w[1]``, which is to do as if it did not.
         """
         file = f"<array program {self.seed}, {next(RUN)}>"
-        text = SURROUNDINGS + (self.source if poison is None else EMPTY.sub("poisoned(", self.source))
+        text, code = compiled(self.source, poison is not None, apart)
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
         names: dict[str, Any] = {"__name__": f"array_program_{self.seed}", "np": np, "math": math}
         names["poisoned"] = lambda like, dtype=None, order="C": np.full(
             getattr(like, "shape", like), poison, order=order
         )
         names["apart"] = lambda z: z.copy() if type(z) is np.ndarray else z
-        tree = ast.parse(text)
-        if apart:
-            tree = ast.fix_missing_locations(Apart().visit(tree))
-        exec(compile(tree, file, "exec", dont_inherit=True), names)
+        exec(in_file(code, file), names)
         return names["f"]
+
+
+@lru_cache(maxsize=8)
+def compiled(source: str, poisoned: bool, apart: bool) -> tuple[str, CodeType]:
+    """A program with what is around it: its text, and the code of that in no file yet."""
+    text = SURROUNDINGS + (EMPTY.sub("poisoned(", source) if poisoned else source)
+    tree = ast.parse(text)
+    if apart:
+        tree = ast.fix_missing_locations(Apart().visit(tree))
+    return text, compile(tree, "", "exec", dont_inherit=True)
+
+
+def in_file(code: CodeType, file: str) -> CodeType:
+    """The same code in a file; compiling it again takes a hundred times as long."""
+    parts = (in_file(part, file) if isinstance(part, CodeType) else part for part in code.co_consts)
+    return code.replace(co_filename=file, co_consts=tuple(parts))
 
 
 class Apart(ast.NodeTransformer):

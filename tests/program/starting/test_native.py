@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from ast import literal_eval
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cold_processes import start
 from hypothesis import given, strategies as st
 
 import tape
@@ -22,28 +22,16 @@ from tape.jit.machine import kept
 from tape.recording import liveness
 from tape.recording.wengert import current
 
-ROOT = Path(__file__).resolve().parents[3]
 HEAVY = ["numba", "llvmlite", "scipy", "click", "rich", "tape.gradcheck.checking", "tape.jit"]
 
 
 def fresh(program: str, caches: Path, **more: str) -> str:
     """What a fresh process prints, with nothing in the environment that says which sweep to use."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("TAPE_", "NUMBA_"))}
-    env |= {"TAPE_CACHE_DIR": f"{caches}/tape", "NUMBA_CACHE_DIR": f"{caches}/numba", "PYTHONPATH": str(ROOT), **more}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=180, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory):
-    """Caches in which the jitted sweep lies."""
-    caches = tmp_path_factory.mktemp("caches")
-    fresh("import tape\nx = tape.ones(2, requires_grad=True)\n(x * x).sum().backward()", caches, TAPE_JIT="1")
-    return caches
+    process = start(program, caches, **more)
+    said, complaints = process.communicate(timeout=180)
+    assert process.returncode == 0, complaints
+    assert complaints == ""
+    return said
 
 
 def chain(x, records):
@@ -152,10 +140,10 @@ def test_one_long_list_is_swept_jitted_at_once(warm):
 
 def test_a_note_says_what_is_compiled(tmp_path, warm):
     """By processes that use it, where Numba has a place for it; a damaged note is none."""
-    names = {p.name for p in (warm / "tape").iterdir()}
-    (note,) = [name for name in names if not (warm / "tape" / name).read_bytes()[32:]]
-    (tmp_path / "tape").mkdir()
-    (tmp_path / "tape" / note).write_bytes(b"damaged")
+    names = {p.name for p in (warm / "kernels").iterdir()}
+    (note,) = [name for name in names if not (warm / "kernels" / name).read_bytes()[32:]]
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / note).write_bytes(b"damaged")
     assert int(fresh(SWITCH.format(most=60_000), tmp_path, NUMBA_CACHE_DIR=str(warm / "numba"))) >= 60_000
 
 
