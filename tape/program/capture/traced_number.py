@@ -15,7 +15,7 @@ from ...base.spec import Spec
 from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
 from ...numpy.arrays.face import FACES, OF_TENSORS, Number, face
-from ...recording.recorder import getframe, new
+from ...recording.recorder import getframe
 from ..recorded.trace import Trace
 from ..recorded.traced import Traced, short_way, tensors_way, traced
 
@@ -53,7 +53,7 @@ class TracedNumber(Number):
 
 def recorded_number(tensor: Traced) -> TracedNumber:
     """The number that a tensor without axes is now."""
-    made: Any = new(TracedNumber)
+    made = TracedNumber()
     made._trace, made._row, made._spec = tensor._trace, tensor._row, tensor._spec
     return made
 

@@ -111,6 +111,12 @@ class Trace:
         computing: computes what somebody looks at, and knows how much memory that takes.
     """
 
+    __slots__ = (
+        "_before", "_latest", "_objects", "_prints", "apart", "calm", "computing", "constants", "extend", "failed",
+        "guards", "hooks", "inputs", "integers", "leaves", "numbers", "open", "ordered", "own", "parts", "pieces",
+        "released", "rows", "sought", "start", "stopped", "templates", "tensors", "tracked", "values", "wengert",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self.extend = self.rows.extend

@@ -19,7 +19,7 @@ from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
-from ...recording.recorder import getframe, new
+from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, memory_of, read, seal, strides_of
 from .later import Later, foreseen, unheld
@@ -36,6 +36,7 @@ class Traced(TracedMemory):
     """A tensor of a function that is being recorded."""
 
     __slots__ = ("_look", "_row", "_trace")
+    __init__ = object.__init__  # type: ignore[assignment]  # one of C's makes it a third sooner than `new`
 
     def _refuse_recording(self, what: str) -> None:
         raise Untraceable(what)
@@ -252,7 +253,7 @@ class Filling(Traced):
 
 def traced(trace: Trace, row: int) -> Traced:
     """The tensor of a record."""
-    made: Traced = new(Traced)
+    made = Traced()
     made._trace, made._row = trace, row
     made._spec = trace.spec(row)  # type: ignore[assignment]
     return made
@@ -323,27 +324,32 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
     def apply(self: Any, other: Any) -> Any:
         trace = self._trace
         values = trace.values
+        x = self._row
+        u = values[x]
         kind = type(other)
-        if self._spec.narrow:
+        numbers = type(u) is float64
+        if not numbers and self._spec.narrow:
             return otherwise(self, other)
         if kind is own and other._trace is trace and trace.open and not other._spec.narrow:
             y = other._row
+            v = values[y]
+            numbers = numbers and type(v) is float64
         elif kind is float:
-            y = trace.numbers.get(other)
+            v = other
+            y = trace.numbers.get(v)
             if y is None:
-                y = trace.number(other)
+                y = trace.number(v)
         elif kind is int:
-            y = trace.integers.get(other)
+            v = other
+            y = trace.integers.get(v)
             if y is None:
-                y = trace.number(other)
+                y = trace.number(v)
         else:
             return otherwise(self, other)
-        x = self._row
         if reflected:
-            x, y = y, x
-        u, v = values[x], values[y]
+            x, y, u, v = y, x, v, u
         try:
-            if type(u) is Later or type(v) is Later:
+            if not numbers and (type(u) is Later or type(v) is Later):
                 z = foreseen(op, (u, v), {})
                 shape = None if z is None else z.spec if type(z) is Later else spec_for(z)
             else:
@@ -353,17 +359,17 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
             return otherwise(self, other)
         if shape is None or (handling(None) is not trace.calm and raises()):
             return otherwise(self, other)  # which refuses, or computes
-        made = new(own)
+        made = own()
         made._trace = trace
         made._row = row = len(values)
         made._spec = shape
         values.append(z)
-        wengert = trace.wengert
+        rows, wengert = trace.rows, trace.wengert
         if wengert.where is None:
             frame = getframe(depth)
-            trace.extend((code, x, y, None, shape, frame.f_code, frame.f_lasti))
+            rows += code, x, y, None, shape, frame.f_code, frame.f_lasti
         else:
-            trace.extend((code, x, y, None, shape, *wengert.where))
+            rows += code, x, y, None, shape, *wengert.where
         if not wengert.recording:
             trace.stop(row)
         return made
