@@ -26,9 +26,9 @@ from .later import Later, foreseen, unheld
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
-from .trace import NUMBER, Trace, Untraceable, spec_for
+from .trace import NUMBER, Trace, Untraceable, escaped, spec_for
 from .traced_index import AT_PLACES, basic_key, has_places
-from .traced_inplace import TracedMemory, escaped, known, plain
+from .traced_inplace import TracedMemory, known, plain
 from .unknown import UNKNOWN, read_as, told
 
 
