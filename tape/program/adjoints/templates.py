@@ -124,9 +124,12 @@ def moves(spec: Any) -> bool:
 def _facts(trace: Trace, rows: Sequence[int]) -> list[Any] | None:
     """What rules can see of records; None if they are not to be trusted with one of them."""
     found: list[Any] = []
+    plain, looks = trace.plain, trace.looks
     for k in rows:
-        fact: Any = trace.look(k)
-        if fact is None:
+        fact: Any = looks.get(k)
+        if fact is None and k in plain:
+            fact = looks[k] = type(plain[k]), repr(plain[k])
+        elif fact is None:
             spec = trace.spec(k)
             if spec is None or spec.narrow:
                 return None

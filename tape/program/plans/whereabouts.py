@@ -19,15 +19,15 @@ SMALL = 1 << 10
 """Results of at most so many bytes are put together in one array."""
 
 
-class _Specs(dict[int, "Spec | None"]):
+class SpecsAsked(dict[int, "Spec | None"]):
     """The specs of records that were asked for: inside kernels lie many that nobody asks about."""
 
     def __init__(self, listing: Listing):
         super().__init__()
-        self._listing = listing
+        self._which, self._specs = listing.spec, [*listing.specs, None]
 
     def __missing__(self, k: int) -> Spec | None:
-        found = self[k] = self._listing.spec_of(k)
+        found = self[k] = self._specs[self._which[k]]
         return found
 
 
@@ -49,7 +49,7 @@ class Whereabouts(PlanWords):
     def __init__(self, replay: Replay, checked: bool):
         super().__init__(checked)
         self.replay, self.listing = replay, replay.listing
-        self._specs = _Specs(self.listing)
+        self._specs = SpecsAsked(self.listing)
         self.values: dict[int, PlanValue] = {}
         self.targets: dict[int, PlanValue] = {}
         self.brought: list[tuple[int, int, Spec]] = []

@@ -405,13 +405,6 @@ class Trace:
         """Whether a row stands for a plain number."""
         return number in self.plain
 
-    def look(self, number: int) -> tuple[type, str] | None:
-        """What rules see of a plain number, by its row; None of anything else."""
-        found = self.looks.get(number)
-        if found is None and number in self.plain:
-            found = self.looks[number] = type(self.plain[number]), repr(self.plain[number])
-        return found
-
     def spec(self, number: int) -> Spec | None:
         at = number - self.start
         if at >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,8 @@ class Traced(TracedMemory):
     """A tensor of a function that is being recorded."""
 
     __slots__ = ("_look", "_row", "_trace")
-    __init__ = object.__init__  # type: ignore[assignment]  # one of C's makes it a third sooner than `new`
+    if not TYPE_CHECKING:
+        __init__ = object.__init__  # so that calling the class makes one, in two thirds of the time of `new`
 
     def _refuse_recording(self, what: str) -> None:
         raise Untraceable(what)
