@@ -444,6 +444,7 @@ NUMBER = spec_of(np.float64(0.0))
 
 def spec_for(value: Any) -> Spec:
     """The spec of a value; a plain number counts as an array scalar."""
-    if type(value) is float:
+    kind = type(value)
+    if kind is np.float64 or kind is float:
         return NUMBER
     return spec_of(value if hasattr(value, "dtype") else np.asarray(value))

@@ -17,6 +17,7 @@ from ...base.spec import spec
 from ...base.tensor import Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
+from ...recording.functions import is_short
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe
@@ -52,6 +53,10 @@ class Traced(TracedMemory):
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if op in OF_ONE_NUMBER and operands[0]._spec is NUMBER:
+            of_one = of_number(op, operands[0])
+            if of_one is not None:
+                return of_one
         trace, narrow = None, False
         for x in operands:
             if isinstance(x, Traced):
@@ -258,6 +263,20 @@ def traced(trace: Trace, row: int) -> Traced:
     made._trace, made._row = trace, row
     made._spec = trace.spec(row)  # type: ignore[assignment]
     return made
+
+
+OF_ONE_NUMBER = frozenset([op for op in REGISTRY.values() if is_short(op) and op.arity == 1 and not op.view])
+"""The library's own ops of one operand, element by element."""
+
+
+def of_number(op: Op, x: Any) -> Traced | None:
+    """The record of such an op of a number of 64 bits that is known; None of anything else, for the general way."""
+    if type(x) is not Traced or not x._trace.open:
+        return None
+    trace, row = x._trace, x._row
+    u = trace.values[row]
+    z = op.forward(u) if type(u) is np.float64 else None
+    return traced(trace, trace.append(op.code, row, -1, None, z)) if type(z) is np.float64 else None
 
 
 def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
