@@ -319,6 +319,9 @@ class _Sweep:
 
     def merge(self, row: int, g: Pieces) -> None:
         """Add pieces to the adjoint of a record; the fewer ones move."""
+        if row not in self.adjoints:
+            self.adjoints[row] = g
+            return
         known = self.pieces(row)
         few, many = sorted((known, g), key=len)
         many.absorb(few)

@@ -23,7 +23,7 @@ from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, memory_of, read, seal, strides_of
-from .later import Later, foreseen, unheld
+from .later import Later, of_pair, unheld
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
@@ -370,7 +370,7 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
             x, y, u, v = y, x, v, u
         try:
             if not numbers and (type(u) is Later or type(v) is Later):
-                z = foreseen(op, (u, v), {})
+                z = of_pair(op, u, v)
                 shape = None if z is None else z.spec if type(z) is Later else spec_for(z)
             else:
                 z = forward(u, v)
