@@ -53,7 +53,7 @@ class Traced(TracedMemory):
 
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        if op in OF_ONE_NUMBER and operands[0]._spec is NUMBER:
+        if op in OF_ONE_NUMBER and operands[0]._spec is NUMBER and type(operands[0]) is Traced:
             of_one = of_number(op, operands[0])
             if of_one is not None:
                 return of_one
@@ -269,14 +269,16 @@ OF_ONE_NUMBER = frozenset([op for op in REGISTRY.values() if is_short(op) and op
 """The library's own ops of one operand, element by element."""
 
 
-def of_number(op: Op, x: Any) -> Traced | None:
+def of_number(op: Op, x: Any) -> Any:
     """The record of such an op of a number of 64 bits that is known; None of anything else, for the general way."""
-    if type(x) is not Traced or not x._trace.open:
-        return None
     trace, row = x._trace, x._row
     u = trace.values[row]
-    z = op.forward(u) if type(u) is np.float64 else None
-    return traced(trace, trace.append(op.code, row, -1, None, z)) if type(z) is np.float64 else None
+    z = op.forward(u) if type(u) is np.float64 and trace.open else None
+    if type(z) is not np.float64:
+        return None
+    made = type(x)()
+    made._trace, made._row, made._spec = trace, trace.append(op.code, row, -1, None, z), NUMBER
+    return made
 
 
 def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
