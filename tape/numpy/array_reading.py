@@ -49,8 +49,8 @@ def read(x: Face, index: Any) -> Any:
 def plain_index(index: Any) -> Any:
     """An index with tensors in the place of faces, lists of which are arrays."""
     if type(index) is tuple:
-        return tuple([part if type(part) in PLAIN else plain_index(part) for part in index])
-    if type(index) is slice and type(index.start) in PLAIN and type(index.stop) in PLAIN and type(index.step) in PLAIN:
+        return tuple([part if type(part) in PLAIN or _is_plain(part) else plain_index(part) for part in index])
+    if _is_plain(index):
         return index
     if type(index) is list:
         return stacked(index) if holds_face(index) else np.asarray(index, dtype=None if index else np.intp)
@@ -58,9 +58,14 @@ def plain_index(index: Any) -> Any:
     return int(index) if type(index) is np.int64 else index
 
 
+def _is_plain(part: Any) -> bool:
+    """Whether a part of an index is a slice that is as it is."""
+    return type(part) is slice and type(part.start) in PLAIN and type(part.stop) in PLAIN and type(part.step) in PLAIN
+
+
 def has_ellipsis(index: Any) -> bool:
     """Whether an index has ``...`` in it, so that it gives an array even without axes."""
-    return index is Ellipsis or (type(index) is tuple and any(part is Ellipsis for part in index))
+    return index is Ellipsis or (type(index) is tuple and type(Ellipsis) in map(type, index))
 
 
 def _length(self: Recorded) -> int:

@@ -126,7 +126,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
                 **options: Any) -> Any:  # fmt: skip
     """NumPy's and SciPy's ufuncs, and their methods, on arrays."""
     kinds = {*map(type, inputs)}
-    if not kinds <= USUAL and any(answers_itself(kind, "__array_ufunc__") for kind in kinds):
+    if not (kinds <= USUAL or kinds <= FACES) and any(answers_itself(kind, "__array_ufunc__") for kind in kinds):
         return NotImplemented
     if PythonNumber in kinds:
         inputs = tuple([as_numpy(x, *inputs) for x in inputs])

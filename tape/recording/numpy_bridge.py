@@ -129,10 +129,13 @@ class NumpyMethods(Theme):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         """NumPy's ufuncs, and their ``reduce``, ``accumulate`` and ``outer``, on tensors."""
-        if method == "__call__" and out is None and not kwargs and {*map(type, inputs)} == ONLY_TENSORS:
-            short = _short_way(ufunc)
-            if short is not None and not in_library(sys._getframe(1).f_code.co_filename):
-                return short(*inputs)
+        short = _short_way(ufunc) if method == "__call__" and out is None and not kwargs else None
+        if short is not None:
+            if {*map(type, inputs)} == ONLY_TENSORS:
+                if not in_library(sys._getframe(1).f_code.co_filename):
+                    return short(*inputs)
+            elif len(inputs) == 1:
+                return op_for(ufunc)(self)  # type: ignore[misc]
         name = called(ufunc, method)
         result = _apply(ufunc, method, inputs, kwargs, name)
         target = out[0] if isinstance(out, tuple) else out

@@ -188,8 +188,8 @@ class _Sweep:
         """Go through one record; only note what it gets, if its rules were run already."""
         if row not in self.leads or row not in self.adjoints:
             return
-        trace, fields = self.trace, self.trace.fields(row)
-        trace.wengert.where = trace.line(row)
+        trace = self.trace
+        fields, trace.wengert.where = trace.record(row)
         if row in trace.hooks or row in self.targets:
             g = self.whole(row)
             if row in trace.hooks:
@@ -209,10 +209,8 @@ class _Sweep:
         operands, params = arguments_in(fields)
         if not operands or row in trace.stopped:
             return []
-        op = OPS[fields[CODE]]
-        leading = [i for i, k in enumerate(operands) if k in self.leads and moves(trace.spec(k))]
-        positions = tuple([i for i in leading if op.rule(i)])
-        return contributions(trace, row, op, operands, params, g, positions, _by_rules)
+        leads = tuple([k in self.leads for k in operands])
+        return contributions(trace, row, OPS[fields[CODE]], operands, params, g, leads, _by_rules)
 
     def add(self, row: int, g: Any) -> None:
         """Add to the adjoint of a record."""
@@ -321,15 +319,13 @@ class _Sweep:
 
     def merge(self, row: int, g: Pieces) -> None:
         """Add pieces to the adjoint of a record; the fewer ones move."""
+        if row not in self.adjoints:
+            self.adjoints[row] = g
+            return
         known = self.pieces(row)
         few, many = sorted((known, g), key=len)
         many.absorb(few)
         self.adjoints[row] = many
-
-
-def moves(spec: Any) -> bool:
-    """Whether what a spec is of can have a derivative: places in an array cannot, whatever they were computed from."""
-    return spec is None or bool(spec.inexact)
 
 
 def _by_rules(trace: Trace, row: int, g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any]]:

@@ -16,8 +16,9 @@ from ..recorded.listing import Listing, listing_of
 from ..recorded.reach import check_not_released
 from ..recorded.trace import CONSTANT, INPUT, Trace
 from ..recorded.traced import Traced, output, traced
-from .adjoint import moves, propagate, value_of
+from .adjoint import propagate, value_of
 from .simple_runs import Runs
+from .templates import moves
 
 
 def plain(x: Any) -> Any:

@@ -31,6 +31,10 @@ FUSED = 6
 """So many large parts are whole arrays in sums that are fused; more are added one after the other where they belong."""
 
 
+Cut = tuple[Region, list[Region], Region]
+"""The region of a piece that overlaps a box, its parts outside of that, and the part inside."""
+
+
 class Piece(NamedTuple):
     """What was added to a region: an array of its shape, or the part of a source that `inner` says, by axis."""
 
@@ -112,17 +116,18 @@ class Pieces:
         near = self._near(around)
         if wanted and self._condense(near):
             near = self._near(around)
+        cut = [(part, *split(part, around)) for part in near]
         if around == region:
-            found = self._read(region, near) if wanted else None
+            found = self._read(region, cut) if wanted else None
             if emptied:
-                self._clear(region, near)
+                self._clear(cut)
             return found
-        whole = self._read(around, near)
+        whole = self._read(around, cut)
         if whole is None:
             return None
         index = _place(region, around)
         if emptied:
-            self._clear(around, near)
+            self._clear(cut)
             self.add(around, ops.index_put(whole, 0.0, index=index))
         return ops.getitem(whole, index=index)
 
@@ -210,11 +215,10 @@ class Pieces:
             self._grid.remove(part)
         return self.parts.pop(part)
 
-    def _read(self, region: Region, near: list[Region]) -> Any:
-        """The sum of what lies in a box, of which pieces `near` it have something."""
+    def _read(self, region: Region, cut: list[Cut]) -> Any:
+        """The sum of what lies in a box, of which some pieces have something."""
         places, values = [], []
-        for part in near:
-            _, inside = split(part, region)
+        for part, _, inside in cut:
             shown = tuple([r if type(r) is int else p for r, p in zip(region, inside)])
             places.append(... if shown == region else _place(shown, region))
             values.append(_shown(self.parts[part], part, shown))
@@ -222,11 +226,11 @@ class Pieces:
             return values[0]
         return _collected(shape_of(region), None, places, values) if values else None
 
-    def _clear(self, region: Region, near: list[Region]) -> None:
-        """Leave nothing in a box of the pieces `near` it."""
-        for part in near:
+    def _clear(self, cut: list[Cut]) -> None:
+        """Leave of some pieces what lies outside of a box."""
+        for part, outside, _ in cut:
             piece = self._remove(part)
-            for rest in split(part, region)[0]:
+            for rest in outside:
                 self._insert(rest, Piece(piece.source, _inner(piece, part, rest)))
 
 

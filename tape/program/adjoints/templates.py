@@ -20,7 +20,7 @@ from ..recorded.aliases import link
 from ..recorded.fingerprint import key_of
 from ..recorded.guards import Guard, same
 from ..recorded.later import Later
-from ..recorded.trace import CONSTANT, PlainStep, Trace, X
+from ..recorded.trace import CONSTANT, PlainStep, Trace
 from ..recorded.traced import Traced, traced
 
 MOST = 4
@@ -86,40 +86,56 @@ class RecordTemplate(NamedTuple):
 
 
 def contributions(
-    trace: Trace, row: int, op: Op, operands: tuple[int, ...], params: dict[str, Any], g: Any,
-    positions: tuple[int, ...], rules: Rules,
+    trace: Trace, row: int, op: Op, operands: tuple[int, ...], params: dict[str, Any], g: Any, leads: tuple[bool, ...],
+    rules: Rules,
 ) -> Contributions:  # fmt: skip
-    """What `rules` give, which run the rules of a record with respect to the operands at some positions."""
+    """What `rules` give, which run the rules of a record with respect to some of its operands that lead to a target."""
     simple = type(g) is Traced and len(operands) <= MOST and op.outputs == 1 and trace.wengert.recording
-    if not simple or is_own(op):
-        return rules(trace, row, g, positions)
-    given = (g._row, *operands, row)
-    facts = [_facts(trace, k) for k in given]
-    if None in facts:
-        return rules(trace, row, g, positions)
-    key = (key_of(op.code, params) if params else op.code, positions, *map(given.index, given), *facts)
+    given = (g._row, *operands, row) if simple and not is_own(op) else ()
+    facts = _facts(trace, given)
+    if not facts:
+        return rules(trace, row, g, positions_of(trace, op, operands, leads))
+    key = (key_of(op.code, params) if params else op.code, leads, *map(given.index, given), *facts)
     known = trace.templates.get(key)
+    if known is not None and known[1]:
+        done: Contributions | None = known[1].append(trace, given, g)
+        if done is not None:
+            return done
+    start, guards = len(trace), len(trace.guards)
+    found = rules(trace, row, g, positions_of(trace, op, operands, leads))
     if known is None:
         trace.templates[key] = params, False  # which lives as long as the key, that may have its identity
-        return rules(trace, row, g, positions)
-    if known[1] is False:
-        start, guards = len(trace), len(trace.guards)
-        found = rules(trace, row, g, positions)
+    elif known[1] is False:
         trace.templates[key] = params, _template(trace, given, found, start, trace.guards[guards:])
-        return found
-    done = None if known[1] is None else known[1].append(trace, given, g)
-    return rules(trace, row, g, positions) if done is None else done
+    return found
 
 
-def _facts(trace: Trace, row: int) -> Any:
-    """What rules can see of a record; None if they are not to be trusted with it."""
-    spec = trace.spec(row)
-    if spec is None or spec.narrow:
-        return None
-    if not spec.shape and trace.is_number(row):
-        number = trace.constants[trace.fields(row)[X]]
-        return type(number), repr(number)
-    return spec.index
+def positions_of(trace: Trace, op: Op, operands: tuple[int, ...], leads: tuple[bool, ...]) -> tuple[int, ...]:
+    """Which of the operands that lead to a target a gradient flows to."""
+    leading = [i for i, k in enumerate(operands) if leads[i] and moves(trace.spec(k))]
+    return tuple([i for i in leading if op.rule(i)])
+
+
+def moves(spec: Any) -> bool:
+    """Whether what a spec is of can have a derivative: places in an array cannot, whatever they were computed from."""
+    return spec is None or bool(spec.inexact)
+
+
+def _facts(trace: Trace, rows: Sequence[int]) -> list[Any] | None:
+    """What rules can see of records; None if they are not to be trusted with one of them."""
+    found: list[Any] = []
+    plain, looks = trace.plain, trace.looks
+    for k in rows:
+        fact: Any = looks.get(k)
+        if fact is None and k in plain:
+            fact = looks[k] = type(plain[k]), repr(plain[k])
+        elif fact is None:
+            spec = trace.spec(k)
+            if spec is None or spec.narrow:
+                return None
+            fact = spec.index
+        found.append(fact)
+    return found
 
 
 def _template(

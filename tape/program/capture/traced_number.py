@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ops import REGISTRY, Op
 
 from ...base.spec import Spec
 from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
 from ...numpy.arrays.face import FACES, OF_TENSORS, Number, face
-from ...recording.recorder import getframe, new
+from ...numpy.dispatch import array_ufunc
+from ...recording.numpy_bridge import op_for
+from ...recording.recorder import getframe
 from ..recorded.trace import Trace
-from ..recorded.traced import Traced, short_way, tensors_way, traced
+from ..recorded.traced import OF_ONE_NUMBER, Traced, of_number, short_way, tensors_way, traced
 
 _held: Any = Face.__dict__["_tensor"]
 
@@ -53,9 +57,16 @@ class TracedNumber(Number):
 
 def recorded_number(tensor: Traced) -> TracedNumber:
     """The number that a tensor without axes is now."""
-    made: Any = new(TracedNumber)
+    made = TracedNumber()
     made._trace, made._row, made._spec = tensor._trace, tensor._row, tensor._spec
     return made
+
+
+def _of_ufunc(self: TracedNumber, ufunc: np.ufunc, how: str, *inputs: Any, **options: Any) -> Any:
+    """What a ufunc gives of the number alone, in a short way where it has one."""
+    op = op_for(ufunc) if how == "__call__" and len(inputs) == 1 and not options else None
+    made = of_number(op, self) if op is not None and op in OF_ONE_NUMBER else None
+    return array_ufunc(self, ufunc, how, *inputs, **options) if made is None else made
 
 
 def _operator(op: Op, name: str, reflected: bool) -> Callable[..., Any]:
@@ -87,5 +98,6 @@ for _op in filter(_is_alike, REGISTRY.values()):
     for _reflected, _name in enumerate((f"__{_op.symbol}__", f"__r{_op.symbol}__")):
         if hasattr(Number, _name):
             setattr(TracedNumber, _name, _operator(_op, _name, bool(_reflected)))
+TracedNumber.__array_ufunc__ = _of_ufunc  # type: ignore[attr-defined]
 FACES.add(TracedNumber)
 OF_TENSORS[Traced] = recorded_number

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.spec import Spec, row_major
 from ...base.tensor import Tensor
-from ..recorded.listing import is_fixed
+from ..recorded.listing import Listing, is_fixed
 from .in_python import NumPyStep
 from .plan_steps.plan_places import Place, PlanValue, place_in
 from .replay import KernelStep, Replay
@@ -17,6 +17,18 @@ from .wording import PlanWords
 
 SMALL = 1 << 10
 """Results of at most so many bytes are put together in one array."""
+
+
+class SpecsAsked(dict[int, "Spec | None"]):
+    """The specs of records that were asked for: inside kernels lie many that nobody asks about."""
+
+    def __init__(self, listing: Listing):
+        super().__init__()
+        self._which, self._specs = listing.spec, [*listing.specs, None]
+
+    def __missing__(self, k: int) -> Spec | None:
+        found = self[k] = self._specs[self._which[k]]
+        return found
 
 
 class Whereabouts(PlanWords):
@@ -37,8 +49,7 @@ class Whereabouts(PlanWords):
     def __init__(self, replay: Replay, checked: bool):
         super().__init__(checked)
         self.replay, self.listing = replay, replay.listing
-        specs: list[Spec | None] = [*self.listing.specs, None]
-        self._specs = [specs[i] for i in self.listing.spec.tolist()]
+        self._specs = SpecsAsked(self.listing)
         self.values: dict[int, PlanValue] = {}
         self.targets: dict[int, PlanValue] = {}
         self.brought: list[tuple[int, int, Spec]] = []

@@ -18,7 +18,7 @@ from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
 from .later import element_of, lying, order
-from .trace import Untraceable
+from .trace import Untraceable, escaped
 
 if TYPE_CHECKING:
     from .traced import Traced
@@ -247,8 +247,7 @@ def read(tensor: Traced, index: Any) -> Traced | None:
     if type(index) is int and shape and not filled:
         if not -shape[0] <= index < shape[0]:
             raise IndexError(f"index {index} is out of range for an axis of length {shape[0]}")
-        element: Traced = tensor.__bind__(SELECT, (tensor,), {"index": index % shape[0]})
-        return element
+        return _selected(tensor, {"index": index % shape[0]})
     if not filled and type(index) is tuple and slice in map(type, index):
         return None
     place = place_of(index, shape)
@@ -256,6 +255,16 @@ def read(tensor: Traced, index: Any) -> Traced | None:
     if found is not None or place is None or len(place.cell) < len(shape) or tensor.ndim == 1:
         return found
     return _element(tensor, place, index)
+
+
+def _selected(tensor: Traced, params: dict[str, Any]) -> Traced:
+    """A part along the first axis, which looks at the tensor's memory."""
+    trace, row = tensor._trace, tensor._row
+    if not trace.open:
+        raise escaped()
+    made: Traced = tensor._at(trace.apply(SELECT, (row,), params))
+    link(made, tensor, SELECT, params)
+    return made
 
 
 def _element(tensor: Traced, place: CellPlace, index: Any) -> Traced:

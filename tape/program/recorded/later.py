@@ -146,17 +146,28 @@ def _viewed(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
 def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
     """What an op that works element by element gives: its dtype is found on one element, once for operands alike."""
     key = None if params else (op, *[v.spec if type(v) is Later else _kind_of(v) for v in values])
-    found = None if key is None or None in key else _EXAMPLES.get(key)
-    if found is None:
+    known = None if key is None or None in key else _EXAMPLES.get(key)
+    if known is None:
         with np.errstate(all="ignore"):
             one = op.forward(*map(_one, values), **params)
         if not isinstance(one, (np.ndarray, np.generic)) or one.dtype.kind not in "fcb":
             return None
         found = spec(np.broadcast_shapes(*map(np.shape, values)), one.dtype)
+        known = found, any(np.shape(v) == found.shape for v in values)
         if key is not None and None not in key:
-            _keep(key, found)
-    shape = found.shape
-    return Later(found, None, not shape or (all(map(is_ordered, values)) and any(np.shape(v) == shape for v in values)))
+            _keep(key, known)
+    found, has_shape = known
+    return Later(found, None, not found.shape or (has_shape and all(map(is_ordered, values))))
+
+
+def of_pair(op: Op, x: Any, y: Any) -> Any:
+    """`foreseen` of two operands of an op without parameters: what is known of others alike is looked up at once."""
+    kinds = x.spec if type(x) is Later else _kind_of(x), y.spec if type(y) is Later else _kind_of(y)
+    known = _EXAMPLES.get((op, *kinds)) if op.broadcasts else None
+    if known is None:
+        return foreseen(op, (x, y), {})
+    found, has_shape = known
+    return Later(found, None, not found.shape or (has_shape and is_ordered(x) and is_ordered(y)))
 
 
 def _kind_of(value: Any) -> Any:

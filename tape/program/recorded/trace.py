@@ -51,6 +51,14 @@ class Untraceable(RuntimeError):
         note(self)
 
 
+def escaped() -> RuntimeError:
+    """The error for a tensor that outlived its recording."""
+    return RuntimeError(
+        "a tensor that was being recorded has left its function: it was kept in a variable outside, or belongs to "
+        "another function that is being recorded.\nReturn it from the compiled function instead."
+    )
+
+
 class Block:
     """Records that were appended at once: ops on one kind of value, without parameters.
 
@@ -69,7 +77,10 @@ class Block:
     def fields(self, k: int) -> tuple[Any, ...]:
         code, x, y, w = self.words[k].tolist()
         extra: Any = ((x, y, w), {}) if w >= 0 else None
-        return code, x, y, extra, self.kinds[self.truth[k]]
+        return code, x, y, extra, self.spec(k)
+
+    def spec(self, k: int) -> Spec:
+        return self.kinds[self.truth.item(k)]
 
 
 def arguments_in(fields: Sequence[Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
@@ -99,6 +110,7 @@ class Trace:
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         integers: the rows of plain integers.
+        plain: by row, the plain numbers, and `looks`, by row of one, its type and text.
         own: by identity, ordinary tensors that stand for a record, and the traced tensor of that.
         sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
         templates: by all that rules can see of a record, its parameters and what they append for it.
@@ -110,6 +122,13 @@ class Trace:
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
         computing: computes what somebody looks at, and knows how much memory that takes.
     """
+
+    __slots__ = (
+        "_before", "_latest", "_objects", "_prints", "apart", "calm", "computing", "constants", "extend", "failed",
+        "guards", "hooks", "inputs", "integers", "leaves", "looks", "numbers", "open", "ordered", "own", "parts",
+        "pieces", "plain", "released", "rows", "sought", "start", "stopped", "templates", "tensors", "tracked",
+        "values", "wengert",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
@@ -132,6 +151,8 @@ class Trace:
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
         self.integers: dict[int, int] = {}
+        self.plain: dict[int, Any] = {}
+        self.looks: dict[int, tuple[type, str]] = {}
         self._objects: dict[int, int] = {}
         self._prints: dict[int, Any] = {}
         self.own: dict[int, tuple[Tensor, Any]] = {}
@@ -176,12 +197,12 @@ class Trace:
         """Append records, while gradients are recorded, whose values are computed later; `rows` gets their numbers."""
         if handling(None) is not self.calm and raises():
             raise Untraceable(ERRORS)
-        where, values = self.where(2), self.values
+        (line, lasti), values, flat = self.where(2), self.values, self.rows
         for code, i, j, spec in steps:
             x = rows[i] if i >= 0 else -1 - i
             y = -1 if j is None else rows[j] if j >= 0 else -1 - j
             rows.append(len(values))
-            self.extend((code, x, y, None, spec, *where))
+            flat += code, x, y, None, spec, line, lasti
             values.append(Later(spec))
 
     def stop(self, number: int) -> None:
@@ -255,7 +276,10 @@ class Trace:
     def _constant(self, thing: Any, value: Any) -> int:
         check_order_of_bytes(value)
         self.constants.append(thing)
-        return self.append(CONSTANT, len(self.constants) - 1, -1, None, later(value), depth=3)
+        row = self.append(CONSTANT, len(self.constants) - 1, -1, None, later(value), depth=3)
+        if type(thing) in NUMBERS:
+            self.plain[row] = thing
+        return row
 
     def operand(self, x: Any) -> int:
         """The number of an operand, whatever it is."""
@@ -357,6 +381,14 @@ class Trace:
         """Operands of a record by number, and its parameters."""
         return arguments_in(self.fields(number))
 
+    def record(self, number: int) -> tuple[Sequence[Any], tuple[CodeType, int]]:
+        """The fields of a record up to its spec, and the user's line that made it."""
+        first, piece = (self.start, self.rows) if number >= self.start else self._piece(number)
+        if isinstance(piece, Block):
+            return piece.fields(number - first), self.line(number)
+        at = (number - first) * WIDTH
+        return piece[at : at + LINE], (piece[at + LINE], piece[at + LASTI])
+
     def line(self, number: int) -> tuple[CodeType, int]:
         """The user's line that made a record."""
         if number >= self.start:
@@ -371,12 +403,14 @@ class Trace:
 
     def is_number(self, number: int) -> bool:
         """Whether a row stands for a plain number."""
-        code, x = self.fields(number)[:2]
-        return code == CONSTANT and type(self.constants[x]) in NUMBERS
+        return number in self.plain
 
     def spec(self, number: int) -> Spec | None:
         at = number - self.start
-        return self.rows[at * WIDTH + SPEC] if at >= 0 else self.fields(number)[SPEC]
+        if at >= 0:
+            return self.rows[at * WIDTH + SPEC]
+        first, piece = self._piece(number)
+        return piece.spec(number - first) if isinstance(piece, Block) else piece[(number - first) * WIDTH + SPEC]
 
 
 _DATA: Any = Tensor.__dict__["_data"]
@@ -410,6 +444,7 @@ NUMBER = spec_of(np.float64(0.0))
 
 def spec_for(value: Any) -> Spec:
     """The spec of a value; a plain number counts as an array scalar."""
-    if type(value) is float:
+    kind = type(value)
+    if kind is np.float64 or kind is float:
         return NUMBER
     return spec_of(value if hasattr(value, "dtype") else np.asarray(value))

@@ -18,7 +18,7 @@ from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
 from .aliases import check_free, fill, is_shared, lies_there, memory_of, put
 from .cells import CellPlace, place_of
-from .trace import Trace
+from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
 
 
@@ -162,11 +162,3 @@ def known(index: Any) -> Any:
     if isinstance(index, Tensor):
         index = index.numpy(force=True)[()]  # a single number is a plain one, with which reading gives a view
     return index.copy() if isinstance(index, np.ndarray) else index
-
-
-def escaped() -> RuntimeError:
-    """The error for a tensor that outlived its recording."""
-    return RuntimeError(
-        "a tensor that was being recorded has left its function: it was kept in a variable outside, or belongs to "
-        "another function that is being recorded.\nReturn it from the compiled function instead."
-    )

@@ -59,6 +59,9 @@ def mapping_of(kind: type) -> dict[str, Any]:
 
 def parts_of(container: Any) -> list[Any]:
     """What is in a container, whatever its class does to tell otherwise."""
+    own = CONTAINERS.get(type(container))
+    if own is not None:
+        return own(container)
     for kind, items in CONTAINERS.items():
         if isinstance(container, kind):
             return items(container)

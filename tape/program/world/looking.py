@@ -164,7 +164,8 @@ class Look:
 
     def all_inside(self, things: Iterable[Any]) -> Unknown | None:
         """Watch several things, all of them: what is unknown of them."""
-        unknown = [x for x in map(self.inside, things) if x is not None]
+        mutable = [thing for thing in things if type(thing) not in IMMUTABLE]  # mostly few, and many things
+        unknown = [x for x in map(self.inside, mutable) if x is not None]
         return unknown[0] if unknown else None
 
     def open(self, space: Space) -> None:
