@@ -174,6 +174,7 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
     infinite; of the default method it is one, as it is NumPy's.
     """
     a, shares = ready(a), np.asarray(q, dtype=float)
+    q = q if isinstance(q, (int, float)) else np.asarray(q)  # NumPy takes the dtype of arrays, not of numbers
     if not ((shares >= 0) & (shares <= 1)).all():
         raise ValueError(f"quantile needs numbers from 0 to 1, got {q}; percentile() takes 0 to 100")
     last, kept = _in_last_axis(a, axis)

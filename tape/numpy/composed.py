@@ -19,6 +19,7 @@ from .arrays.face_base import numpy
 from .arrays.leaving import plain, refusal
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
+from .mathematics import holds
 from .polynomials import POLYNOMIALS
 from .real_or_complex import REAL_OR_COMPLEX
 from .scipy_linalg import symmetric
@@ -219,6 +220,26 @@ def _rows_of(function: Any) -> Callable[..., Any]:
     return answer
 
 
+def average(a: Any, axis: Any = None, weights: Any = None, *rest: Any, **named: Any) -> Any:
+    """What `np.average` refuses, which an op does not look for."""
+    if weights is not None:
+        weights = as_array(weights)
+        if not holds(is_not_zero, np.sum(weights, axis if weights.ndim == np.ndim(a) else None)):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return NotImplemented
+
+
+def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
+    """What `np.geomspace` refuses, which an op does not look for."""
+    if not (holds(is_not_zero, as_array(start)) and holds(is_not_zero, as_array(stop))):
+        raise ValueError("Geometric sequence cannot include zero")
+    return NotImplemented
+
+
+def is_not_zero(x: Any) -> Any:
+    return np.not_equal(x, 0)
+
+
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
     *, equal_nan: bool = True, sorted: bool = True,
@@ -276,7 +297,8 @@ def _joining(function: Any) -> Callable[..., Any]:
 
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
-    np.corrcoef: _rows_of(np.corrcoef), np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
+    np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace,
+    np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

@@ -134,6 +134,16 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         found = _at_once(ufunc, inputs)
         if found is not None:
             return found
+    given = dict(options) if where is True else {**options, "where": where}
+    if out is not None:
+        given["out"] = out
+    try:
+        return _with_options(ufunc, how, inputs, out, where, options)
+    except Exception as error:
+        return explained(error, getattr(ufunc, how), inputs, given)
+
+
+def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, where: Any, options: Any) -> Any:
     if any(isinstance(x, np.matrix) for x in inputs):
         raise matrix_error()
     index = 1 if how == "at" else None  # a tuple there is one place in each axis
@@ -154,17 +164,12 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         raise TypeError(
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
-    try:
-        if by_elements and (casting != "same_kind" or options.get("dtype") is not None):
-            inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
-        result = _result(ufunc, how, inputs, options)
-        if how in FOLDS and options.get("dtype") is not None:
-            getattr(ufunc, how)(
-                np.ones(1, inputs[0].dtype), *[[0] for _ in inputs[1:]], dtype=options["dtype"]
-            )  # if it can
-            result = in_dtype(result, options)
-    except Exception as error:
-        return explained(error, getattr(ufunc, how), inputs, options)
+    if by_elements and (casting != "same_kind" or options.get("dtype") is not None):
+        inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
+    result = _result(ufunc, how, inputs, options)
+    if how in FOLDS and options.get("dtype") is not None:
+        getattr(ufunc, how)(np.ones(1, inputs[0].dtype), *[[0] for _ in inputs[1:]], dtype=options["dtype"])  # may it
+        result = in_dtype(result, options)
     if out is None:
         return result if order == "K" else laid(result, order)
     if how == "__call__" and ufunc.signature is None:
@@ -229,22 +234,26 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
             return getattr(args[0], function.__name__)
         others = args if function in WEAK else ()
         args, kwargs = transform(lambda x: as_numpy(x, *others), args), transform(as_numpy, kwargs)
+    if function in CALLING:
+        return CALLING[function](*args, **kwargs)
+    try:
+        return _found(function, types, args, kwargs)
+    except Exception as error:
+        return explained(error, function, args, kwargs)
+
+
+def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in CHANGES:
         return change(function, args, kwargs)
     if function in METHODS and not has_tensor(args):
         result = METHODS[function](*args, **kwargs)
         if result is not NotImplemented:
             return result
-    if function in CALLING:
-        return CALLING[function](*args, **kwargs)
     if has_tensor(args) or has_tensor(kwargs):
         return function(*bare(args), **bare(kwargs))
-    args, kwargs = with_out_named(function, args, kwargs)
+    args, kwargs = with_out_named(function, args, dict(kwargs))
     out = kwargs.pop("out", None)
-    try:
-        result = in_dtype(_answer(function, types, args, kwargs), kwargs)
-    except Exception as error:
-        return explained(error, function, args, kwargs)
+    result = in_dtype(_answer(function, types, args, kwargs), kwargs)
     return result if out is None else fill(out, result, function, args, kwargs, function.__name__)
 
 

@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 import ops
 
+from ..base.errors import note
 from ..base.tensor import Tensor
 from ..recording.level import components, memories
 from .arrays.attributes import readonly
@@ -180,7 +181,7 @@ def sliding_window_view(
         ValueError: if the windows do not fit, or are to be written.
     """
     if writeable:
-        raise ValueError("windows of a recorded array cannot be written; write into the array itself")
+        raise note(ValueError("windows of a recorded array cannot be written; write into the array itself"))
     lengths = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
     if len(lengths) != len(axes):

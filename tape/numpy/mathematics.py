@@ -89,12 +89,17 @@ NUMBERS = frozenset({float, int, bool, complex})
 
 def is_finite(z: Any) -> bool:
     """Whether a number, or an array, is finite, in all lanes."""
+    return holds(np.isfinite, z)
+
+
+def holds(test: Callable[[Any], Any], z: Any) -> bool:
+    """Whether something is true of a number, or of all in an array, in all lanes; a guard, where it is recorded."""
     if not isinstance(z, Face):
-        return bool(np.all(np.isfinite(z)))
+        return bool(np.all(test(z)))
     tensor = z._tensor
     if type(tensor) is Tensor:
-        return bool(np.all(np.isfinite(tensor._data)))
-    found = np.isfinite(face(without_layers(tensor)))
+        return bool(np.all(test(tensor._data)))
+    found = test(face(without_layers(tensor)))
     return bool(np.all(found) if np.ndim(found) else found)
 
 

@@ -33,6 +33,30 @@ def into_an_outer_array(x):
         return 3 * x.sum()
 
 
+def into_both(x):
+    try:
+        y = x.copy()
+        return np.modf(x, y, y)[1].sum()
+    except Exception:
+        return 3 * x.sum()
+
+
+def share_of_itself(x):
+    try:
+        return np.quantile(x, x[0] - 1.0)
+    except Exception:
+        return 3 * x.sum()
+
+
+def resized(x):
+    try:
+        y = x + 0.0
+        y.resize(3, refcheck=False)
+        return y.sum()
+    except Exception:
+        return 3 * x.sum()
+
+
 def pickled(x):
     try:
         return pickle.loads(pickle.dumps(x)).sum()
@@ -45,6 +69,34 @@ def pickled(x):
 def test_a_refusal_comes_out(function, transformation):
     with pytest.raises(TypeError, match="needs plain numbers"):
         transformation(function)(X)
+
+
+def each_row(transformation):
+    return lambda f: lambda x: tape.vmap(transformation(f))(np.stack([x, x + 0.1]))
+
+
+@pytest.mark.parametrize("function", [into_both, share_of_itself, resized])
+@pytest.mark.parametrize(
+    "transformation", [tape.func.grad, tape.func.jacfwd, tape.func.hessian, each_row(tape.func.grad)]
+)
+def test_whatever_numpy_takes_and_we_do_not_comes_out(function, transformation):
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        transformation(function)(X)
+
+
+@pytest.mark.parametrize("transformation", [tape.func.grad, tape.func.jacfwd, each_row(tape.func.grad)])
+@pytest.mark.parametrize(
+    "body", [lambda x: x[3], lambda x: np.sin(x, out=np.zeros(2)), lambda x: np.concatenate([x, np.ones((1, 2))])]
+)
+def test_what_numpy_does_not_take_either_is_the_functions_business(body, transformation):
+    def function(x):
+        x = np.append(x, 2.0)
+        try:
+            return body(x).sum()
+        except (ValueError, IndexError):
+            return 3 * x.sum()
+
+    np.testing.assert_array_equal(transformation(function)(X), np.full_like(transformation(lambda x: x.sum())(X), 3.0))
 
 
 def test_what_c_code_makes_of_a_refusal():

@@ -13,6 +13,7 @@ import numpy as np
 
 import ops
 
+from ...base.errors import note
 from .attributes import Attributes, writeable
 from .face_base import Axis, absent, numpy, told
 from .leaving import plain, refusal
@@ -267,7 +268,7 @@ class Changes(Attributes):
         """
         shape = new_shape[0] if len(new_shape) == 1 else new_shape
         if numpy.empty(shape).size != self.size:
-            raise ValueError("cannot resize an array that is recorded; use np.resize, which gives another one")
+            raise note(ValueError("cannot resize an array that is recorded; use np.resize, which gives another one"))
         self.shape = shape
 
     def setfield(self, val: Any, dtype: Any, offset: SupportsIndex = 0) -> None:
@@ -285,6 +286,6 @@ class Changes(Attributes):
             ValueError: if something else should be changed.
         """
         if uic or (align is not None and not align):
-            raise ValueError("only the flag write of an array that is recorded can be changed")
+            raise note(ValueError("only the flag write of an array that is recorded can be changed"))
         if write is not None:
             writeable(self, bool(write))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from ...base.errors import note
 from ...base.tensor import Face, Tensor
-from ...base.tree import leaves_of
+from ...base.tree import leaves_of, transform
 from ...recording.level import Layer, live
 from ...recording.views import materialise
+from .array_text import lanes, numbers_of, without_layers
 
 
 def rehearsed(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
@@ -20,8 +22,15 @@ def rehearsed(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
     """
     tensors = [x._tensor for x in leaves_of([list(args), dict(kwargs)]) if isinstance(x, Face)]
     values = {id(t): seen(t) if t._spec.dtype.kind == "b" else _stand_in(t._spec.shape, t._spec.dtype) for t in tensors}
-    with np.errstate(all="ignore"):
-        function(*numbers_in(tuple(args), values), **numbers_in(dict(kwargs), values))
+    try:
+        with np.errstate(all="ignore"):
+            function(*numbers_in(tuple(args), values), **numbers_in(dict(kwargs), values))
+    except Exception as error:
+        vars(error)[RAISED_BY_NUMPY] = True  # whatever it makes of other numbers or another layout
+        raise
+
+
+RAISED_BY_NUMPY = "_raised_by_numpy"
 
 
 def numbers_in(x: Any, values: dict[int, Any]) -> Any:
@@ -41,21 +50,34 @@ def _stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
 def explained(error: Exception, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Raise what NumPy raises of such arguments if it does, else the error that was met.
 
+    The latter is a refusal of ours where NumPy raises in no lane, but for what the user makes of NumPy's warnings.
+
     Raises:
         Exception: always.
     """
     theirs = numpys_error(function, args, kwargs)
+    is_theirs = theirs is not None or RAISED_BY_NUMPY in vars(error)
+    if not is_theirs and not isinstance(error, (FloatingPointError, Warning)):
+        in_lanes = [numpys_error(function, args, kwargs, lane) for lane in _lanes_of([args, kwargs])]
+        error = error if any(in_lanes) else note(error)
     if theirs is None or type(theirs) in type(error).__mro__:
         raise error
     raise theirs from error
 
 
-def numpys_error(function: Callable[..., Any], args: Any, kwargs: Any) -> Exception | None:
+def _lanes_of(given: Any) -> Iterable[int]:
+    """The numbers of the lanes that recorded arrays have."""
+    recorded = [x for x in leaves_of(given) if isinstance(x, Face)]
+    return range(max([len(numbers_of(x)) for x in recorded if lanes(x._tensor)], default=0))
+
+
+def numpys_error(function: Callable[..., Any], args: Any, kwargs: Any, lane: int | None = None) -> Exception | None:
     """What NumPy raises of plain arrays in the place of recorded ones."""
     try:
         tensors = [x._tensor for x in leaves_of([list(args), dict(kwargs)]) if isinstance(x, Face)]
-        values = {id(t): seen(t) for t in tensors}
-        given, named = numbers_in(tuple(args), values), numbers_in(dict(kwargs), values)
+        values = {id(t): seen(t, lane) for t in tensors}
+        args, kwargs = transform(_copy, (tuple(args), dict(kwargs)))  # what it writes into is written once only
+        given, named = numbers_in(args, values), numbers_in(kwargs, values)
     except Exception:
         return None
     try:
@@ -66,10 +88,16 @@ def numpys_error(function: Callable[..., Any], args: Any, kwargs: Any) -> Except
     return None
 
 
-def seen(tensor: Tensor) -> Any:
-    """The numbers of a tensor for the library's own eyes; those of one with lanes are ones."""
+def _copy(x: Any) -> Any:
+    return x.copy() if type(x) is np.ndarray else x
+
+
+def seen(tensor: Tensor, lane: int | None = None) -> Any:
+    """The numbers of a tensor for the library's own eyes; those of one with lanes are ones, or those in one of them."""
     tensor = live(tensor)
-    if isinstance(tensor, Layer):
+    axes = lanes(tensor)
+    if axes > 1 or (axes and lane is None):
         return np.ones(tensor._spec.shape, tensor._spec.dtype)
-    value = tensor.value if hasattr(tensor, "value") else materialise(tensor)
-    return np.array(value)[()]
+    below = without_layers(tensor) if isinstance(tensor, Layer) else tensor
+    value = below.value if hasattr(below, "value") else materialise(below)
+    return np.array(value[lane] if axes else value)[()]

@@ -9,6 +9,7 @@ import numpy as np
 import ops
 
 from ...base.dtypes import NUMERIC, kind_of
+from ...base.errors import note
 from ...base.tensor import Face, Tensor
 from ...recording.recorder import wrap
 
@@ -63,7 +64,8 @@ def stacked(x: Any, dtype: Any = None) -> Tensor:
     """
     wanted = np.dtype(common_dtype(x) if dtype is None else dtype)
     if kind_of(wanted) not in NUMERIC:
-        raise TypeError(f"recorded numbers beside others make an array of dtype {wanted}, which cannot be recorded")
+        what = f"recorded numbers beside others make an array of dtype {wanted}, which cannot be recorded"
+        raise note(TypeError(what))
     return _stacked(x, wanted)
 
 

@@ -289,7 +289,7 @@ def _record_once(
         if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
             raise Untraceable("it changed an array among its arguments in place, which every call has to do")
         if trace.failed:
-            raise Untraceable("it goes on where linear algebra fails, which is for the numbers of each call to decide")
+            raise Untraceable("it goes on where an operation fails, which is for the numbers of each call to decide")
         if drawn:
             raise Drew("it drew random numbers, which every replay would repeat")
         if trace.ordered and not in_order(given):

@@ -19,7 +19,7 @@ import numpy as np
 
 from ops import Op
 
-from ...base.errors import misfit, note
+from ...base.errors import is_misfit, misfit, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe, user_frame
@@ -313,9 +313,11 @@ class Trace:
                 values = [self.value(k) for k in numbers]
                 return later(forward_of(op)(*values, **params))
             return unheld(forward_of(op)(*values, **params))
-        except ValueError as error:
-            self.failed = self.failed or isinstance(error, np.linalg.LinAlgError)
-            raise misfit(op, values, error) from None
+        except Exception as error:
+            self.failed = self.failed or not is_misfit(op, values)  # other numbers might do
+            if isinstance(error, ValueError):
+                raise misfit(op, values, error) from None
+            raise
 
     def value(self, row: int) -> Any:
         """What a record gave, computed now if it was to be computed later."""
@@ -324,7 +326,7 @@ class Trace:
             return found
         try:
             return self.computing.value(self, row) if found.value is None else found.value
-        except np.linalg.LinAlgError:
+        except Exception:
             self.failed = True
             raise
 
