@@ -30,10 +30,20 @@ def start(program, caches, **more):
     )
 
 
+def ended(process):
+    """What a process wrote by its end, to both of its outputs; one that takes too long is killed."""
+    try:
+        return process.communicate(timeout=180)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+
+
 def run(program, caches, **more):
     """What a program prints that is jitted from the first sweep on, unless `more` says otherwise."""
     process = start(program, caches, **{"TAPE_JIT": "1"} | more)
-    out, err = process.communicate(timeout=180)
+    out, err = ended(process)
     assert process.returncode == 0, err
     return out
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from cold_processes import GRADIENT, ROOT, run, start
+from cold_processes import GRADIENT, ROOT, ended, run, start
 
 
 def content(caches):
@@ -52,7 +52,7 @@ def test_damaged_kernels_are_made_again(warm):
 def test_two_processes_on_an_empty_cache(tmp_path):
     processes = [start(GRADIENT, tmp_path, TAPE_JIT="1") for _ in range(2)]
     for process in processes:
-        _, err = process.communicate(timeout=180)
+        _, err = ended(process)
         assert process.returncode == 0, err
     assert not [p for p in (tmp_path / "kernels").iterdir() if len(p.name) != 64]
 

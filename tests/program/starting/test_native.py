@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cold_processes import start
+from cold_processes import ended, start
 from hypothesis import given, strategies as st
 
 import tape
@@ -28,7 +28,7 @@ HEAVY = ["numba", "llvmlite", "scipy", "click", "rich", "tape.gradcheck.checking
 def fresh(program: str, caches: Path, **more: str) -> str:
     """What a fresh process prints, with nothing in the environment that says which sweep to use."""
     process = start(program, caches, **more)
-    said, complaints = process.communicate(timeout=180)
+    said, complaints = ended(process)
     assert process.returncode == 0, complaints
     assert complaints == ""
     return said
