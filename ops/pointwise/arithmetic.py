@@ -106,7 +106,10 @@ pow = elementwise(
     lambda x, y: _pow_partial(y, x ** (y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
-    hints=Hints(neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root),
+    hints=Hints(
+        neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root,
+        raises=slice(1, 2), raises_of_whole=True,
+    ),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
 )
