@@ -153,7 +153,7 @@ def _order(x: Any) -> Any:
 
 
 pivot_order = plain(
-    "pivot_order", _order, complex=True, batch=trailing(2),
+    "pivot_order", _order, complex=True, batch=trailing(2), hints=Hints(raises=slice(0, 1)),
     doc="The rows of matrices in the order in which elimination with partial pivoting takes them.",
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .batching import elementwise
+from .hints import Hints
 from .op import plain
 
 
@@ -27,6 +28,7 @@ def _within(indices: Any, size: int, name: str) -> Any:
 
 within = plain(
     "within", lambda indices, *, size, name: _within(indices, size, name), batch=elementwise,
+    hints=Hints(raises=slice(0, 1)),
     cases=lambda rng: iter([((rng.integers(0, 4, (2, 3)),), {"size": 4, "name": "within"})]),
     doc="Indices as they are, once it is verified that they count from 0 to below `size`.",
 )

@@ -41,11 +41,12 @@ class Hints:
             sums and products: of the operands and the parameters that it names, something at least as large.
         raises: the operands, as a slice of them, for some values of which the op raises an exception (a singular
             matrix, an index out of range), so that a program does it even if nobody reads what it gives.
+        raises_of_whole: whether it does so where the result is of whole numbers only.
     """
 
     __slots__ = (
         "accumulates", "alarm", "decides", "involution", "lanes_first", "large", "made_of", "motion", "neutral", "part",
-        "puts", "raises", "reduces", "steps", "triangle",
+        "puts", "raises", "raises_of_whole", "reduces", "steps", "triangle",
     )  # fmt: skip
 
     def __init__(
@@ -65,12 +66,14 @@ class Hints:
         involution: bool = False,
         alarm: Callable[..., Any] | None = None,
         raises: slice | None = None,
+        raises_of_whole: bool = False,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
         self.alarm = alarm
         self.puts, self.raises, self.large, self.triangle = puts, raises, large, triangle
+        self.raises_of_whole = raises_of_whole
 
 
 NO_HINTS = Hints()

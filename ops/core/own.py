@@ -35,6 +35,11 @@ def is_own(op: Op) -> bool:
     return bool(OWN) and (op in OWN or any(op in made for made in OWN.values()))
 
 
+def may_raise(op: Op) -> bool:
+    """Whether an op raises for some numbers; of users' code nothing is known."""
+    return op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via))
+
+
 def elementwise(
     name: str,
     forward: Callable[..., Any],

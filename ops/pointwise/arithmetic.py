@@ -108,7 +108,7 @@ pow = elementwise(
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
     hints=Hints(
         neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root,
-        alarm=lambda x, y: x * x ** (y - 1.0),
+        alarm=lambda x, y: x * x ** (y - 1.0), raises=slice(1, 2), raises_of_whole=True,
     ),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",

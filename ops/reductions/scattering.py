@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.batching import along
 from ..core.domain import Case
+from ..core.hints import Hints
 from ..core.op import composite, general, ready, shape_of
 from ..pointwise.comparison import eq, floor_divide, gt, isnan, logical_and, logical_or
 from ..pointwise.selection import maximum, where
@@ -76,7 +77,7 @@ def _cases(rng: np.random.Generator) -> Iterator[Case]:
 
 scatter_extreme = general(
     "scatter_extreme", _forward, joint=_vjp, jvp=_jvp,
-    node="ScatterReduceBackward0", cases=_cases, batch=along("axis"),
+    node="ScatterReduceBackward0", cases=_cases, batch=along("axis"), hints=Hints(raises=slice(1, 2)),
     doc="x with the largest or smallest of what is sent to each place; ties share the gradient evenly.",
 )
 

@@ -110,10 +110,12 @@ searchsorted = plain(
 )
 digitize = plain(
     "digitize", lambda x, y, *, right=False: np.asarray(np.digitize(x, y, right)), numpy=(np.digitize,),
+    hints=Hints(raises=slice(1, 2)),
     doc="Numbers of the bins, with edges y, that the elements of x fall into.",
 )
 bincount = plain(
     "bincount", lambda x, *, minlength=0: np.bincount(x, minlength=minlength), batch=dynamic_by("amax"),
+    hints=Hints(raises=slice(0, 1)),
     doc="How often each integer occurs.",
 )
 

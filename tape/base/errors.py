@@ -54,11 +54,6 @@ def misfit(op: Op, values: Sequence[Any], error: ValueError) -> ValueError:
     return ShapeError(f"{op.name} cannot take shapes {shapes}: {error}.\n{advice}".rstrip())
 
 
-def is_misfit(op: Op, values: Sequence[Any]) -> bool:
-    """Whether the shapes of an op's operands alone are an error, whatever the numbers."""
-    return op.kind == "elementwise" and not _broadcast(values)
-
-
 def _broadcast(values: Sequence[Any]) -> bool:
     try:
         np.broadcast_shapes(*map(np.shape, values))

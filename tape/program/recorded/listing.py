@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ops import Op
-from ops.core.lane import Via
-from ops.core.own import is_own
+from ops.core.own import may_raise
 from ops.core.registry import OPS
 
 from ...base.location import Location, locate
@@ -175,14 +174,17 @@ def raising(listing: Listing) -> list[int]:
 
 
 def _deciding(listing: Listing, k: int) -> list[int]:
-    decided = OPS[listing.code[k]].hints.raises
-    return listing.operands(k) if decided is None else listing.operands(k)[decided]
+    """The operands that decide whether a record raises."""
+    hints, spec = OPS[listing.code[k]].hints, listing.spec_of(k)
+    if hints.raises_of_whole and spec is not None and spec.dtype.kind not in "iu":
+        return []
+    return listing.operands(k) if hints.raises is None else listing.operands(k)[hints.raises]
 
 
 @cache
 def _may_raise(count: int) -> np.ndarray:
     """By opcode, whether an op raises for some values."""
-    return by_code(op.hints.raises is not None or (is_own(op) and not isinstance(op.lane, Via)) for op in OPS[:count])
+    return by_code(map(may_raise, OPS[:count]))
 
 
 class Rows:

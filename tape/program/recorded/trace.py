@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.own import may_raise
 
-from ...base.errors import is_misfit, misfit, note
+from ...base.errors import misfit, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe, user_frame
@@ -41,6 +42,10 @@ ERRORS = "np.errstate or np.seterr makes floating-point errors more than warning
 PlainStep = tuple[int, int, int | None, Spec]
 """An op without parameters: its opcode, its operands, by place in a list of numbers or by −1 minus a number (None where
 there is one operand), and the spec of its result."""
+
+
+OF_NUMBERS = FloatingPointError, Warning, np.linalg.LinAlgError
+"""Errors that other numbers might not make, whatever op it is; of any other error `may_raise` says so."""
 
 
 class Untraceable(RuntimeError):
@@ -314,7 +319,7 @@ class Trace:
                 return later(forward_of(op)(*values, **params))
             return unheld(forward_of(op)(*values, **params))
         except Exception as error:
-            self.failed = self.failed or not is_misfit(op, values)  # other numbers might do
+            self.failed = self.failed or may_raise(op) or isinstance(error, OF_NUMBERS)
             if isinstance(error, ValueError):
                 raise misfit(op, values, error) from None
             raise

@@ -224,7 +224,8 @@ def _part(op: Any, params: dict[str, Any], operands: Sequence[Any], less: bool, 
 @cache
 def _is_told(count: int) -> np.ndarray:
     """By opcode, whether NumPy warns of what goes wrong in an op: not in SciPy's functions, nor in users' own."""
-    known = [op for op in OPS[:count] if op.outputs == 1 and op.hints.raises is None and not is_own(op)]
+    calm = [op for op in OPS[:count] if op.hints.raises is None or op.hints.raises_of_whole]
+    known = [op for op in calm if op.outputs == 1 and not is_own(op)]
     told = [op for op in known if not op.scipy or isinstance(op.forward, np.ufunc)]
     return by_code(op in told and op.name not in ("output", "custom", "replay") for op in OPS[:count])
 
