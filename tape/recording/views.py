@@ -28,7 +28,7 @@ from ops.shapes.overwriting import Steps
 from ..base.row import PARAMS
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
-from ..base.untraced import untraced
+from ..base.untraced import thaw, untraced
 from .wengert import row_of
 
 SELECT, GETITEM = REGISTRY["select"], REGISTRY["getitem"]
@@ -138,6 +138,7 @@ WATCH = Watch()
 def watch() -> None:
     """Note every view from now on, and those that are there already."""
     WATCH.on = True
+    thaw()
     slot = Tensor.__dict__["_among"]  # a layer of a transformation shows its primal's; its own is empty
     for x in gc.get_objects():
         if issubclass(type(x), Tensor):

@@ -354,3 +354,30 @@ def test_a_view_without_history_that_was_changed_can_only_be_read(mode):
     assert (new.grad_fn, repr(new)) == (None, "tensor([2., 2.], requires_grad=True)")
     with tape.no_grad():
         assert (v * 2).tolist() == [4.0, 4.0]
+
+
+def test_views_that_the_collector_was_told_to_leave_alone(monkeypatch):
+    """`gc.freeze()` hides them from whoever asks Python for all objects."""
+    monkeypatch.setattr(views.WATCH, "on", False)
+    x = tape.ones(3) * 1
+    v = x[:2]
+    w = v[:1]
+    gc.freeze()
+
+    def f(t):
+        x.mul_(t)
+        return (v * 2).sum() + w.sum()
+
+    assert tape.func.grad(f)(tape.tensor(3.0)).item() == 5.0
+
+
+def test_arrays_that_the_collector_was_told_to_leave_alone_gain_lanes():
+    def f(t):
+        y = np.zeros(3)
+        v = y[:2]
+        w = v[:1]
+        gc.freeze()
+        y[0] = t
+        return (v * 2).sum() + w.sum()
+
+    assert_allclose(tape.func.vmap(f)(np.array([1.0, 2.0])), [3.0, 6.0])

@@ -12,6 +12,7 @@ from typing import Any
 from ops.shapes.overwriting import look
 
 from ...base.tensor import Tensor
+from ...base.untraced import thaw
 from ...recording.level import Layer, components, gained, levels_of, live, memories
 from .face import Array
 from .leaving import asked
@@ -53,6 +54,7 @@ def _all_gain(held: Tensor, levels: list[Any]) -> None:
     seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
     if any(memories(made) != memories(whole) for made in seen.values()):
         raise _unseen()
+    thaw()
     for array in gc.get_referrers(*[tensor for tensor, _ in lookers]):
         if type(array) is Array and id(array._tensor) in seen:
             readonly = array._tensor._readonly
