@@ -65,7 +65,7 @@ NOT = (
 )  # fmt: skip
 DRAWING = ("scipy", "statistics")
 """Those of them whose code may draw from the generators that all share."""
-READS_ALL = ("copy", "dataclasses", "json", "pprint")
+READS_ALL = ("copy", "dataclasses", "json", "pprint", "typing")
 """Modules whose functions read all attributes of what they are given."""
 BY_NAME = {
     getattr, hasattr, setattr, delattr, vars, dir, operator.attrgetter, operator.methodcaller, object.__getattribute__,
