@@ -102,8 +102,8 @@ simple("namespace_by_operator", two_namespaces, lambda n: 2.0 + operator.eq(*n),
 simple("namespace_inside", two_namespaces, lambda n: 2.0 + (n[0] == n[1]), lambda n: n[1].parts.append(5.0))
 simple("namespace_text", two_namespaces, lambda n: len(repr(n[0])), lambda n: setattr(n[0], "k", "five times five"))
 simple(
-    "type_hints", lambda: type("Hinted", (), {"__annotations__": {"a": float}}), lambda c: len(typing.get_type_hints(c)),
-    lambda c: c.__annotations__.update({f"b{len(c.__annotations__)}": int}),
+    "type_hints", lambda: type("Hinted", (), {"__annotations__": {"a": float}}),
+    lambda c: len(typing.get_type_hints(c)), lambda c: c.__annotations__.update({f"b{len(c.__annotations__)}": int}),
 )  # fmt: skip
 simple("deep", lambda: Plain(Plain(Plain(Plain()))), lambda p: p.k.k.k.k, lambda p: setattr(p.k.k.k, "k", 5.0))
 
