@@ -22,7 +22,6 @@ from .selection import abs, sgn, where
 def _alarm(depth: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The alarm of a logarithm of numbers so deep in its domain: a root is invalid where it is, and sooner made.
 
-
     Its pole is its derivative's as well.  No logarithm of a number of 64 bits is larger than what is added.
     """
     return lambda x: None if is_complex(x) else sqrt(depth(x)) + 1024.0
