@@ -42,10 +42,10 @@ MOVE, SUM, PRODUCT, POWER = range(4)
 def bound(code, first, args, how, size, power, degree, factor):  # type: ignore[no-untyped-def]
     """Find for every record d and c such that of inputs that are at most t ≥ 1 it is at most c·tᵈ.
 
-    `degree` and `factor` are d and c of inputs and constants already, and d is nan where nothing is known.  By opcode,
+    `degree` and `factor` are d and c of inputs and constants already, and d is inf where nothing is known.  By opcode,
     `how` is -1 where nothing is known; `MOVE` where the record is at most the largest operand, `SUM` where it is at
     most the sum of all numbers in them, of which there are `size`; `PRODUCT` where it is at most their product;
-    `POWER` where it is its `power`, by record, of the first.
+    `POWER` where it is its `power`, by record, of the first; that is 0 where it is not known.
     """
     for k in range(len(code)):
         kind = how[code[k]] if code[k] >= 0 else -1
@@ -54,18 +54,18 @@ def bound(code, first, args, how, size, power, degree, factor):  # type: ignore[
         x = args[first[k]]
         d, c = degree[x], factor[x] * (size[x] if kind == SUM else 1.0)
         if kind == POWER:
+            d = math.inf if power[k] == 0.0 else d * power[k]
             p = 1.0
             while p < power[k]:
                 c *= factor[x]
                 p += 1.0
-            d *= power[k]
         else:
             for j in range(first[k] + 1, first[k + 1]):
                 x = args[j]
                 if kind == PRODUCT:
                     d, c = d + degree[x], c * factor[x]
                 else:
-                    d = d + degree[x] if degree[x] != degree[x] else max(d, degree[x])
+                    d = max(d, degree[x])
                     c = c + factor[x] * size[x] if kind == SUM else max(c, factor[x])
         degree[k], factor[k] = d, c
 

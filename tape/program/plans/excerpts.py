@@ -65,6 +65,7 @@ def excerpt(
         outputs=outputs,
         inputs=n,
         guards=[],
+        watched=0,
         stopped=frozenset(),
         released=frozenset(),
     )

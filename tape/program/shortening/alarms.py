@@ -118,17 +118,17 @@ def _alarm(xs: Sequence[Any], factor: float) -> Any:
 
 
 def _bounds(listing: Listing, leaf: np.ndarray, size: np.ndarray, growth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By record, d and c such that of leaves that are at most t ≥ 1 it is at most c·tᵈ; d is nan if that is unknown."""
-    degree, factor = np.where(leaf, 1.0, np.nan), np.ones(len(listing))
+    """By record, d and c such that of leaves that are at most t ≥ 1 it is at most c·tᵈ; d is inf if that is unknown."""
+    degree, factor = np.where(leaf, 1.0, np.inf), np.ones(len(listing))
     number = np.full(len(listing), np.nan)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
         number[k] = _largest(listing.constant(k))
     known = np.isfinite(number)
     degree[known], factor[known] = 0.0, np.maximum(number[known], 1.0)
-    power = np.where(listing.code == SQUARE.code, 2.0, np.nan)
+    power = np.where(listing.code == SQUARE.code, 2.0, 0.0)
     powers = np.flatnonzero(listing.code == POW.code)
     power[powers] = number[listing.args[listing.first[powers] + 1]]
-    power[~((power >= 1.0) & (power <= HIGHEST))] = np.nan
+    power[~((power >= 1.0) & (power <= HIGHEST))] = 0.0
     opened("tape.jit.emission.shorten").bound(
         listing.code, listing.first, listing.args, growth, np.maximum(size, 1).astype(np.float64), power, degree, factor
     )

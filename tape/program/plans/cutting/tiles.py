@@ -291,6 +291,7 @@ class BodyRecords:
             specs=list(self._specs),
             constants=self._constants,
             guards=[],
+            watched=0,
             stopped=frozenset(),
             released=frozenset(),
         )
