@@ -68,6 +68,9 @@ def closing(listing: Listing) -> Iterator[str]:
     yield "return " + (", ".join(f"v{k}" for k in listing.outputs[:count].tolist()) or "nothing")
     for guard, k in zip(listing.guards, listing.outputs[count:].tolist()):
         yield guard_text(guard, k)
+    watched = listing.outputs[len(listing.outputs) - listing.watched :].tolist()
+    if watched:
+        yield "for floating-point errors alone: " + ", ".join(f"v{k}" for k in watched)
 
 
 def guard_text(guard: Guard, k: int) -> str:
