@@ -97,8 +97,10 @@ def _of_what_is_there(listing: Listing, needed: np.ndarray, watched: np.ndarray)
         return None
     most = 2.0 ** (1023.0 - math.floor(room[safe].min()))
     part = part_of(lambda *xs: _alarm(xs, most), [listing.spec_of(k) for k in rows])
+    if part is None:
+        return None
     watched &= ~safe
-    return None if part is None else Splice(int(free[-1]), part, rows)
+    return Splice(int(free[-1]), part, rows)
 
 
 def _beneath(listing: Listing, records: np.ndarray) -> np.ndarray:
