@@ -121,6 +121,20 @@ def test_many_numbers_that_nobody_reads_are_watched_by_the_inputs():
     assert [p.alarms for p in many.programs] == [1]  # an infinity might have met another one
 
 
+def test_memory_that_nobody_has_written_is_not_watched():
+    def f(x):
+        for _ in range(3):
+            y = np.empty_like(x)
+            y = np.floor(x) + x
+            x = y * y
+        return (x * 1.0)[0]
+
+    compiled, x = tape.compile(tape.func.grad(f)), np.linspace(1.0, 2.0, 50)
+    compiled(x)
+    listing = compiled.programs[0].listing
+    assert "empty_like" not in [listing.op(k).name for k in range(len(listing)) if listing.code[k] >= 0]
+
+
 def test_numbers_that_something_watched_reads_are_computed():
     def f(x):
         total = 0.0

@@ -235,7 +235,7 @@ def _is_told(count: int) -> np.ndarray:
 @cache
 def may_warn(op: Op) -> bool:
     """Whether an op can make an error of which NumPy warns."""
-    if op.kind != "elementwise":
+    if op.kind not in ("elementwise", "plain"):
         return op.view is False
     numbers = np.array([*EXTREMES, *(-x for x in EXTREMES)])
     try:
