@@ -33,6 +33,7 @@ MOVES = REGISTRY["stack"], REGISTRY["join"]
 SUMS = tuple(REGISTRY[name] for name in ("add", "sub", "neg", "sum"))
 
 EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, np.inf, np.nan)
+"""Numbers of which, and of whose negatives, NumPy is asked whether it warns."""
 PEELED = 8
 """How many records in a row, at the end, are looked at: whether they make errors."""
 RECORD, MANY, FEW, GAIN = 3, 64, 16, 4
