@@ -140,7 +140,11 @@ class CompiledFunction(Generic[P, R]):
         if not is_quiet():
             self._warn(ERRORS, "where that is so")
             return self._eager(args, kwargs)
-        call = take_apart(args, kwargs)
+        try:
+            call = take_apart(args, kwargs)
+        except Exception as error:  # of arrays that are none, or of code that the function itself may never run
+            self._warn(f"an argument cannot be taken: {type(error).__name__}: {error}", "with such arguments")
+            return self.function(*args, **kwargs)
         if self._renewed > self.most_paths:
             return self._eager(args, kwargs)
         if self._surroundings is None or not self._surroundings.unchanged():
@@ -338,9 +342,8 @@ class CompiledFunction(Generic[P, R]):
         frame, depth = sys._getframe(1), 2
         while frame.f_back is not None and in_library(frame.f_code.co_filename):
             frame, depth = frame.f_back, depth + 1
-        warnings.warn(
-            f"tape.compile runs {name} without compiling {since}: {reason}.", RuntimeWarning, stacklevel=depth
-        )
+        text = f"tape.compile runs {name} without compiling {since}: {reason.removesuffix('.')}."
+        warnings.warn(text, RuntimeWarning, stacklevel=depth)
 
     def _eager(self, args: Any, kwargs: Any) -> Any:
         """Call the function itself, on the caller's own arrays or tensors; floats among arrays as NumPy's."""

@@ -159,14 +159,15 @@ def search(
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, functools.partial):
+        kind = type(thing)
+        if issubclass(kind, functools.partial):
             stack += [thing.func, *thing.args, *thing.keywords.values()]
-        elif isinstance(thing, types.MethodType):
+        elif issubclass(kind, types.MethodType):
             stack += [thing.__func__, thing.__self__]
-        elif isinstance(thing, type):
+        elif issubclass(kind, type):
             if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
-                stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
-        elif isinstance(thing, FunctionType):
+                stack += map(_function_of, vars(thing).values())
+        elif issubclass(kind, FunctionType):
             if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
                 stack.append(getattr(thing, "__wrapped__", None))
                 for place in _places_of(thing):
@@ -187,6 +188,14 @@ def search(
     yield from [place for place, is_called in called.values() if is_called]
 
 
+def _function_of(member: Any) -> Any:
+    """What a member of a class calls, where it is a method or a property; others are not asked for anything."""
+    kind = type(member)
+    if issubclass(kind, (staticmethod, classmethod)):
+        return member.__func__
+    return member.fget if issubclass(kind, property) else member
+
+
 def _is_only_called(code: CodeType, name: str) -> bool:
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
     return only_calls(code, name) and all(_is_only_called(c, name) for c in inner)
@@ -202,17 +211,18 @@ def _held_by(thing: Any) -> Iterator[Any]:
     kind = type(thing)
     if kind in (list, tuple, dict, set, frozenset, collections.deque):
         parts = itertools.islice(thing.values() if kind is dict else thing, MOST)
-        yield from [part for part in parts if type(part) not in _IDLE]
-    elif kind not in _IDLE:
+        yield from [part for part in parts if id(type(part)) not in _IDLE]
+    elif id(kind) not in _IDLE:
         yield kind
         with contextlib.suppress(AttributeError):  # what a class says of its attributes itself is not asked
             kept = object.__getattribute__(thing, "__dict__")
             if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
-                yield from [part for part in itertools.islice(kept.values(), MOST) if type(part) not in _IDLE]
+                yield from [part for part in itertools.islice(kept.values(), MOST) if id(type(part)) not in _IDLE]
 
 
-_IDLE = {int, float, complex, bool, str, bytes, type(None), np.ndarray, ModuleType, *np.sctypeDict.values()}
-"""Types of what calls nothing."""
+_CALL_NOTHING = int, float, complex, bool, str, bytes, type(None), np.ndarray, ModuleType, *np.sctypeDict.values()
+_IDLE = frozenset(map(id, _CALL_NOTHING))
+"""Types of what calls nothing, by identity: a class may be one that has no hash."""
 
 
 def _places_of(function: FunctionType) -> Iterator[Place]:
@@ -293,7 +303,7 @@ def _codes_in(names: dict[str, Any]) -> list[CodeType]:
     stack, codes = list(names.values()), []
     for thing in stack:
         if isinstance(thing, type) and thing.__module__ == names.get("__name__"):
-            stack += [getattr(v, "__func__", getattr(v, "fget", None) or v) for v in vars(thing).values()]
+            stack += map(_function_of, vars(thing).values())
         elif isinstance(thing, FunctionType) and thing.__globals__ is names:
             codes.append(thing.__code__)
             stack.append(getattr(thing, "__wrapped__", None))

@@ -130,7 +130,7 @@ class Fixed:
 
     def __hash__(self) -> int:
         kind = type(self.value)
-        return hash((kind, self.value)) if kind in (int, str, bool, bytes, type(None)) else hash(kind)
+        return hash((kind, self.value)) if kind in (int, str, bool, bytes, type(None)) else id(kind)
 
     def __repr__(self) -> str:
         return repr(self.value)

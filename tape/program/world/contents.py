@@ -68,6 +68,13 @@ def parts_of(container: Any) -> list[Any]:
     raise TypeError(type(container))
 
 
+def length_of(container: Any) -> int:
+    """How many things are in a container, whatever its class does to tell otherwise."""
+    kind: Any = next(kind for kind in CONTAINERS if isinstance(container, kind))
+    found: int = np.ndarray.size.__get__(container) if kind is np.ndarray else kind.__len__(container)
+    return found
+
+
 def _items(mapping: Any) -> list[Any]:
     return list(itertools.chain.from_iterable(mapping.items()))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base.location import in_library
 from ...base.tensor import Face, Tensor
-from .contents import dict_of, mapping_of, parts_of
+from .contents import dict_of, length_of, mapping_of, parts_of
 from .known import (
     BY_NAME,
     DISPATCHERS,
@@ -279,7 +279,7 @@ def _container(look: Any, thing: Any) -> Looked:
         if isinstance(thing, collections.defaultdict):
             look.around.facts.append(Fact(lambda: thing.default_factory))
             return look.inside(thing.default_factory) or look.all_inside(parts_of(thing))
-    elif len(thing) > LONGEST and not isinstance(thing, bytearray):
+    elif length_of(thing) > LONGEST and not isinstance(thing, bytearray):
         return Unknown(thing, f"a {type(thing).__name__} of more than {LONGEST} things")
     elif type(thing) is not tuple and type(thing) is not frozenset:
         look.around.containers.append(Container(thing))
@@ -287,7 +287,7 @@ def _container(look: Any, thing: Any) -> Looked:
 
 
 def is_container(thing: Any) -> bool:
-    return isinstance(thing, CONTAINERS)
+    return issubclass(type(thing), CONTAINERS)
 
 
 def _buffer(look: Any, thing: Any) -> Looked:

@@ -149,11 +149,22 @@ class Look:
 
     def inside(self, thing: Any) -> Unknown | None:
         """Watch something, and what is in it: what there is unknown, to whoever reads it."""
+        try:
+            return self._inside(thing)
+        except (RecursionError, TooMuch):
+            raise
+        except Exception as error:  # of its class's code, or of ours for what nobody has foreseen
+            unknown = Unknown(thing, f"an object that cannot be looked at, which raised {type(error).__name__}")
+            self._seen[id(thing)] = thing, unknown
+            return unknown
+
+    def _inside(self, thing: Any) -> Unknown | None:
         thing = original(thing)
         if type(thing) in IMMUTABLE or thing is MISSING or id(thing) in self._constant:
             return None
         if id(thing) in self._seen:
-            return self._seen[id(thing)][1]
+            found: Unknown | None = self._seen[id(thing)][1]
+            return found
         if len(self._seen) > MOST:
             raise TooMuch
         self._seen[id(thing)] = thing, None
