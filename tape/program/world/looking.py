@@ -87,6 +87,7 @@ class Look:
             self._look_into_open()
             self._look_at_titles()
         except (RecursionError, TooMuch):
+            self.around.forget()
             self._found = [(Unknown(None, "more things than can be watched"), None)]
         around = self.around
         around.doubts = [Doubt(unknown, self._places(route)) for unknown, route in self._found]

@@ -103,6 +103,11 @@ class Surroundings:
             found = self.spaces[id(mapping)] = Space(mapping, owner, self.names)
         return found
 
+    def forget(self) -> None:
+        """Watch nothing: there is too much of it, and no recording that it could make stale."""
+        self.spaces, self.arrays = {}, {}
+        self.cells, self.slots, self.facts, self.containers = [], [], [], []
+
     def watched(self) -> Iterator[Any]:
         """All that is watched."""
         yield from self.spaces.values()
@@ -149,7 +154,7 @@ class WatchedWords:
         self._watches = [watch for watch, word in found if word is not None]
         self._words = [word[0] for _, word in found if word is not None]
         self._before = [word[1] for _, word in found if word is not None]
-        self._count()
+        around.busy = sum(map(is_busy, self._watches))
 
     def hold(self) -> bool:
         """Whether what the words stand for is what it was."""
@@ -159,13 +164,16 @@ class WatchedWords:
     def _holds(self, k: int) -> bool:
         """Whether a watch holds though its word is another: a dict has changed where it does not count."""
         watch = self._watches[k]
+        was_busy = is_busy(watch)
         if not watch.holds():
             return False
+        self._around.busy += is_busy(watch) - was_busy
         word = watch.word()
         if word is not None:
             self._before[k] = word[1]
-        self._count()
         return True
 
-    def _count(self) -> None:
-        self._around.busy = sum(isinstance(watch, Space) and watch.busy >= BUSY for watch in self._watches)
+
+def is_busy(watch: Space | One) -> bool:
+    """Whether a watch is over a dict that goes on changing where it does not count."""
+    return isinstance(watch, Space) and watch.busy >= BUSY

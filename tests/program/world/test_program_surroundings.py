@@ -144,3 +144,14 @@ def test_operators_and_ufuncs_of_recorded_arrays_name_the_line(function):
     assert_allclose(tape.compile(both)(x), both(x))
     with pytest.raises(ValueError, match="could not be broadcast"):
         tape.record(lambda x: np.add(x, np.ones(4)), x)
+
+
+def test_a_function_that_reads_too_much_runs_as_it_is_and_watches_nothing(monkeypatch):
+    monkeypatch.setattr("tape.program.world.looking.MOST", 20)
+    tables = [[float(k)] for k in range(50)]
+    fast = tape.compile(lambda x: x * tables[3][0])
+    with pytest.warns(RuntimeWarning, match="more things than can be watched"):
+        assert fast(2.0) == 6.0
+    tables[3][0] = 4.0
+    assert fast(2.0) == 8.0
+    assert not list(fast._surroundings.watched())
