@@ -49,6 +49,12 @@ Route = tuple[Place, ...] | str | None
 """How something is got at: at places in the code, as an attribute of a name, or always."""
 
 
+def is_settled(thing: Any) -> bool:
+    """Whether something cannot change, nor what is in it: so much is seen without a further look."""
+    kind = type(thing)
+    return kind in IMMUTABLE or (kind is tuple and all([type(part) in IMMUTABLE for part in thing]))
+
+
 class TooMuch(Exception):
     """More than can be watched was found."""
 
@@ -176,7 +182,7 @@ class Look:
 
     def all_inside(self, things: Iterable[Any]) -> Unknown | None:
         """Watch several things, all of them: what is unknown of them."""
-        mutable = [thing for thing in things if type(thing) not in IMMUTABLE]  # mostly few, and many things
+        mutable = [thing for thing in things if not is_settled(thing)]  # mostly few, and many things
         unknown = [x for x in map(self.inside, mutable) if x is not None]
         return unknown[0] if unknown else None
 

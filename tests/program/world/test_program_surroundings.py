@@ -155,3 +155,10 @@ def test_a_function_that_reads_too_much_runs_as_it_is_and_watches_nothing(monkey
     tables[3][0] = 4.0
     assert fast(2.0) == 8.0
     assert not list(fast._surroundings.watched())
+
+
+def test_tuples_that_cannot_change_are_not_counted_among_what_is_watched():
+    steps = tuple((k % 3, k / 7) for k in range(50_000))
+    fast = tape.compile(lambda x: x * steps[3][1])
+    assert fast(7.0) == 3.0
+    assert fast.statistics().programs
