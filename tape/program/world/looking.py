@@ -52,7 +52,7 @@ Route = tuple[Place, ...] | str | None
 def is_settled(thing: Any) -> bool:
     """Whether something cannot change, nor what is in it: so much is seen without a further look."""
     kind = type(thing)
-    return kind in IMMUTABLE or (kind is tuple and all([type(part) in IMMUTABLE for part in thing]))
+    return kind in IMMUTABLE or (kind is tuple and all(type(part) in IMMUTABLE for part in thing))
 
 
 class TooMuch(Exception):
