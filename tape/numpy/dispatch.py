@@ -24,6 +24,7 @@ from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from ..recording.recorder import matrix_error
 from .array_writing import CHANGES, at, change
+from .arrays.array_text import written
 from .arrays.attributes import readonly
 from .arrays.casting import in_loop
 from .arrays.explaining import explained, numbers_in
@@ -237,9 +238,12 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     try:
-        return _found(function, types, args, kwargs)
+        found = _found(function, types, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
+    if type(found) is str:
+        return written(found, *[x._tensor for x in leaves_of([args, kwargs]) if isinstance(x, Face)])
+    return found
 
 
 def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -91,6 +91,8 @@ def test_printing_is_numpys_under_every_transform():
 
 
 READ_BACK = {
+    "part of an array's": lambda x: float(repr(x)[7:11]),
+    "part of an array's later": lambda x: float((lambda text: text.strip("[]").split()[0])(str(x))),
     "f-string": lambda x: float(f"{x[0]:.3f}"), "str": lambda x: float(str(x[0])), "repr": lambda x: float(f"{x[0]}"),
     "stripped": lambda x: float(str(x[0]).strip().split()[0]), "int": lambda x: int(f"{x[1]:.0f}"),
     "numpy": lambda x: np.float64(str(x[0])),
@@ -112,6 +114,13 @@ def is_told_of(read):
 @pytest.mark.parametrize("way", READ_BACK)
 def test_a_number_that_is_read_back_is_warned_of(way):
     is_told_of(READ_BACK[way])
+
+
+@pytest.mark.parametrize("write", [np.array2string, np.array_str, np.array_repr])
+def test_numpys_texts_are_texts_of_what_carries_a_gradient(write):
+    _told.clear()
+    with pytest.warns(UserWarning, match="makes a plain number of the text of a value that carries a gradient"):
+        tape.func.grad(lambda x: float(write(x).strip("ary([").split()[0].strip(",")) * x.sum())(X)
 
 
 PARSED = {

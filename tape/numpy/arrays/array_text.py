@@ -1,7 +1,7 @@
 """The printed form of arrays and numbers, which is NumPy's; and what happens if somebody reads a number back from it.
 
 Text is for people, so printing is no loss of a gradient.  A number that is read back from the text of one is: the text
-of a number is a `Text`, which `float` and `int` ask for its number, as long as it has not become part of another text.
+of a number is a `Text`, which `float` and `int` ask for its number, as long as C code has not made another text of it.
 What reads the characters themselves (`json.loads`, `ast.literal_eval`, `np.fromstring`, `np.loadtxt`) is told by the
 numbers: those that were written while this thread records are remembered, and looked for in what is read.
 """
@@ -21,7 +21,7 @@ from .leaving import carries, lost_if_parsed, lost_in_text, recording
 
 
 class Text(str):
-    """The text of a recorded number, or part of it."""
+    """The text of recorded numbers, or part of it."""
 
     def __float__(self) -> float:
         lost_in_text("float")
@@ -73,11 +73,16 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
     text = _in_lanes(
         numbers_of(x), lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
     )
-    if not carries(tensor):
+    return written(text, tensor)
+
+
+def written(text: str, *tensors: Tensor) -> str:
+    """The text of some tensors, as a `Text` if one of them carries a gradient."""
+    if not any(map(carries, tensors)):
         return text
     _remember(text)
     lost_if_parsed()
-    return text if tensor._spec.shape else Text(text)
+    return Text(text)
 
 
 NUMBER = re.compile(r"\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
