@@ -196,7 +196,7 @@ insert = composite("insert", _insert, numpy=(np.insert,))
 def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     """The places along an axis, or of the flattened array, at which a condition holds."""
     a, axis = (ravel(a), 0) if axis is None else (ready(a), axis)
-    return take(a, np.flatnonzero(np.asarray(condition)), axis=axis)
+    return take(a, np.flatnonzero(np.asarray(ready(condition) != 0)), axis=axis)
 
 
 compress = composite("compress", _compress, numpy=(np.compress,))

@@ -9,7 +9,7 @@ raises of such shapes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -220,13 +220,28 @@ def _rows_of(function: Any) -> Callable[..., Any]:
     return answer
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, *rest: Any, **named: Any) -> Any:
-    """What `np.average` refuses, which an op does not look for."""
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False, **named: Any
+) -> Any:
+    """What `np.average` refuses, which an op does not look for; and the sum of the weights, if that is asked for."""
+    a = as_array(a)
     if weights is not None:
         weights = as_array(weights)
-        if not holds(is_not_zero, np.sum(weights, axis if weights.ndim == np.ndim(a) else None)):
+        if not holds(is_not_zero, np.sum(weights, axis if weights.ndim == a.ndim else None)):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-    return NotImplemented
+    if not returned:
+        return NotImplemented
+    found: Any = np.average(a, axis, weights, False, keepdims=keepdims, **named)
+    weights = np.ones(a.shape) if weights is None else weights
+    if weights.ndim != a.ndim:
+        weights = np.expand_dims(weights, [k for k in range(a.ndim) if k != axis % a.ndim])
+    total = np.sum(np.broadcast_to(weights, a.shape), axis, keepdims=keepdims)
+    return found, total.astype(found.dtype)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """`np.transpose` of a vector by the number of its axis."""
+    return np.transpose(a, (axes,)) if isinstance(axes, SupportsIndex) else NotImplemented
 
 
 def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
@@ -298,7 +313,7 @@ def _joining(function: Any) -> Callable[..., Any]:
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace,
-    np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
+    np.transpose: transpose,    np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

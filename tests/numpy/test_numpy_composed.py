@@ -102,6 +102,13 @@ PROGRAMS = {
     "a grid written into": lambda x: spread(_into(np.mgrid[0:2:1.0, 0:2], x)),
     "ndenumerate": lambda x: sum(i * v**2 for (i,), v in np.ndenumerate(x)) + sum(x[i] ** 3 for i in np.ndindex(4)),
     "lists": lambda x: spread(np.diag([x[0], 1.0]), np.tile([x[1], 2.0], 2), np.average([1.0, 2.0], weights=[x[2], 3])),
+    "average with its weights": lambda x: spread(
+        *np.average(x, weights=x**2, returned=True), *np.average(np.outer(x, x), returned=True),
+        *np.average(np.outer(x, x), 1, x, True), *np.average(np.outer(x, x), 0, x, returned=True, keepdims=True),
+    ),
+    "transposed vector, compressed by numbers": lambda x: spread(
+        np.transpose(x, 0), x.transpose(-1) ** 2, x.compress(x - x[1])
+    ),
     "mapped": lambda x: sum(map(math.sin, x)) + math.fsum(map(math.exp, x)),
     "fractions": lambda x: x[0] * _half() + _half() * x[1] + x[2] ** _half(),
 }  # fmt: skip
