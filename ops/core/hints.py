@@ -39,14 +39,17 @@ class Hints:
         involution: whether applying the op twice gives the operand back.
         alarm: what makes the floating-point errors that the op makes, for less, where nobody reads what it gives but
             sums and products: of the operands and the parameters that it names, something at least as large.
+        growth: how large what the op gives may be: ``"none"`` where it is at most the largest number in its operands,
+            ``"sum"`` at most the sum of all of them, ``"product"`` at most the product of the largest of each,
+            ``"power"`` at most the first operand to the power of the second, or squared if there is none.
         raises: the operands, as a slice of them, for some values of which the op raises an exception (a singular
             matrix, an index out of range), so that a program does it even if nobody reads what it gives.
         raises_of_whole: whether it does so where the result is of whole numbers only.
     """
 
     __slots__ = (
-        "accumulates", "alarm", "decides", "involution", "lanes_first", "large", "made_of", "motion", "neutral", "part",
-        "puts", "raises", "raises_of_whole", "reduces", "steps", "triangle",
+        "accumulates", "alarm", "decides", "growth", "involution", "lanes_first", "large", "made_of", "motion",
+        "neutral", "part", "puts", "raises", "raises_of_whole", "reduces", "steps", "triangle",
     )  # fmt: skip
 
     def __init__(
@@ -65,13 +68,14 @@ class Hints:
         triangle: str | None = None,
         involution: bool = False,
         alarm: Callable[..., Any] | None = None,
+        growth: str = "",
         raises: slice | None = None,
         raises_of_whole: bool = False,
     ):  # fmt: skip
         self.lanes_first, self.motion, self.part = lanes_first, motion, part
         self.steps, self.made_of, self.reduces, self.accumulates = steps, made_of, reduces, accumulates
         self.neutral, self.decides, self.involution = neutral or {}, decides or {}, involution
-        self.alarm = alarm
+        self.alarm, self.growth = alarm, growth
         self.puts, self.raises, self.large, self.triangle = puts, raises, large, triangle
         self.raises_of_whole = raises_of_whole
 

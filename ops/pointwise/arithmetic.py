@@ -37,21 +37,21 @@ def _inverse(y: Any) -> Any:
 add = elementwise(
     "add", operator.add, lambda g: g, lambda g: g,
     numpy=(np.add,), symbol="add", lane=Instruction("fadd"), complex=HOLOMORPHIC,
-    hints=Hints(neutral={0: -0.0, 1: -0.0}), domain=(REAL, REAL),
+    hints=Hints(neutral={0: -0.0, 1: -0.0}, growth="sum"), domain=(REAL, REAL),
     doc="Sum, elementwise: z = x + y.",
 )
 
 sub = elementwise(
     "sub", operator.sub, lambda g: g, lambda g: neg(g),
     numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC,
-    hints=Hints(neutral={1: 0.0}), domain=(REAL, REAL),
+    hints=Hints(neutral={1: 0.0}, growth="sum"), domain=(REAL, REAL),
     doc="Difference, elementwise: z = x − y.",
 )
 
 mul = elementwise(
     "mul", operator.mul, lambda y: y, lambda x: x,
     numpy=(np.multiply,), symbol="mul", lane=Instruction("fmul"), complex=HOLOMORPHIC,
-    hints=Hints(neutral={0: 1.0, 1: 1.0}), domain=(REAL, REAL),
+    hints=Hints(neutral={0: 1.0, 1: 1.0}, growth="product"), domain=(REAL, REAL),
     doc="Product, elementwise: z = x y.",
 )
 
@@ -65,7 +65,7 @@ div = elementwise(
 neg = elementwise(
     "neg", operator.neg, lambda g: neg(g),
     numpy=(np.negative,), symbol="neg", lane=Instruction("fneg"), complex=HOLOMORPHIC,
-    hints=Hints(involution=True), domain=(REAL,),
+    hints=Hints(involution=True, growth="none"), domain=(REAL,),
     doc="Negative, elementwise: z = −x.",
 )
 
@@ -108,7 +108,7 @@ pow = elementwise(
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
     hints=Hints(
         neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root,
-        alarm=lambda x, y: x * x ** (y - 1.0), raises=slice(1, 2), raises_of_whole=True,
+        alarm=lambda x, y: x * x ** (y - 1.0), growth="power", raises=slice(1, 2), raises_of_whole=True,
     ),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y.  The gradient with respect to x is 0 where y = 0, whatever x is.",
@@ -127,6 +127,7 @@ general_power = elementwise(
     node="PowBackward0", lane=Math("pow"), complex=HOLOMORPHIC,
     hints=Hints(
         steps=lambda s, x, y: s.general_power(x, y), alarm=lambda x, y: x * general_power(x, y - 1.0),
+        growth="power",
     ),
     domain=(POSITIVE, REAL),
     doc="Power, elementwise: z = x^y, without the short ways of NumPy's operator.",
@@ -134,7 +135,7 @@ general_power = elementwise(
 
 square = elementwise(
     "square", np.square, lambda x: 2.0 * x,
-    node="PowBackward0", lane=Via(lambda x: x * x), complex=HOLOMORPHIC, domain=(REAL,),
+    node="PowBackward0", lane=Via(lambda x: x * x), complex=HOLOMORPHIC, domain=(REAL,), hints=Hints(growth="power"),
     doc="Square, elementwise: z = x².",
 )
 
@@ -169,8 +170,9 @@ rad2deg = elementwise(
 chain_mul = elementwise(
     "chain_mul", chain_product, lambda y: y, lambda x: x,
     node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
-    complex=HOLOMORPHIC, hints=Hints(neutral={0: 1.0, 1: 1.0}, steps=lambda s, x, y: s.chain_product(x, y)),
-    domain=(NONZERO, REAL), doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
+    hints=Hints(neutral={0: 1.0, 1: 1.0}, steps=lambda s, x, y: s.chain_product(x, y), growth="product"),
+    complex=HOLOMORPHIC, domain=(NONZERO, REAL),
+    doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
 
     What does not influence the output has no influence, also where the partial is infinite or
     nan: this is what keeps ``where(c, f(x), x)`` clean of the branch that was not taken.

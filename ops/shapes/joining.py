@@ -33,7 +33,7 @@ join = linear(
         ([(2, 1), (2, 0), (2, 2)], {"starts": (0, 1, 1), "axis": -1}),
         ([(2,)], {"starts": (0,)}),
     ),
-    batch=batching.along("axis"),
+    hints=Hints(growth="none"), batch=batching.along("axis"),
     doc="Arrays one after the other along an existing axis; `cat` works out where each of them starts.",
 )
 
@@ -64,7 +64,7 @@ def _entry(g: Any, x_shape: tuple[int, ...], i: int, axis: int) -> Any:
 stack = linear(
     "stack", lambda *xs, axis=0: np.stack(xs, axis), _entry,
     numpy=(np.stack,), cases=cases_of(([(2, 3), (2, 3)], {}), ([(2,), (2,), (2,)], {"axis": -1}), ([(), ()], {})),
-    batch=batching.along("axis", more=1),
+    hints=Hints(growth="none"), batch=batching.along("axis", more=1),
     doc="Arrays of one shape, one after the other along a new axis.",
 )
 

@@ -54,7 +54,7 @@ sum = linear(
     "sum", lambda x, *, axis=None, keepdims=False: np.add.reduce(x, axis=axis, keepdims=keepdims),
     lambda g, x_shape, axis: spread(g, x_shape, axis),
     node=lambda axis: "SumBackward0" if axis is None else "SumBackward1",
-    hints=Hints(reduces=np.add, motion="spread"), cases=cases_of(*REDUCTIONS),
+    hints=Hints(reduces=np.add, motion="spread", growth="sum"), cases=cases_of(*REDUCTIONS),
     batch=batching.along("axis"),
     doc="Sum over axes (all where ``axis`` is None).",
 )

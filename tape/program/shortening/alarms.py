@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ops import REGISTRY, Op
+from ops import Op
 from ops.core.own import is_own
 from ops.core.registry import OPS
 
@@ -26,11 +26,6 @@ from ..recorded.expanding import Splice, part_of, spliced
 from ..recorded.listing import Listing, by_code, is_fixed, needed_in
 from ..recorded.trace import CONSTANT, INPUT
 from .passes import as_number, merge
-
-POW, SQUARE, WHERE = (REGISTRY[name] for name in ("pow", "square", "where"))
-PRODUCTS = REGISTRY["mul"], REGISTRY["chain_mul"]
-MOVES = REGISTRY["stack"], REGISTRY["join"]
-SUMS = tuple(REGISTRY[name] for name in ("add", "sub", "neg", "sum"))
 
 EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, np.inf, np.nan)
 """Numbers of which, and of whose negatives, NumPy is asked whether it warns."""
@@ -128,11 +123,12 @@ def _bounds(listing: Listing, leaf: np.ndarray, size: np.ndarray, growth: np.nda
         number[k] = _largest(listing.constant(k))
     known = np.isfinite(number)
     degree[known], factor[known] = 0.0, np.maximum(number[known], 1.0)
-    power = np.where(listing.code == SQUARE.code, 2.0, 0.0)
-    powers = np.flatnonzero(listing.code == POW.code)
-    power[powers] = number[listing.args[listing.first[powers] + 1]]
+    jit, power = opened("tape.jit.emission.shorten"), np.zeros(len(listing))
+    powers = np.flatnonzero((listing.code >= 0) & (growth[listing.code] == jit.POWER))
+    second = listing.args[np.minimum(listing.first[powers] + 1, len(listing.args) - 1)]
+    power[powers] = np.where(np.diff(listing.first)[powers] == 1, 2.0, number[second])
     power[~((power >= 1.0) & (power <= HIGHEST))] = 0.0
-    opened("tape.jit.emission.shorten").bound(
+    jit.bound(
         listing.code, listing.first, listing.args, growth, np.maximum(size, 1).astype(np.float64), power, degree, factor
     )
     return degree, factor
@@ -154,14 +150,13 @@ def _largest(constant: Any) -> float:
 def _growth(count: int) -> np.ndarray:
     """By opcode, how large a result may be (see `tape.jit.emission.shorten.bound`)."""
     jit = opened("tape.jit.emission.shorten")
-    how = {op: jit.MOVE for op in OPS[:count] if op.kind == "linear" and op.view is not False}
-    how |= dict.fromkeys(MOVES, jit.MOVE)
-    how |= {
-        **dict.fromkeys(SUMS, jit.SUM),
-        **dict.fromkeys(PRODUCTS, jit.PRODUCT),
-        **dict.fromkeys((POW, SQUARE), jit.POWER),
-    }
-    return np.array([how.get(op, -1) for op in OPS[:count]])
+    how = {"none": jit.MOVE, "sum": jit.SUM, "product": jit.PRODUCT, "power": jit.POWER}
+    return np.array([how.get(growth_of(op), -1) for op in OPS[:count]])
+
+
+def growth_of(op: Op) -> str:
+    """How large what an op gives may be (see `Hints.growth`): what moves numbers makes none larger."""
+    return op.hints.growth or ("none" if op.kind == "linear" and op.view is not False else "")
 
 
 def _last(listing: Listing, watched: np.ndarray) -> np.ndarray:
@@ -250,7 +245,10 @@ def may_warn(op: Op) -> bool:
 @cache
 def _only_adds(count: int) -> np.ndarray:
     """By opcode, whether an op makes sums and products, or chooses: of larger numbers, nothing that is less large."""
-    return by_code(op.kind == "linear" or op in (*SUMS, *PRODUCTS, WHERE) for op in OPS[:count])
+    return by_code(
+        op.kind == "linear" or op.hints.growth in ("none", "sum", "product") or bool(op.hints.decides)
+        for op in OPS[:count]
+    )
 
 
 @cache
