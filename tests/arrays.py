@@ -35,7 +35,9 @@ def seen(x: Any) -> Any:
         return type(x).__name__, [seen(part) for part in x]
     if isinstance(x, dict):
         return "dict", {k: seen(v) for k, v in x.items()}
-    if isinstance(x, (float, int, complex, bool, str, bytes, type(None), np.dtype, slice)):
+    if isinstance(x, str):  # also that of a recorded value, which is of a class of its own
+        return "str", "".join(x)
+    if isinstance(x, (float, int, complex, bool, bytes, type(None), np.dtype, slice)):
         return type(x).__name__, x
     return type(x).__name__
 

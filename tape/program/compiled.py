@@ -143,8 +143,9 @@ class CompiledFunction(Generic[P, R]):
         try:
             call = take_apart(args, kwargs)
         except Exception as error:  # of arrays that are none, or of code that the function itself may never run
+            results = self.function(*args, **kwargs)
             self._warn(f"an argument cannot be taken: {type(error).__name__}: {error}", "with such arguments")
-            return self.function(*args, **kwargs)
+            return results
         if self._renewed > self.most_paths:
             return self._eager(args, kwargs)
         if self._surroundings is None or not self._surroundings.unchanged():

@@ -109,7 +109,7 @@ class SharedMemory:
             self.cells = Cells(place.axes)
         self.cells.written[place.cell] = value._row
         for view in same:
-            view._row = value._row
+            view._settle(value._row)
         for base in bases:
             base._settle(None)
         return True
@@ -237,7 +237,7 @@ def put(target: Traced, result: Traced) -> None:
     base = PUT_VIEW(target._at(row), result, steps=steps) if steps else result
     memory.row = base._row
     for view in living:
-        view._row = look(base, view._look[1])._row
+        view._settle(base._row if view._look[1] == () else None)
 
 
 def read(tensor: Traced, index: Any) -> Traced | None:

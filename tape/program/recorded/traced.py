@@ -10,6 +10,7 @@ import numpy as np
 import ops
 from ops import REGISTRY, Op
 from ops.algebra.sparse import yielding
+from ops.shapes.overwriting import look
 
 from ...base.device import check_layout
 from ...base.errors import warn_left
@@ -134,9 +135,9 @@ class Traced(TracedMemory):
         return traced(self._trace, row)
 
     def _settle(self, row: int | None) -> None:
-        """Stand for a record; for none until somebody asks which, where cells are being written."""
+        """Stand for a record; for none until somebody asks which, where what lies in memory is another now."""
         if row is None:
-            self.__class__ = Filling
+            self.__class__ = Filling if self._look[1] == () else Looking
         else:
             self.__class__, self._row = Traced, row
 
@@ -255,6 +256,20 @@ class Filling(Traced):
     @property
     def _row(self) -> int:  # type: ignore[override]
         return self._look[0].whole(self)
+
+
+class Looking(Traced):
+    """A view of memory that was changed, which looks at it again when somebody asks for its record."""
+
+    __slots__ = ()
+
+    @property
+    def _row(self) -> int:  # type: ignore[override]
+        memory, steps = self._look
+        with self._trace.recording():
+            row: int = look(self._at(memory.whole(self)), steps)._row
+        self._settle(row)
+        return row
 
 
 def traced(trace: Trace, row: int) -> Traced:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class TracedMemory(Tensor):
 
     def _at(self, row: int) -> Any:
         """The tensor of another record."""
+        raise NotImplementedError
+
+    def _settle(self, row: int | None) -> None:
+        """Stand for another record."""
         raise NotImplementedError
 
     def _memory(self) -> Any:
@@ -131,12 +135,21 @@ class TracedMemory(Tensor):
     def _with_value_at(self, index: Any, value: Any) -> Tensor:
         if has_places(index):
             return AT_PLACES.write(self, index, value)
+        if index is Ellipsis and self._is_all_of(value):
+            return cast(Tensor, value)
         return ops.index_put(self, value, index=known(index))
+
+    def _is_all_of(self, value: Any) -> bool:
+        """Whether nothing but what is written is left of this one, where that is written into all of it."""
+        trace = self._trace
+        is_recorded = isinstance(value, TracedMemory) and value._trace is trace and trace.open
+        return is_recorded and value._spec is self._spec and trace.wengert.recording
 
     def _become(self, operation: str, compute: Callable[[], Any]) -> None:
         self._check_free(operation)
         view = compute()
-        self._row, self._look, self._spec = view._row, memory_of(view), view._spec
+        self._settle(view._row)
+        self._look, self._spec = memory_of(view), view._spec
 
 
 def _fitted(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
