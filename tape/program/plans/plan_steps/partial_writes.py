@@ -7,7 +7,7 @@ of the way first, unless copying the array is cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,10 +89,10 @@ def _make_way(plan: Any, record: Any, part: PlanValue) -> bool:
     """Move values that look at a part of an array and are read from now on; False if copying the array is cheaper."""
     assert part.chunk is not None
     going = {k for k in record.drops if not plan.unmade.holds(k)} - {record.needs[1]}
-    rows = part.chunk.rows
-    if len(rows) - sum([k in rows for k in going]) > FEW and not part.chunk.is_seen(part, going):
-        return True
-    hidden = [k for k in rows if k not in going and share_cells(plan.values[k], part)]
+    rows: Iterable[int] = part.chunk.rows
+    if len(part.chunk.rows) - sum([k in part.chunk.rows for k in going]) > FEW:
+        rows = part.chunk.onlookers(part, going)
+    hidden = sorted([k for k in rows if k not in going and share_cells(plan.values[k], part)])
     if sum(plan.values[k].spec.nbytes for k in hidden) >= record.result.nbytes:
         return False
     for k in hidden:

@@ -40,7 +40,7 @@ class Chunk:
     Attributes:
         users: how many values are in it.
         rows: by record, the values that look at it.
-        looks: how many of these look at each cell, once somebody has asked.
+        looks: which of these look at each cell, once somebody has asked.
     """
 
     __slots__ = ("looks", "nbytes", "offset", "rows", "users")
@@ -56,75 +56,83 @@ class Chunk:
             self.leave(k)
         self.rows[k] = value
         if self.looks is not None:
-            self.looks.add(value, 1)
+            self.looks.add(k, value, 1)
 
     def leave(self, k: int) -> None:
         """A record's value does not look at it any more, if it did."""
         value = self.rows.pop(k, None)
         if value is not None and self.looks is not None:
-            self.looks.add(value, -1)
+            self.looks.add(k, value, -1)
 
-    def is_seen(self, part: PlanValue, going: Iterable[int]) -> bool:
-        """Whether a record's value, other than those that are `going`, may look at a part of this memory."""
+    def onlookers(self, part: PlanValue, going: Iterable[int]) -> Iterable[int]:
+        """The records, other than those that are `going`, whose values may look at a part of this memory."""
         if self.looks is None:
             self.looks = Looks(self, part.spec.dtype.itemsize)
-        leaving = [self.rows[k] for k in going if k in self.rows]
-        for value in leaving:
-            self.looks.add(value, -1)
-        found = self.looks.any(part)
-        for value in leaving:
-            self.looks.add(value, 1)
-        return found
+        leaving = {k: self.rows[k] for k in going if k in self.rows}
+        for k, value in leaving.items():
+            self.looks.add(k, value, -1)
+        found = self.looks.at(part)
+        for k, value in leaving.items():
+            self.looks.add(k, value, 1)
+        return self.rows.keys() - leaving.keys() if found is None else found
 
 
 class Looks:
-    """How many values look at each cell of a piece of memory.
+    """How many values look at each cell of a piece of memory, and the sum of the numbers of their records.
 
     So a write need not be compared with each of the thousands of views that a loop over rows and columns leaves.
     """
 
     def __init__(self, chunk: Chunk, item: int):
         self._offset, self._item, self._size = chunk.offset, item, chunk.nbytes // item
-        self._counts, self._whole, self._unknown = np.zeros(self._size, np.int64), 0, 0
-        for value in chunk.rows.values():
-            self.add(value, 1)
+        self._table, self._anywhere = np.zeros((2, self._size), np.int64), set[int]()
+        for k, value in chunk.rows.items():
+            self.add(k, value, 1)
 
-    def add(self, value: PlanValue, n: int) -> None:
-        """Count a value's look `n` times more."""
-        if 2 * value.spec.size > self._size and value.contiguous:  # mostly the array itself
-            self._whole += n
-            return
-        cells = self._cells(value)
-        if cells is None:
-            self._unknown += n
+    def add(self, k: int, value: PlanValue, n: int) -> None:
+        """Count the look of a record's value `n` times more."""
+        is_most = 2 * value.spec.size > self._size and value.contiguous  # mostly it is the array itself
+        cells = None if is_most else self._cells(value)
+        if cells is not None:
+            cells[0] += n
+            cells[1] += n * k
+        elif n > 0:
+            self._anywhere.add(k)
         else:
-            cells += n
+            self._anywhere.discard(k)
 
-    def any(self, part: PlanValue) -> bool:
-        """Whether some value may look at a part."""
+    def at(self, part: PlanValue) -> set[int] | None:
+        """The records whose values may look at a part; None if that would have to be found out one by one."""
         cells = self._cells(part)
-        return self._whole > 0 or self._unknown > 0 or cells is None or bool(cells.any())
+        if cells is None:
+            return None
+        counts, numbers = cells
+        most = counts.max(initial=0)
+        if most > 1:
+            return None
+        return self._anywhere | set(numbers[counts > 0].tolist()) if most else set(self._anywhere)
 
     def _cells(self, value: PlanValue) -> np.ndarray | None:
-        """The counts of the cells that a value looks at, each once; None if they are not told by its strides."""
+        """What is known of the cells that a value looks at, each once; None if they are not told by its strides."""
         size = value.spec.size
         if not size:
-            return self._counts[:0]
+            return self._table[:, :0]
         start, span = value.place.offset - self._offset, self._item  # type: ignore[union-attr]
         if value.spec.dtype.itemsize != span or start % span:
             return None
         if len(value.strides) == 1 and value.strides[0] >= span and not value.strides[0] % span:
             step = value.strides[0] // span
-            return self._counts[start // span :: step][:size]
+            return self._table[:, start // span :: step][:, :size]
         if size == 1:
-            return self._counts[start // span :][:1]
+            return self._table[:, start // span :][:, :1]
         axes = sorted([(abs(s), s, n) for s, n in zip(value.strides, value.spec.shape) if n > 1 and s])
         for size, _, n in axes:
             if size < span or size % self._item:
                 return None
             span += size * (n - 1)
-        shape, strides = tuple([n for _, _, n in axes]), tuple([8 * (s // self._item) for _, s, _ in axes])
-        return np.ndarray(shape, np.int64, self._counts, 8 * (start // self._item), strides)
+        shape, strides = [n for _, _, n in axes], [8 * (s // self._item) for _, s, _ in axes]
+        lines = 8 * self._size
+        return np.ndarray((2, *shape), np.int64, self._table, 8 * (start // self._item), (lines, *strides))
 
 
 class PlanValue(NamedTuple):
