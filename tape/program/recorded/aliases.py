@@ -93,7 +93,7 @@ class SharedMemory:
 
     def write(self, place: CellPlace, value: Traced) -> bool:
         """Remember what is written into a cell, if all look at the memory as a whole or at such cells."""
-        bases, same, shape = [], [], value._at(self.row)._spec.shape
+        bases, same, shape = [], [], value._trace.spec(self.row).shape  # type: ignore[union-attr]
         for view in self.living():
             steps = view._look[1]
             if steps == ():
@@ -226,7 +226,8 @@ def put(target: Traced, result: Traced) -> None:
         Untraceable: if it cannot be followed who sees what.
     """
     memory, steps = _to_change(target)
-    place = seen_in(steps, target._at(memory.row)._spec.shape) if steps else None
+    trace = target._trace
+    place = seen_in(steps, trace.spec(memory.row).shape) if steps else None  # type: ignore[union-attr]
     if place is not None and memory.write(place, result):
         return
     row, living = memory.whole(target), memory.living()
@@ -234,10 +235,13 @@ def put(target: Traced, result: Traced) -> None:
         raise Untraceable("a tensor was changed in place that has views which cannot be followed, as several of one op")
     if any(name in OVERLAPPING for name, _, _ in steps):
         raise Untraceable("an expanded tensor was changed in place")
-    base = PUT_VIEW(target._at(row), result, steps=steps) if steps else result
-    memory.row = base._row
+    if steps and target._spec.narrow:
+        row = PUT_VIEW(target._at(row), result, steps=steps)._row
+    else:
+        row = trace.apply(PUT_VIEW, (row, result._row), {"steps": steps}) if steps else result._row
+    memory.row = row
     for view in living:
-        view._settle(base._row if view._look[1] == () else None)
+        view._settle(row if view._look[1] == () else None)
 
 
 def read(tensor: Traced, index: Any) -> Traced | None:

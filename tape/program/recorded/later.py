@@ -177,6 +177,17 @@ def _kind_of(value: Any) -> Any:
     return spec_of(value) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fcb" else None
 
 
+def part_at(value: Later, index: Any) -> Later | None:
+    """What is at an index of integers and slices of an array that is computed later; None if that cannot be told."""
+    if value.dtype.kind not in "fcb":
+        return None
+    try:
+        found = (lying(value) if value.ordered else _repeated(value))[index]
+    except IndexError:
+        return None
+    return Later(spec_of(found), None, value.ordered and found.flags.c_contiguous)
+
+
 def element_of(value: Any) -> Later | None:
     """One element of an array that is computed later, or a copy of such an element; None of any other value."""
     if type(value) is not Later or value.spec.dtype.kind not in "fcb":
@@ -203,6 +214,8 @@ def _written(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | N
         if not isinstance(place, (np.ndarray, np.generic)):
             return None
     y = values[1]
+    if type(y) is Later and y.dtype == values[0].dtype and y.shape == place.shape:
+        return Later(values[0].spec, None, values[0].ordered)
     known = np.can_cast(getattr(y, "dtype", type(y)), values[0].dtype, "same_kind")
     fits = known and np.broadcast_shapes(np.shape(y), place.shape) == place.shape
     return Later(values[0].spec, None, values[0].ordered) if fits else None

@@ -24,7 +24,7 @@ from ...recording.numpy_bridge import numpy_error
 from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, memory_of, read, seal, strides_of
-from .later import Later, of_pair, unheld
+from .later import Later, of_pair, part_at, unheld
 from .narrowing import apply_in_32_bits, rounded
 from .raising import handling, raises
 from .reach import have_history, reaches
@@ -319,17 +319,15 @@ def view_at(x: Traced, index: Any, key: Any) -> Traced:
     kind = (value.ordered if type(value) is Later else None), x._spec, key
     known = trace.parts.get(kind)
     if known is None:
-        made: Traced = ops.getitem(x, index=index)
-        given = trace.values[made._row]
-        trace.parts[kind] = trace.arguments(made._row)[1], given.ordered if type(given) is Later else None, made._spec
-        return made
+        part = part_at(value, index) if type(value) is Later else None
+        if part is None:  # which also says what is wrong with an index
+            whole: Traced = ops.getitem(x, index=index)
+            if type(value) is not Later:
+                trace.parts[kind] = {"index": index}, False, whole._spec
+            return whole
+        known = trace.parts[kind] = {"index": index}, part.ordered, part.spec
     params, ordered, found = known
-    if type(value) is not Later:
-        z = unheld(ops.getitem.forward(value, **params))
-    elif ordered is None:
-        return ops.getitem(x, index=index)
-    else:
-        z = Later(found, None, ordered)
+    z = Later(found, None, ordered) if type(value) is Later else unheld(ops.getitem.forward(value, **params))
     made = traced(trace, trace.append(ops.getitem.code, -1, -1, ((row,), params), z))
     link(made, x, ops.getitem, params)
     return made

@@ -138,7 +138,7 @@ def test_a_loop_of_writes_copies_the_array_once():
 @given(st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(PARTS)), min_size=1, max_size=6), st.data())
 @settings(max_examples=60, deadline=None)
 def test_who_looks_at_a_cell(views, data):
-    """Counted by cell: never fewer than the views that share memory with a part; where one does, that and large ones."""
+    """Counted by cell: never fewer than the views that share memory with a part; of one, no others but large ones."""
     chunk, memory = DataRegion().take(8 * ROWS * COLUMNS), np.zeros((ROWS, COLUMNS))
 
     def look(index):
