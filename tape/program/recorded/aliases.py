@@ -219,6 +219,12 @@ def is_shared(tensor: Traced) -> bool:
     return seen is not None and (seen[0].sealed or any(v is not tensor for v in seen[0].living()))
 
 
+def is_part(tensor: Traced) -> bool:
+    """Whether a tensor is a view that is put into its base, and not written into a cell of it."""
+    memory, steps = memory_of(tensor)
+    return bool(steps) and seen_in(steps, tensor._trace.spec(memory.row).shape) is None  # type: ignore[union-attr]
+
+
 def put(target: Traced, result: Traced) -> None:
     """Let a tensor stand for a result of its shape and dtype, and those that share its memory for what they see then.
 

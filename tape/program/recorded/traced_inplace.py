@@ -16,7 +16,7 @@ from ...memory.storage import place_in
 from ...memory.writing import check_fits
 from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
-from .aliases import check_free, fill, is_shared, lies_there, memory_of, put
+from .aliases import check_free, fill, is_part, is_shared, lies_there, memory_of, put
 from .cells import CellPlace, place_of
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
@@ -135,15 +135,15 @@ class TracedMemory(Tensor):
     def _with_value_at(self, index: Any, value: Any) -> Tensor:
         if has_places(index):
             return AT_PLACES.write(self, index, value)
-        if index is Ellipsis and self._is_all_of(value):
+        if index is Ellipsis and self._takes(value):
             return cast(Tensor, value)
         return ops.index_put(self, value, index=known(index))
 
-    def _is_all_of(self, value: Any) -> bool:
-        """Whether nothing but what is written is left of this one, where that is written into all of it."""
+    def _takes(self, value: Any) -> bool:
+        """Whether a value that is written into all of this one goes into its base as it is, without a record before."""
         trace = self._trace
         is_recorded = isinstance(value, TracedMemory) and value._trace is trace and trace.open
-        return is_recorded and value._spec is self._spec and trace.wengert.recording
+        return is_recorded and value._spec is self._spec and trace.wengert.recording and is_part(self)  # type: ignore[arg-type]
 
     def _become(self, operation: str, compute: Callable[[], Any]) -> None:
         self._check_free(operation)

@@ -162,3 +162,73 @@ def test_who_looks_at_a_cell(views, data):
             del kept[i]
         if not kept:
             break
+
+
+def a_view_of_a_row(x):
+    y, z = np.zeros((2, 3)), x * 2
+    v = y[0]
+    v[...] = z
+    z += 1
+    return y, z, v
+
+
+def two_views(x):
+    y = np.zeros((2, 3))
+    v, w = y[0], y[:, 1]
+    y[0, :] = x * x
+    y[1] = v * 2
+    w *= 3
+    v[...] = v + w.sum()
+    return y, v, w
+
+
+def all_of_an_array(x):
+    y, z = np.zeros(3), x * 2
+    y[...] = z
+    z[0] = 7.0
+    y[1] += 1
+    return y, z
+
+
+def a_slice(x):
+    y, z = np.zeros(3), x[1:] * 2
+    v = y[1:]
+    v[...] = z
+    return z, v, y
+
+
+def a_view_of_itself(x):
+    z = x * 2
+    y = z[:]
+    y[...] = y
+    return y, z
+
+
+def every_other(x):
+    a = x.copy()
+    b = a[::2]
+    a *= 2
+    a[...] = a[::-1].copy()
+    c = b + 1
+    a[...] = c.sum()
+    return a, b, c
+
+
+@pytest.mark.parametrize(
+    "function", [a_view_of_a_row, two_views, all_of_an_array, a_slice, a_view_of_itself, every_other]
+)
+def test_views_that_look_again_when_they_are_read(function):
+    """They have the values and the gradients that NumPy's have, and share memory with whom NumPy's do."""
+    fast, x = tape.compile(function), np.array([1.0, 2.0, 3.0])
+
+    def total(x):
+        return sum((z * z).sum() * (k + 1) for k, z in enumerate(function(x)))
+
+    slow, quick = tape.func.grad(total), tape.compile(tape.func.grad(total))
+    for shift in range(3):
+        found, own = fast(x + shift), function(x + shift)
+        for a, b in zip(found, own, strict=True):
+            assert_array_equal(a, b)
+        shared = [[[np.shares_memory(a, b) for a in some] for b in some] for some in (found, own)]
+        assert shared[0] == shared[1]
+        assert_allclose(quick(x + shift), slow(x + shift))
