@@ -9,7 +9,7 @@ raises of such shapes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -241,7 +241,7 @@ def average(
 
 def transpose(a: Any, axes: Any = None) -> Any:
     """`np.transpose` of a vector by the number of its axis."""
-    return np.transpose(a, (axes,)) if isinstance(axes, SupportsIndex) else NotImplemented
+    return np.transpose(a, (axes,)) if isinstance(axes, (int, np.integer)) else NotImplemented
 
 
 def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
@@ -313,7 +313,7 @@ def _joining(function: Any) -> Callable[..., Any]:
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace,
-    np.transpose: transpose,    np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
+    np.transpose: transpose, np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from numbers import Number
 from typing import Any
@@ -263,6 +263,9 @@ def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
     if op.kind == "composite":
         if not kwargs and _by_position(op, function, len(args)) and not any(x is np._NoValue for x in args):
             return op.forward(*args)
+        named = _by_keywords(op, function, args, kwargs, name)
+        if named is not None:
+            return op.forward(**named)
         given = _for_composite(op, function, args, kwargs, name)
         return op.forward(*given.args, **given.kwargs)
     arguments = _arguments(op, function, args, kwargs)
@@ -280,6 +283,65 @@ def _call(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
     return op(*operands, **params)
 
 
+STARRED = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+
+
+@cache
+def _order(op: Op, function: Any, count: int, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """By NumPy's names, where arguments are in a call of so many by position, and others by name.
+
+    None if only the arguments tell: the call is wrong, or some are taken together.
+    """
+    signature = signature_of(function) or _own(op)
+    if any(p.kind in STARRED for p in signature.parameters.values()):
+        return None
+    try:
+        return dict(signature.bind(*range(count), **dict(zip(names, names))).arguments)
+    except TypeError:
+        return None
+
+
+@cache
+def _keywords(
+    op: Op, function: Any, count: int, names: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """By the names of a composite, where its arguments are in such a call; by NumPy's, those that it does not have."""
+    own, order = _own(op).parameters, _order(op, function, count, names)
+    if order is None or any(p.kind in (*STARRED, p.POSITIONAL_ONLY) for p in own.values()):
+        return None
+    known = _names(own, (signature_of(function) or _own(op)).parameters, order)
+    taken = {known[k]: place for k, place in order.items() if known[k] in own}
+    return taken, {k: place for k, place in order.items() if known[k] not in own}
+
+
+def _names(own: Mapping[str, Any], theirs: Mapping[str, Any], given: Iterable[str]) -> dict[str, str]:
+    """What a composite calls arguments of a NumPy function: the same, or what it has at their positions."""
+    positions = dict(zip(theirs, own))
+    return {k: k if k in own or positions.get(k) in theirs else positions.get(k, k) for k in given}
+
+
+def _by_keywords(
+    op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+) -> dict[str, Any] | None:
+    """Arguments of a NumPy function as those of its composite by name; None where more has to be looked at."""
+    found = _keywords(op, function, len(args), tuple(kwargs))
+    if found is None:
+        return None
+    taken, unknown = ({k: _at(place, args, kwargs) for k, place in part.items()} for part in found)
+    _refuse_unknown(function, unknown, name)
+    return {k: v for k, v in taken.items() if v is not np._NoValue}
+
+
+def _at(place: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return kwargs[place] if isinstance(place, str) else args[place]
+
+
+def _refuse_unknown(function: Any, unknown: dict[str, Any], name: str) -> None:
+    """Raise if arguments say something that nobody takes."""
+    if told := [k for k, v in unknown.items() if not _is_default(function, k, v)]:
+        raise _no_rule(name, f"with {', '.join(told)}= has no rule for tensors")
+
+
 def _for_composite(
     op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
 ) -> inspect.BoundArguments:
@@ -290,7 +352,6 @@ def _for_composite(
     """
     own = _own(op)
     signature = signature_of(function) or own
-    positions = dict(zip(signature.parameters, own.parameters))
     found: dict[str, Any] = {}
     for given, value in signature.bind(*args, **kwargs).arguments.items():
         kind = signature.parameters[given].kind
@@ -299,9 +360,8 @@ def _for_composite(
         else:
             found.update(value if kind is inspect.Parameter.VAR_KEYWORD else {given: value})
     taken = own.parameters
-    known = {k: k if k in taken or positions.get(k) in signature.parameters else positions.get(k, k) for k in found}
-    if unknown := [k for k, v in found.items() if known[k] not in taken and not _is_default(function, k, v)]:
-        raise _no_rule(name, f"with {', '.join(unknown)}= has no rule for tensors")
+    known = _names(taken, signature.parameters, found)
+    _refuse_unknown(function, {k: v for k, v in found.items() if known[k] not in taken}, name)
     named = {known[k]: v for k, v in found.items() if v is not np._NoValue}
     return inspect.BoundArguments(own, OrderedDict((k, named[k]) for k in taken if k in named))
 
@@ -325,7 +385,10 @@ def _arguments(op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if signature is None:
         names = (("xs",) if op.variadic else op.operands) + tuple(op.params)
         return {**dict(zip(names, args)), **kwargs}
-    return dict(signature.bind(*args, **kwargs).arguments)
+    order = _order(op, function, len(args), tuple(kwargs))
+    if order is None:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    return {k: _at(place, args, kwargs) for k, place in order.items()}
 
 
 @cache

@@ -30,6 +30,8 @@ LARGE = 1 << 18
 """Bytes from which on an array is computed later."""
 LARGE_INPUT = 1 << 14
 """So is what comes of an argument of so many bytes: a loop that changes it would keep an array for each round."""
+SMALL = 1 << 31
+"""Whole numbers of Python's below this have room in every dtype that is computed later, whatever they are."""
 REDUCTIONS = {"spread", "average"}
 """How the adjoints of sums and means move."""
 
@@ -172,8 +174,9 @@ def of_pair(op: Op, x: Any, y: Any) -> Any:
 
 def _kind_of(value: Any) -> Any:
     """Of a known operand, what decides dtype and shape of what is computed element by element; None if numbers may."""
-    if type(value) is float:
-        return float
+    kind = type(value)
+    if kind is float or (kind is int and abs(value) < SMALL):
+        return kind
     return spec_of(value) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "fcb" else None
 
 

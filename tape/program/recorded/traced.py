@@ -266,8 +266,12 @@ class Looking(Traced):
     @property
     def _row(self) -> int:  # type: ignore[override]
         memory, steps = self._look
-        with self._trace.recording():
+        wengert = self._trace.wengert
+        before, wengert.recording = wengert.recording, True  # gradients flow through a view, whoever asks for it
+        try:
             row: int = look(self._at(memory.whole(self)), steps)._row
+        finally:
+            wengert.recording = before
         self._settle(row)
         return row
 
