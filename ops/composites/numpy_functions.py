@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..core.differentiate import dtype_of
 from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
@@ -126,11 +127,13 @@ def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "biu" else []))
     weights = weights if weights.dtype == dtype else cast(weights, dtype=dtype)
     if weights.shape != a.shape:
-        if not isinstance(axis, (int, np.integer)) or weights.shape != (a.shape[axis],):
+        axes = () if axis is None else normalize_axis_tuple(axis, a.ndim)
+        if weights.shape != tuple(a.shape[k] for k in axes):
             raise ValueError(
                 f"average needs weights of shape {a.shape}, or one for each place along `axis`; got {weights.shape}"
             )
-        weights = reshape(weights, shape=tuple(-1 if k == axis % a.ndim else 1 for k in range(a.ndim)))
+        weights = permute(weights, axes=tuple(np.argsort(axes).tolist()))
+        weights = reshape(weights, shape=tuple(n if k in axes else 1 for k, n in enumerate(a.shape)))
         weights = broadcast_to(weights, shape=a.shape)
     return sum(a * weights, axis=axis, keepdims=keepdims) / sum(weights, axis=axis, keepdims=keepdims)
 

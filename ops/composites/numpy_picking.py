@@ -196,7 +196,10 @@ insert = composite("insert", _insert, numpy=(np.insert,))
 def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     """The places along an axis, or of the flattened array, at which a condition holds."""
     a, axis = (ravel(a), 0) if axis is None else (ready(a), axis)
-    return take(a, np.flatnonzero(np.asarray(ready(condition) != 0)), axis=axis)
+    holds = np.asarray(condition if isinstance(condition, (np.ndarray, list, tuple)) else condition != 0)
+    if holds.ndim != 1:
+        raise ValueError(f"condition must be a 1-d array; it has {holds.ndim} axes")
+    return take(a, np.flatnonzero(holds), axis=axis)
 
 
 compress = composite("compress", _compress, numpy=(np.compress,))

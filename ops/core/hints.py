@@ -41,7 +41,8 @@ class Hints:
             sums and products: of the operands and the parameters that it names, something at least as large.
         growth: how large what the op gives may be: ``"none"`` where it is at most the largest number in its operands,
             ``"sum"`` at most the sum of all of them, ``"product"`` at most the product of the largest of each,
-            ``"power"`` at most the first operand to the power of the second, or squared if there is none.
+            ``"power"`` at most the first operand to the power of the second if that is 1 or more, or squared if there
+            is none.
         raises: the operands, as a slice of them, for some values of which the op raises an exception (a singular
             matrix, an index out of range), so that a program does it even if nobody reads what it gives.
         raises_of_whole: whether it does so where the result is of whole numbers only.

@@ -8,10 +8,12 @@ raises of such shapes.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.tensor import Face
 from .arrays.face import Recorded
@@ -229,19 +231,23 @@ def average(
         weights = as_array(weights)
         if not holds(is_not_zero, np.sum(weights, axis if weights.ndim == a.ndim else None)):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-    if not returned:
+    if returned is False:
         return NotImplemented
     found: Any = np.average(a, axis, weights, False, keepdims=keepdims, **named)
+    if not returned:
+        return found
     weights = np.ones(a.shape) if weights is None else weights
     if weights.ndim != a.ndim:
-        weights = np.expand_dims(weights, [k for k in range(a.ndim) if k != axis % a.ndim])
+        axes = normalize_axis_tuple(axis, a.ndim)
+        shape = [n if k in axes else 1 for k, n in enumerate(a.shape)]
+        weights = np.transpose(weights, np.argsort(axes)).reshape(shape)
     total = np.sum(np.broadcast_to(weights, a.shape), axis, keepdims=keepdims)
     return found, total.astype(found.dtype)
 
 
 def transpose(a: Any, axes: Any = None) -> Any:
     """`np.transpose` of a vector by the number of its axis."""
-    return np.transpose(a, (axes,)) if isinstance(axes, (int, np.integer)) else NotImplemented
+    return NotImplemented if axes is None or np.ndim(axes) else np.transpose(a, (operator.index(axes),))
 
 
 def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:

@@ -189,11 +189,17 @@ def search(
 
 
 def _function_of(member: Any) -> Any:
-    """What a member of a class calls, where it is a method or a property; others are not asked for anything."""
-    kind = type(member)
-    if issubclass(kind, (staticmethod, classmethod)):
-        return member.__func__
-    return member.fget if issubclass(kind, property) else member
+    """What a member of a class calls, where it is a method or the like; code of its class's own is not asked."""
+    for name in FUNCTIONS:
+        with contextlib.suppress(Exception):
+            found = object.__getattribute__(member, name)
+            if found is not None:
+                return found
+    return member
+
+
+FUNCTIONS = "__func__", "fget"
+"""Under which names methods, properties and the like keep what they call."""
 
 
 def _is_only_called(code: CodeType, name: str) -> bool:

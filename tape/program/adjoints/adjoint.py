@@ -98,6 +98,7 @@ def _release(runs: Runs, roots: list[int], retain: bool) -> None:
 
 def lifted(trace: Trace, g: Any) -> Any:
     """An adjoint as a tensor of the trace, or of a level within it: what depends on no input is a constant."""
+    g = stand_in(live(g), trace) if isinstance(g, Tensor) else g
     if isinstance(g, (Traced, Layer)):
         return g
     value = np.array(g._data if isinstance(g, Tensor) else g)

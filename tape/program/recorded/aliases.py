@@ -91,8 +91,11 @@ class SharedMemory:
                     base._settle(self.row)
         return self.row
 
-    def write(self, place: CellPlace, value: Traced) -> bool:
-        """Remember what is written into a cell, if all look at the memory as a whole or at such cells."""
+    def write(self, place: CellPlace, value: Traced, held: bool = False) -> bool:
+        """Remember what is written into a cell, if all look at the memory as a whole or at such cells.
+
+        A value that somebody may hold is not the tensor of the cell, which others may hold as well.
+        """
         bases, same, shape = [], [], value._trace.spec(self.row).shape  # type: ignore[union-attr]
         for view in self.living():
             steps = view._look[1]
@@ -109,7 +112,7 @@ class SharedMemory:
             self.cells = Cells(place.axes)
         self.cells.written[place.cell] = value._row
         for view in same:
-            view._settle(value._row)
+            view._settle(CLONE(value)._row if held else value._row)
         for base in bases:
             base._settle(None)
         return True
@@ -327,7 +330,7 @@ def _is_fixed(index: Any) -> bool:
 def fill(target: Traced, place: CellPlace, value: Traced) -> bool:
     """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
     memory, steps = _to_change(target)
-    return steps == () and memory.write(place, value)
+    return steps == () and memory.write(place, value, held=True)
 
 
 def seen_in(steps: Any, shape: tuple[int, ...]) -> CellPlace | None:

@@ -137,7 +137,11 @@ class Traced(TracedMemory):
     def _settle(self, row: int | None) -> None:
         """Stand for a record; for none until somebody asks which, where what lies in memory is another now."""
         if row is None:
-            self.__class__ = Filling if self._look[1] == () else Looking
+            if self._look[1] == ():
+                self.__class__ = Filling
+            elif type(self) is not Looking:
+                self.__dict__["_still"] = self._row in self._trace.stopped
+                self.__class__ = Looking
         else:
             self.__class__, self._row = Traced, row
 
@@ -269,11 +273,24 @@ class Looking(Traced):
         wengert = self._trace.wengert
         before, wengert.recording = wengert.recording, True  # gradients flow through a view, whoever asks for it
         try:
-            row: int = look(self._at(memory.whole(self)), steps)._row
+            base = self._at(memory.whole(self))
+            row: int = look(base, steps)._row
         finally:
             wengert.recording = before
+        self._stay_still(base, row)
         self._settle(row)
         return row
+
+    def _stay_still(self, base: Traced, row: int) -> None:
+        """What was made under no_grad has no history when it looks again, as long as its base has none.
+
+        Raises:
+            Untraceable: if that was changed with a history, which eager execution tells of.
+        """
+        if self.__dict__["_still"]:
+            if base._row not in self._trace.stopped:
+                raise Untraceable("a view that was made under no_grad was used after a change of its base")
+            self._trace.stopped.add(row)
 
 
 def traced(trace: Trace, row: int) -> Traced:

@@ -118,32 +118,34 @@ def _alarm(xs: Sequence[Any], factor: float) -> Any:
 def _bounds(listing: Listing, leaf: np.ndarray, size: np.ndarray, growth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By record, d and c such that of leaves that are at most t ≥ 1 it is at most c·tᵈ; d is inf if that is unknown."""
     degree, factor = np.where(leaf, 1.0, np.inf), np.ones(len(listing))
-    number = np.full(len(listing), np.nan)
+    least, number = np.full((2, len(listing)), np.nan)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
-        number[k] = _largest(listing.constant(k))
+        least[k], number[k] = _bounds_of(listing.constant(k))
     known = np.isfinite(number)
     degree[known], factor[known] = 0.0, np.maximum(number[known], 1.0)
     jit, power = opened("tape.jit.emission.shorten"), np.zeros(len(listing))
     powers = np.flatnonzero((listing.code >= 0) & (growth[listing.code] == jit.POWER))
     second = listing.args[np.minimum(listing.first[powers] + 1, len(listing.args) - 1)]
-    power[powers] = np.where(np.diff(listing.first)[powers] == 1, 2.0, number[second])
-    power[~((power >= 1.0) & (power <= HIGHEST))] = 0.0
+    alone = np.diff(listing.first)[powers] == 1
+    told = alone | ((least[second] >= 1.0) & (number[second] <= HIGHEST))
+    power[powers] = np.where(told, np.where(alone, 2.0, number[second]), 0.0)
     jit.bound(
         listing.code, listing.first, listing.args, growth, np.maximum(size, 1).astype(np.float64), power, degree, factor
     )
     return degree, factor
 
 
-def _largest(constant: Any) -> float:
-    """The absolute value of the largest number in a constant of few real numbers, nan if it is anything else."""
+def _bounds_of(constant: Any) -> tuple[float, float]:
+    """The least of few real numbers in a constant, and the largest absolute value; nan if it is anything else."""
     if (
         isinstance(constant, np.ndarray)
         and constant.size <= SMALL
         and is_fixed(constant)
         and constant.dtype.kind in "fiu"
     ):
-        return float(np.abs(constant).max(initial=0.0))
-    return math.fabs(as_number(constant))
+        return float(constant.min(initial=np.inf)), float(np.abs(constant).max(initial=0.0))
+    number = as_number(constant)
+    return number, math.fabs(number)
 
 
 @cache

@@ -112,8 +112,17 @@ def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
         if op is None:
             values[k] = listing.constant(k)
         else:
-            values[k] = frozen(forward_of(op)(*[values[j] for j in operands], **listing.parameters(k)))
+            given = [values[j] for j in operands]
+            if (
+                len(given) == 1 and type(given[0]) in PLAIN
+            ):  # which an op of one operand may look into, as into an array
+                given = [np.asarray(given[0])[()]]
+            values[k] = frozen(forward_of(op)(*given, **listing.parameters(k)))
     return values[k]
+
+
+PLAIN = frozenset((bool, int, float, complex))
+"""Python's numbers."""
 
 
 @cache

@@ -143,7 +143,7 @@ class Space:
         self.mapping, self.owner, self.shared = mapping, owner, shared
         self.names: set[str] = set()
         self.whole = self.attributes = False
-        self.copy = dict(mapping.items())
+        self.copy = dict(dict.items(mapping))
         self.busy = 0
         self.address = id(mapping) + _TAG
         self.counted = TAGS and (IN_OBJECTS or not _word(id(mapping) + _VALUES).value)
@@ -167,18 +167,19 @@ class Space:
         now, before = self.mapping, self.copy
         if not self.whole and not self.attributes:
             for name in list(self.names):
-                value = now.get(name, MISSING)
+                value = dict.get(now, name, MISSING)
                 if not alike(value, before.get(name, MISSING)) and (name in before or not is_given(name, value)):
                     yield name, value
             return
-        for name, value in list(now.items()):
+        for name, value in list(dict.items(now)):
             if name not in before:
                 if self.counts(name) and not is_given(name, value):
                     yield name, value
             elif not alike(value, before[name]) and self.counts(name):
                 yield name, value
-        if len(now) < len(before) or not now.keys() >= before.keys():
-            yield from ((name, MISSING) for name in before.keys() - now.keys() if self.counts(name))
+        keys = dict.keys(now)
+        if len(keys) < len(before) or not keys >= before.keys():
+            yield from ((name, MISSING) for name in before.keys() - keys if self.counts(name))
 
     def holds(self) -> bool:
         if self.counted and self.count.value == self.tag.value:
@@ -186,7 +187,7 @@ class Space:
         tag = self.count.value
         if any(True for _ in self.changes()):
             return False
-        if self.whole and not all(map(is_, self.mapping, self.copy)):  # in another order
+        if self.whole and not all(map(is_, dict.keys(self.mapping), self.copy)):  # in another order
             return False
         self.tag.value = tag
         self.busy += 1
@@ -195,17 +196,17 @@ class Space:
     def put_back(self) -> None:
         for name, _ in list(self.changes()):
             self._put(name, self.copy.get(name, MISSING))
-        if self.whole and not all(map(is_, self.mapping, self.copy)):
-            self.mapping.clear()
-            self.mapping.update(self.copy)
+        if self.whole and not all(map(is_, dict.keys(self.mapping), self.copy)):
+            dict.clear(self.mapping)
+            dict.update(self.mapping, self.copy)
 
     def _put(self, name: Any, value: Any) -> None:
         if self.owner is not None:
             type.__delattr__(self.owner, name) if value is MISSING else type.__setattr__(self.owner, name, value)
         elif value is MISSING:
-            self.mapping.pop(name, None)
+            dict.pop(self.mapping, name, None)
         else:
-            self.mapping[name] = value
+            dict.__setitem__(self.mapping, name, value)
 
 
 def is_given(name: str, value: Any) -> bool:
