@@ -106,6 +106,14 @@ PROGRAMS = {
         *np.average(x, weights=x**2, returned=True), *np.average(np.outer(x, x), returned=True),
         *np.average(np.outer(x, x), 1, x, True), *np.average(np.outer(x, x), 0, x, returned=True, keepdims=True),
     ),
+    "average over several axes": lambda x: spread(
+        np.average(np.outer(x, x), (0,), x), np.average(np.outer(x, x), (1, 0), np.outer(x, x + 1).T, returned=0),
+        *np.average(np.outer(x, x), (1, 0), np.outer(x, x + 1).T, returned=True),
+    ),
+    "compressed by what is no number": lambda x: spread(
+        np.compress(["a", "", "b", "c"], x), np.compress([None, 1, 0, "x"], x), np.compress([b"", b"a"], x),
+        np.transpose(x, np.array(0)),
+    ),
     "transposed vector, compressed by numbers": lambda x: spread(
         np.transpose(x, 0), x.transpose(-1) ** 2, x.compress(x - x[1])
     ),

@@ -172,3 +172,32 @@ def test_what_another_recording_puts_back_is_no_door(kind):
     assert within.holds()
     within.put_back()
     assert dict(mapping) == before
+
+
+class Lazy:
+    """A property of one's own, without a dict."""
+
+    __slots__ = ("fget",)
+
+    def __init__(self, fget):
+        self.fget = fget
+
+    def __get__(self, thing, owner=None):
+        return self if thing is None else self.fget(thing)
+
+
+class Model:
+    def __init__(self, x):
+        self.x = x
+
+    @Lazy
+    def value(self):
+        y = zeros(3)
+        y[0] = self.x[0] * 2.0
+        return y
+
+
+def test_functions_behind_descriptors_are_found():
+    gradient = tape.func.grad(lambda x: Model(x).value.sum())
+    for function in (gradient, tape.compile(gradient)):
+        np.testing.assert_array_equal(function(np.ones(3)), [2.0, 0.0, 0.0])

@@ -121,6 +121,21 @@ def test_many_numbers_that_nobody_reads_are_watched_by_the_inputs():
     assert [p.alarms for p in many.programs] == [1]  # an infinity might have met another one
 
 
+@pytest.mark.parametrize("power", [np.power, np.float_power])
+def test_negative_powers_are_no_polynomials(power):
+    def function(x):
+        y = power(x, -3.0)
+        for _ in range(12):
+            y = y * 1.5 + x
+        return x * 1.0
+
+    compiled = tape.compile(function)
+    compiled(np.ones(200))
+    for number in (0.0, 1e-200):
+        x = np.full(200, number)
+        assert told(compiled, x) == told(function, x) != []
+
+
 def test_memory_that_nobody_has_written_is_not_watched():
     def f(x):
         for _ in range(3):

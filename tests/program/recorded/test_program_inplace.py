@@ -280,3 +280,94 @@ def test_what_was_changed_in_place_is_not_written_again():
     assert_allclose(gradient, eager[1])
     difference = (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
     assert_allclose(gradient.sum(), difference, rtol=1e-7)
+
+
+# Whose record a cell, a view or a cotangent is.
+
+
+def a_view_of_a_cell(x):
+    a, y = x * 2.0, tape.zeros(2, 3)
+    v = y[0]
+    y[0] = a
+    return tape.autograd.grad((v * a).sum(), v)[0]
+
+
+def a_hook_on_a_view_of_a_cell(x):
+    a, y = x * 2.0, tape.zeros(2, 3)
+    v = y[0]
+    y[0] = a
+    v.register_hook(lambda g: 10.0 * g)
+    return tape.autograd.grad((v * a).sum(), x)[0]
+
+
+def a_cotangent_that_was_written_into(x):
+    y = tape.zeros(3)
+    y.add_(x)
+    return tape.autograd.grad(x * 3.0, x, grad_outputs=y, create_graph=True)[0]
+
+
+def made_and_changed_without_history(x):
+    with tape.no_grad():
+        y = x * 2.0
+        v = y[1:]
+        y.add_(1.0)
+    return v * x[1:]
+
+
+def numbers_put_into_an_element_of_a_constant(x):
+    z = x + 1.0
+    v = z[0]
+    v[...] = v
+    v[...] = x[0]
+    return v * v
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs a_hook:RuntimeWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        a_view_of_a_cell, a_hook_on_a_view_of_a_cell, a_cotangent_that_was_written_into,
+        made_and_changed_without_history, numbers_put_into_an_element_of_a_constant,
+    ],
+)  # fmt: skip
+def test_records_are_told_apart(function):
+    fast = tape.compile(function)
+    for _ in range(2):
+        found = []
+        for f in (function, fast):
+            x = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
+            z = f(x)
+            g = grad(lambda x: f(x).sum())(x.detach())  # noqa: B023
+            found.append((z.detach().numpy(), g.numpy()))
+        for own, its in zip(*found, strict=True):
+            assert_allclose(its, own)
+
+
+def test_what_is_written_into_a_cell_and_the_view_of_that_are_two_arrays():
+    def function(x):
+        a, y = x * 2.0, np.zeros((2, 3))
+        v = y[0]
+        y[0] = a
+        return v, a
+
+    fast = tape.compile(function)
+    for _ in range(2):
+        v, a = fast(np.array([1.0, 2.0, 3.0]))
+        assert not np.shares_memory(v, a)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("change", [lambda y, v: v.add_(1.0), lambda y, v: y.add_(1.0)])
+def test_a_view_that_was_made_without_history_is_not_written_into(change):
+    def function(x):
+        with tape.no_grad():
+            y = x * 2.0
+            v = y[1:]
+            change(y, v)
+        v.mul_(x[1:])
+        return v
+
+    x = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for f in (function, tape.compile(function)):
+        with pytest.raises(RuntimeError, match="no_grad"):
+            f(x)

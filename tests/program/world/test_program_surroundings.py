@@ -162,3 +162,18 @@ def test_tuples_that_cannot_change_are_not_counted_among_what_is_watched():
     fast = tape.compile(lambda x: x * steps[3][1])
     assert fast(7.0) == 3.0
     assert fast.statistics().programs
+
+
+class Hiding(dict):
+    """A dict that does not tell of all that is in it."""
+
+    def items(self):
+        return [(k, v) for k, v in super().items() if not k.startswith("_")]
+
+
+def test_a_dict_that_hides_what_it_holds_is_watched():
+    settings = Hiding(a=1.0, _scale=2.0)
+    fast = tape.compile(lambda x: x * settings["_scale"])
+    assert (fast(3.0), fast(3.0)) == (6.0, 6.0)
+    settings["_scale"] = 5.0
+    assert fast(3.0) == 15.0
