@@ -143,7 +143,7 @@ def _bounds_of(constant: Any) -> tuple[float, float]:
         and is_fixed(constant)
         and constant.dtype.kind in "fiu"
     ):
-        return float(constant.min(initial=np.inf)), float(np.abs(constant).max(initial=0.0))
+        return float(constant.min()) if constant.size else math.inf, float(np.abs(constant).max(initial=0.0))
     number = as_number(constant)
     return number, math.fabs(number)
 
