@@ -11,7 +11,8 @@ from ops import REGISTRY
 from tape.program import record
 from tape.program.recorded import traced
 from tape.program.recorded.trace import NUMBER, Trace
-from tape.program.recorded.traced import OF_ONE_NUMBER, Traced
+from tape.program.recorded.traced import Traced
+from tape.program.recorded.traced_short_ways import OF_ONE_NUMBER
 
 
 def general(function, *args):

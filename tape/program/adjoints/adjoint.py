@@ -21,7 +21,8 @@ from ..recorded.later import Later, is_ordered
 from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, have_history
 from ..recorded.stretches import RECORDS
-from ..recorded.trace import CODE, Trace, Untraceable, arguments_in
+from ..recorded.trace import Trace, Untraceable
+from ..recorded.trace_records import CODE, arguments_in
 from ..recorded.traced import Traced, output, traced
 from .adjoint_rounds import loops_of
 from .pieces import Pieces

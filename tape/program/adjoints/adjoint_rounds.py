@@ -21,7 +21,8 @@ from ..recorded.guards import Guard, same
 from ..recorded.later import Later
 from ..recorded.listing import distinct
 from ..recorded.stretches import LEAST, RECORDS, stretches
-from ..recorded.trace import CONSTANT, WIDTH, Trace
+from ..recorded.trace import CONSTANT, Trace
+from ..recorded.trace_records import WIDTH
 from ..recorded.traced import Traced, traced
 from .pieces import Piece, Pieces
 

@@ -20,7 +20,8 @@ from ..recorded.listing import Listing
 from ..recorded.reach import Window, consumed, leading
 from ..recorded.rule_lists import rules
 from ..recorded.stretches import RECORDS
-from ..recorded.trace import CONSTANT, NUMBERS, Block, Trace
+from ..recorded.trace import CONSTANT, NUMBERS, Trace
+from ..recorded.trace_records import Block
 
 MANY = 512
 """A run of fewer records is gone through one by one."""

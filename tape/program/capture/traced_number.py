@@ -21,7 +21,8 @@ from ...numpy.dispatch import array_ufunc
 from ...recording.numpy_bridge import op_for
 from ...recording.recorder import getframe
 from ..recorded.trace import Trace
-from ..recorded.traced import OF_ONE_NUMBER, Traced, of_number, short_way, tensors_way, traced
+from ..recorded.traced import Traced, tensors_way, traced
+from ..recorded.traced_short_ways import OF_ONE_NUMBER, of_number, short_way
 
 _held: Any = Face.__dict__["_tensor"]
 

@@ -22,7 +22,8 @@ from ...base.rooms import opened
 from ...base.spec import Spec
 from .fingerprint import key_of
 from .guards import Guard
-from .trace import CODE, CONSTANT, EXTRA, LASTI, LINE, NUMBERS, SPEC, WIDTH, Block, Trace, X, Y
+from .trace import CONSTANT, NUMBERS, Trace
+from .trace_records import CODE, EXTRA, LASTI, LINE, SPEC, WIDTH, Block, X, Y
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ value, a number, an array) becomes a `Guard`, because the list holds for that va
 
 from __future__ import annotations
 
-import bisect
 from _thread import get_ident
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,9 +28,8 @@ from .fingerprint import fingerprint
 from .guards import Guard
 from .later import Computing, Later, foreseen, later, later_input, unheld
 from .raising import handling, raises
+from .trace_records import Records, X
 
-CODE, X, Y, EXTRA, SPEC, LINE, LASTI = range(7)
-WIDTH = 7
 INPUT, CONSTANT = -1, -2
 """Opcodes of the rows that no op made: X is the number of the input, or of the constant."""
 
@@ -64,47 +62,10 @@ def escaped() -> RuntimeError:
     )
 
 
-class Block:
-    """Records that were appended at once: ops on one kind of value, without parameters.
-
-    Attributes:
-        words: opcode and up to three operands (−1: none) of each.
-        specs: by record, which of `kinds` its result has.
-        origin: by record, the earlier record that it was made for.
-    """
-
-    def __init__(self, words: np.ndarray, truth: np.ndarray, kinds: tuple[Spec, Spec], origin: np.ndarray):
-        self.words, self.truth, self.kinds, self.origin = words, truth, kinds, origin
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def fields(self, k: int) -> tuple[Any, ...]:
-        code, x, y, w = self.words[k].tolist()
-        extra: Any = ((x, y, w), {}) if w >= 0 else None
-        return code, x, y, extra, self.spec(k)
-
-    def spec(self, k: int) -> Spec:
-        return self.kinds[self.truth.item(k)]
-
-
-def arguments_in(fields: Sequence[Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """Operands by number, and parameters, out of a record's fields."""
-    code, x, y, extra, _ = fields
-    if code < 0:
-        return (), {}
-    if extra is not None:
-        return extra
-    return ((x,) if y < 0 else (x, y)), {}
-
-
-class Trace:
+class Trace(Records):
     """The list of a function that is being recorded.
 
     Attributes:
-        rows: a flat list of the latest records, `WIDTH` fields each: opcode, two operands by number (−1: none), for
-            other ops the operands and parameters, the spec (None for several results), the user's line.
-        values: by number, what the record gave; large arrays as `Later`.
         constants: what the constant rows stand for: plain numbers, arrays, tensors from outside.
         guards: what Python was told, in order.
         stopped: numbers of the records through which no gradient flows.
@@ -121,7 +82,6 @@ class Trace:
         templates: by all that rules can see of a record, its parameters and what they append for it.
         parts: by index and by how a tensor looks: the parameters, layout and spec of what is read there.
         tracked: which of the arguments require grad.
-        start: the number of the first record in `rows`; those before it are in `pieces`, lists of rows and blocks.
         apart: by the number of the first one, what rows became that were taken apart already.
         calm: what NumPy keeps of how errors are handled, if that raises nothing (see `raising.handling`).
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
@@ -129,20 +89,13 @@ class Trace:
     """
 
     __slots__ = (
-        "_before", "_latest", "_objects", "_prints", "apart", "calm", "computing", "constants", "extend", "failed",
-        "guards", "hooks", "inputs", "integers", "leaves", "looks", "numbers", "open", "ordered", "own", "parts",
-        "pieces", "plain", "released", "rows", "sought", "start", "stopped", "templates", "tensors", "tracked",
-        "values", "wengert",
+        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "hooks", "inputs",
+        "integers", "leaves", "looks", "numbers", "open", "ordered", "own", "parts", "plain", "released", "sought",
+        "stopped", "templates", "tensors", "tracked", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.rows: list[Any] = []
-        self.extend = self.rows.extend
-        self.start = 0
-        self.pieces: list[tuple[int, list[Any] | Block]] = []
-        self._latest: tuple[int, int, Any] = (0, 0, None)
-        self._before = self._latest
-        self.values: list[Any] = []
+        super().__init__()
         self.constants: list[Any] = []
         self.inputs: list[int] = []
         self.guards: list[Guard] = []
@@ -169,9 +122,6 @@ class Trace:
         self.calm = None if raises() else handling(None)
         self.failed = False
         self.computing = Computing()
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -215,6 +165,10 @@ class Trace:
         if get_ident() in INFERRING:
             raise Untraceable("it enters inference_mode, whose tensors no gradient may use; use no_grad")
         self.stopped.add(number)
+
+    def is_number(self, number: int) -> bool:
+        """Whether a row stands for a plain number."""
+        return number in self.plain
 
     def input(self, value: Any) -> int:
         """Append a row for an argument of the function."""
@@ -341,83 +295,6 @@ class Trace:
         seen = value.copy() if isinstance(value, np.ndarray) else value
         self.guards.append(Guard(row, seen, what, *self.where(depth + 1)))
         return seen.copy() if isinstance(seen, np.ndarray) else seen
-
-    def append_block(self, block: Block, values: list[Any]) -> None:
-        """Append many records at once."""
-        first = len(self.values)
-        if self.rows:
-            self.pieces.append((self.start, self.rows))
-        self.pieces.append((first, block))
-        self.values += values
-        self.start, self.rows = len(self.values), []
-        self.extend = self.rows.extend
-
-    def fields(self, number: int) -> Sequence[Any]:
-        """The fields of a record up to its spec."""
-        if number >= self.start:
-            at = (number - self.start) * WIDTH
-            return self.rows[at : at + LINE]
-        first, piece = self._piece(number)
-        if isinstance(piece, Block):
-            return piece.fields(number - first)
-        at = (number - first) * WIDTH
-        return piece[at : at + LINE]
-
-    def _piece(self, number: int) -> tuple[int, list[Any] | Block]:
-        first, end, piece = self._latest  # who asks for one record asks for its neighbours too,
-        if not first <= number < end:
-            self._latest, self._before = self._before, self._latest  # and then for those of one that it was made for
-            first, end, piece = self._latest
-        if not first <= number < end:
-            after = bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0])
-            first, piece = self.pieces[after - 1]
-            self._latest = first, self.pieces[after][0] if after < len(self.pieces) else self.start, piece
-        return first, piece
-
-    def pieces_from(self, number: int) -> Iterator[tuple[int, list[Any] | Block]]:
-        """The lists of rows and the blocks that records from a number on are in, with the number of their first."""
-        at = bisect.bisect_right(self.pieces, number, key=lambda piece: piece[0]) - 1
-        yield from self.pieces[max(at, 0) :]
-        yield self.start, self.rows
-
-    def code(self, number: int) -> int:
-        at = number - self.start
-        return self.rows[at * WIDTH + CODE] if at >= 0 else self.fields(number)[CODE]
-
-    def arguments(self, number: int) -> tuple[tuple[int, ...], dict[str, Any]]:
-        """Operands of a record by number, and its parameters."""
-        return arguments_in(self.fields(number))
-
-    def record(self, number: int) -> tuple[Sequence[Any], tuple[CodeType, int]]:
-        """The fields of a record up to its spec, and the user's line that made it."""
-        first, piece = (self.start, self.rows) if number >= self.start else self._piece(number)
-        if isinstance(piece, Block):
-            return piece.fields(number - first), self.line(number)
-        at = (number - first) * WIDTH
-        return piece[at : at + LINE], (piece[at + LINE], piece[at + LASTI])
-
-    def line(self, number: int) -> tuple[CodeType, int]:
-        """The user's line that made a record."""
-        if number >= self.start:
-            first, piece = self.start, self.rows
-        else:
-            first, found = self._piece(number)
-            if isinstance(found, Block):
-                return self.line(int(found.origin[number - first]))
-            piece = found
-        at = (number - first) * WIDTH
-        return piece[at + LINE], piece[at + LASTI]
-
-    def is_number(self, number: int) -> bool:
-        """Whether a row stands for a plain number."""
-        return number in self.plain
-
-    def spec(self, number: int) -> Spec | None:
-        at = number - self.start
-        if at >= 0:
-            return self.rows[at * WIDTH + SPEC]
-        first, piece = self._piece(number)
-        return piece.spec(number - first) if isinstance(piece, Block) else piece[(number - first) * WIDTH + SPEC]
 
 
 _DATA: Any = Tensor.__dict__["_data"]

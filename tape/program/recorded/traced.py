@@ -18,19 +18,17 @@ from ...base.spec import spec
 from ...base.tensor import Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
-from ...recording.functions import is_short
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
-from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
 from .aliases import contiguous, link, memory_of, read, seal, strides_of
-from .later import Later, of_pair, part_at, unheld
+from .later import Later, part_at, unheld
 from .narrowing import apply_in_32_bits, rounded
-from .raising import handling, raises
 from .reach import have_history, reaches
-from .trace import NUMBER, Trace, Untraceable, escaped, spec_for
+from .trace import NUMBER, Trace, Untraceable, escaped
 from .traced_index import AT_PLACES, basic_key, has_places
 from .traced_inplace import TracedMemory, known, plain
+from .traced_short_ways import OF_ONE_NUMBER, of_number, short_way
 from .unknown import UNKNOWN, read_as, told
 
 
@@ -301,22 +299,6 @@ def traced(trace: Trace, row: int) -> Traced:
     return made
 
 
-OF_ONE_NUMBER = frozenset([op for op in REGISTRY.values() if is_short(op) and op.arity == 1 and not op.view])
-"""The library's own ops of one operand, element by element."""
-
-
-def of_number(op: Op, x: Any) -> Any:
-    """The record of such an op of a number of 64 bits that is known; None of anything else, for the general way."""
-    trace, row = x._trace, x._row
-    u = trace.values[row]
-    z = op.forward(u) if type(u) is np.float64 and trace.open else None
-    if type(z) is not np.float64:
-        return None
-    made = type(x)()
-    made._trace, made._row, made._spec = trace, trace.append(op.code, row, -1, None, z), NUMBER
-    return made
-
-
 def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
     """The part of a large array at an index of integers and slices, which has that shape; None if it is no such array.
 
@@ -371,66 +353,6 @@ def output(trace: Trace, row: int, i: int) -> Traced:
     """Result number i of a record with several."""
     value = trace.values[row][i]
     return traced(trace, trace.append(ops.output.code, -1, -1, ((row,), {"i": i}), value, depth=2))
-
-
-def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`."""
-    forward, code, float64 = op.forward, op.code, np.float64
-
-    def apply(self: Any, other: Any) -> Any:
-        trace = self._trace
-        values = trace.values
-        x = self._row
-        u = values[x]
-        kind = type(other)
-        numbers = type(u) is float64
-        if not numbers and self._spec.narrow:
-            return otherwise(self, other)
-        if kind is own and other._trace is trace and trace.open and not other._spec.narrow:
-            y = other._row
-            v = values[y]
-            numbers = numbers and type(v) is float64
-        elif kind is float:
-            v = other
-            y = trace.numbers.get(v)
-            if y is None:
-                y = trace.number(v)
-        elif kind is int:
-            v = other
-            y = trace.integers.get(v)
-            if y is None:
-                y = trace.number(v)
-        else:
-            return otherwise(self, other)
-        if reflected:
-            x, y, u, v = y, x, v, u
-        try:
-            if not numbers and (type(u) is Later or type(v) is Later):
-                z = of_pair(op, u, v)
-                shape = None if z is None else z.spec if type(z) is Later else spec_for(z)
-            else:
-                z = forward(u, v)
-                shape = NUMBER if type(z) is float64 else spec_for(z)
-        except (ValueError, TypeError):  # it is raised again, explained
-            return otherwise(self, other)
-        if shape is None or (handling(None) is not trace.calm and raises()):
-            return otherwise(self, other)  # which refuses, or computes
-        made = own()
-        made._trace = trace
-        made._row = row = len(values)
-        made._spec = shape
-        values.append(z)
-        rows, wengert = trace.rows, trace.wengert
-        if wengert.where is None:
-            frame = getframe(depth)
-            rows += code, x, y, None, shape, frame.f_code, frame.f_lasti
-        else:
-            rows += code, x, y, None, shape, *wengert.where
-        if not wengert.recording:
-            trace.stop(row)
-        return made
-
-    return apply
 
 
 def tensors_way(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
