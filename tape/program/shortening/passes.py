@@ -23,7 +23,7 @@ from ..recorded.covered import putting, without_covered
 from ..recorded.expanding import expand, made_of_others
 from ..recorded.later import LARGE
 from ..recorded.listing import Listing, by_code, is_fixed, number_of, prune
-from ..recorded.trace import CONSTANT, INPUT
+from ..recorded.trace import CONSTANT, INPUT, NUMBERS
 from . import outer_products, sums_of_products, vector_products
 
 MATMUL = REGISTRY["matmul"]
@@ -113,16 +113,10 @@ def _value(listing: Listing, k: int, values: dict[int, Any]) -> Any:
             values[k] = listing.constant(k)
         else:
             given = [values[j] for j in operands]
-            if (
-                len(given) == 1 and type(given[0]) in PLAIN
-            ):  # which an op of one operand may look into, as into an array
+            if len(given) == 1 and type(given[0]) in NUMBERS:  # which an op may look into, as into an array
                 given = [np.asarray(given[0])[()]]
             values[k] = frozen(forward_of(op)(*given, **listing.parameters(k)))
     return values[k]
-
-
-PLAIN = frozenset((bool, int, float, complex))
-"""Python's numbers."""
 
 
 @cache
