@@ -104,7 +104,7 @@ class Homes:
         start = monotonic()
         if client is self._client and start - self._asked < max(FRESH, 100 * self._cost):
             return
-        self._workers = dict(client.scheduler_info(n_workers=-1)["workers"])
+        self._workers = workers_of(client)
         places = client.who_has(list(self._blocks.futures.values()))
         loads = dict.fromkeys(self._workers, 0)
         self._home = []
@@ -115,6 +115,15 @@ class Homes:
             self._home.append(home)
         self._client, self._asked, self._proved = client, monotonic(), False
         self._cost = self._asked - start
+
+
+def workers_of(client: Any) -> dict[str, Any]:
+    """What the scheduler says of all workers, by address.
+
+    From its own answer: `Client.scheduler_info` reads one kept in the client, which the client's periodic update, of no
+    workers, may have replaced by then.
+    """
+    return dict(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
 
 
 def tasks_each(seconds: float | None) -> int:

@@ -102,7 +102,7 @@ def test_bits_do_not_depend_on_who_computes(client):
     """Data on one worker, on both, not there yet, in this process; the first evaluation and the twelfth."""
     expected = bits(*by_hand(logistic, W, X, y))
     here = tuple(da.from_array(x, chunks=(100, *x.shape[1:])) for x in (X, y))
-    first, *_ = client.scheduler_info()["workers"]
+    first, *_ = client.nthreads()
     for data in (persisted(client, X, y, workers=[first]), persisted(client, X, y), here):
         evaluate = tape.dask.value_and_grad(logistic, data=data)
         assert {bits(*evaluate(W)) for _ in range(3)} == {expected}
@@ -213,13 +213,14 @@ def test_a_worker_of_another_kind_is_added(client):
     """It has no vector math library, so its last bits may differ."""
     evaluate = tape.dask.value_and_grad(logistic, data=persisted(client, X, y))
     value, _ = evaluate(W)
+    present = client.nthreads().keys()
     environment = {**os.environ, "TAPE_VECTOR_MATH": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address, "--nthreads=1"]
     options = ["--no-nanny", "--no-dashboard", "--name=added", "--host=127.0.0.1"]
     with subprocess.Popen([*command, *options], env=environment, stderr=subprocess.DEVNULL) as process:
         try:
             client.wait_for_workers(3, timeout=60)
-            added = next(a for a, w in client.scheduler_info()["workers"].items() if w["name"] == "added")
+            (added,) = client.nthreads().keys() - present
             again = tape.dask.value_and_grad(logistic, data=persisted(client, X, y, workers=[added]))
             np.testing.assert_allclose(again(W)[0], value, rtol=1e-13)
             assert added in {path.worker for path in again.paths()}
@@ -335,7 +336,7 @@ def test_map_gives_dask_arrays(client, fuse):
     def price(s):
         return np.exp(-s[0] * s[0]) * s[1]
 
-    first, *_ = client.scheduler_info()["workers"]
+    first, *_ = client.nthreads()
     (scenarios,) = persisted(client, X[:, :2], workers=[first])
     delta, value = tape.dask.map(tape.func.vmap(tape.func.grad_and_value(price)), scenarios, fuse=fuse)
     rows = (500, 503) if fuse else (100,) * 10 + (3,)
@@ -382,7 +383,7 @@ def test_data_of_a_client_that_is_gone_is_refused(client):
 
 def test_data_moves_between_evaluations(client):
     """The bits stay, and where the blocks lie is asked again after a task that ran elsewhere."""
-    first, second, *_ = client.scheduler_info()["workers"]
+    first, second, *_ = client.nthreads()
     data = persisted(client, X, y, workers=[first])
     evaluate = tape.dask.value_and_grad(logistic, data=data)
     expected = bits(*evaluate(W))

@@ -16,7 +16,7 @@ import dask
 from distributed import wait, worker_client
 
 import tape.dask
-from tape.dask import evaluation, parcel_programs
+from tape.dask import batches, evaluation, parcel_programs
 from tape.dask.batches import TASK_SECONDS
 
 pytestmark = pytest.mark.cluster
@@ -36,7 +36,7 @@ def loss(w, X):
 
 def spread(client):
     """Blocks on all workers in turn, which may be made again elsewhere."""
-    workers = sorted(client.scheduler_info()["workers"])
+    workers = sorted(client.nthreads())
     made = [
         client.submit(rows, k, workers=[workers[k % len(workers)]], allow_other_workers=True, pure=False)
         for k in range(BLOCKS)
@@ -90,6 +90,13 @@ def transitions(client):
         time.sleep(0.1)
         seen, now = now, client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
     return now
+
+
+def test_the_clients_own_update_hides_no_worker(client, monkeypatch):
+    """It keeps an answer without workers, now and then just when somebody wants to read another."""
+    without = property(lambda _: {"workers": {}}, lambda *_: None)
+    monkeypatch.setattr(type(client), "_scheduler_identity", without, raising=False)
+    assert batches.workers_of(client).keys() == client.nthreads().keys() != set()
 
 
 def test_direct_evaluations_give_the_same_bits_and_make_no_tasks(client, ways):
@@ -146,7 +153,7 @@ def test_a_task_evaluates_by_a_graph(client, ways):
 def test_a_worker_with_other_work_declines(client, ways):
     """What occupies its only thread may take an hour; Dask finds somebody else for the graph."""
     evaluate, expected = settled(client, ways)
-    occupied = client.submit(time.sleep, 2.0, workers=[next(iter(client.scheduler_info()["workers"]))], pure=False)
+    occupied = client.submit(time.sleep, 2.0, workers=[next(iter(client.nthreads()))], pure=False)
     while occupied.key not in {key for keys in client.processing().values() for key in keys}:
         time.sleep(0.01)
     assert bits(evaluate(W)) == expected
