@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,8 +62,23 @@ def _entry(g: Any, x_shape: tuple[int, ...], i: int, axis: int) -> Any:
     return getitem(g, index=along(axis, len(x_shape) + 1, i)) if axis else select(g, index=i)
 
 
+COUNTED = frozenset({np.ndarray, np.float64})
+PROMOTED = frozenset("biufc")
+"""Kinds of dtypes that `np.array` finds as `np.stack` does: it makes objects of what has none in common."""
+
+
+def _stack(*xs: Any, axis: int = 0) -> np.ndarray:
+    """What `np.stack` gives; along the first axis by NumPy's loop over a sequence, which is several times faster."""
+    if axis == 0 and xs and COUNTED.issuperset(map(type, xs)):
+        with contextlib.suppress(ValueError):
+            z = np.array(xs)
+            if z.dtype.kind in PROMOTED:
+                return z
+    return np.stack(xs, axis)
+
+
 stack = linear(
-    "stack", lambda *xs, axis=0: np.stack(xs, axis), _entry,
+    "stack", _stack, _entry,
     numpy=(np.stack,), cases=cases_of(([(2, 3), (2, 3)], {}), ([(2,), (2,), (2,)], {"axis": -1}), ([(), ()], {})),
     hints=Hints(growth="none"), batch=batching.along("axis", more=1),
     doc="Arrays of one shape, one after the other along a new axis.",

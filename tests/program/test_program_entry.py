@@ -235,12 +235,16 @@ def test_tensors_with_history_go_the_general_way():
 def test_entries_leave_no_objects_behind(name):
     function, first, then = CALLS[name]
     fast = compiled(function, *first)
-    refused = compiled(lambda x: x * 2.0 if x > 0 else -x, 1.0)
+    refusing = [
+        (compiled(lambda x: x * 2.0 if x > 0 else -x, 1.0), -1.0),
+        (compiled(lambda x: x * 2.0 if x.sum() > 0 else -x, VECTOR), -VECTOR),
+        (compiled(lambda x: (x + 1.0, np.log(x), x.sum()), np.abs(VECTOR)), VECTOR),
+    ]
 
     def work():
         for _ in range(500):
             entered(fast, *then)
-            entered(refused, -1.0)
+            assert all(entered(refused, x) is NotImplemented for refused, x in refusing)
 
     counted, held = [], (None, np.float64, then, NotImplemented, np.True_, np.dtype(np.float64))
     for _ in range(3):

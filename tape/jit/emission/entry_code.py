@@ -3,9 +3,9 @@
 An entry looks at its arguments, calls kernels and makes the result, all in machine code.  Where anything is not
 as expected it gives ``NotImplemented``, and nothing has happened.
 
-From when it writes to the kernels' memory until it has read the results it calls nothing that could run Python code,
-and it holds the GIL; so one memory is enough for all threads.  A long one gives the GIL back while the kernels run, and
-a word says meanwhile that the memory is in use: another thread then takes the general way.
+From when it writes to the kernels' memory until it has read the results it calls nothing that could run Python code
+(`numpy.empty` runs none), and it holds the GIL; so one memory is enough for all threads.  A long one gives the GIL back
+while the kernels run, and a word says meanwhile that the memory is in use: another thread then takes the general way.
 """
 
 from __future__ import annotations
@@ -195,12 +195,25 @@ class EntryWriter(Instructions):
         yes, no = self.thing(np.True_), self.thing(np.False_)
         return self.again(self.say(f"select i1 {truth}, i64 {yes}, i64 {no}"))
 
-    def new_array(self, address: str, shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> str:
+    def new_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[str, str]:
+        """A fresh array, and where its elements are, which are to be written."""
+        made = self.made(self.python("PyObject_Call", self.thing(np.empty), self.thing((shape, dtype)), "0"))
+        return made, self.load(made, ARRAY_DATA)
+
+    def copied(self, address: str, shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> str:
         """A fresh array with what is at an address."""
-        arguments = self.thing((shape, dtype))
-        made = self.made(self.python("PyObject_Call", self.thing(np.empty), arguments, "0"))
-        self.call(MOVE, self.load(made, ARRAY_DATA), address, str(nbytes))
+        made, elements = self.new_array(shape, dtype)
+        self.call(MOVE, elements, address, str(nbytes))
         return made
+
+    def require_or_drop(self, condition: str, things: Sequence[str]) -> None:
+        """Go on only if a condition holds; objects that were made for the results go away otherwise."""
+        self._names += 1
+        dropping, going_on = f"dropping{self._names}", f"goingon{self._names}"
+        self.lines += [f"br i1 {condition}, label %{going_on}, label %{dropping}", f"{dropping}:"]
+        for thing in things:
+            self.perform("Py_DecRef", thing)
+        self.lines += ["br label %refuse", f"{going_on}:"]
 
     def new_items(self, kind: type, items: Sequence[str]) -> str:
         """A tuple or a list, which takes the references to its items."""

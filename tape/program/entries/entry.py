@@ -26,7 +26,7 @@ from ..capture.record_call import OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep
-from ..plans.stops import Raw
+from ..plans.stops import Raw, Result
 from ..world.surroundings import SETTLED, Surroundings
 from .conditions import Conditions, Entry, Unsuited
 
@@ -37,8 +37,8 @@ It takes about as long (9 µs) as the general way, which runs in Python, would k
 """
 LONG = 100 * BRIEF
 """Programs of more are left to the general way, beside which they take a hundred times as long."""
-MOST_COPIED = 1 << 16
-"""So many bytes of results of long programs are copied into arrays of the caller's; more are made there."""
+MOST_FRESH = 1 << 16
+"""Long programs whose results take more bytes are left to the general way, which has memory for them at hand."""
 REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
 
@@ -81,7 +81,8 @@ class _Way:
     Attributes:
         values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
         things: the inputs as objects.
-        block, given: the memory that the kernels run in, and that they write results to.
+        block, given: the memory that the kernels run in, and by place in the plan's list, to which they write results.
+        whole: by region, the results that are written into the arrays that the caller gets; `made` are these.
         busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
     """
 
@@ -95,14 +96,17 @@ class _Way:
         self.plan = self.replay.sweeper.plan
         if self.plan.halts or self.replay.guards.others or work >= LONG:
             raise Unsuited
-        if work >= BRIEF and sum(spec.nbytes for _, spec in self.plan.given) > MOST_COPIED:
+        if work >= BRIEF and sum(spec.nbytes for _, spec in self.plan.given) > MOST_FRESH:
             raise Unsuited
         self.busy = ctypes.c_int64(0) if work >= BRIEF else None
         self.held: list[str] = []
         self.block = self.replay.sweeper.block()
-        self.given = [np.zeros(spec.shape, spec.dtype) for _, spec in self.plan.given]
-        for (region, _), array in zip(self.plan.given, self.given):
-            self.block.regions[region] = address_of(array)
+        self.whole, self.made = whole_results(program.results, self.plan), dict[int, str]()
+        self.given: dict[int, np.ndarray] = {}
+        for i, (region, wanted) in enumerate(self.plan.given):
+            if region not in self.whole:
+                self.given[i] = np.zeros(wanted.shape, wanted.dtype)
+                self.block.regions[region] = address_of(self.given[i])
 
     def entry(self, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry:
         if any(surroundings.compares for surroundings in around) and len(varying(key)) > 1:
@@ -213,6 +217,10 @@ class _Way:
         w, plan, block = self.write, self.plan, self.block
         if self.busy is not None:
             w.require_equal(w.load(w.known(ctypes.addressof(self.busy))), 0)
+        for region, number in self.whole.items():
+            wanted = plan.results[number].spec
+            self.made[number], elements = w.new_array(wanted.shape, wanted.dtype)
+            w.store(elements, w.known(block.address), WORD * region)
         for source, region, wanted in plan.brought:
             w.store(self._brought(source, wanted), w.known(block.address), WORD * region)
         for source, place, wanted in plan.numbers:
@@ -220,7 +228,7 @@ class _Way:
             value = w.load(self._brought(source, wanted), 0, kind)
             w.store(value, w.known(block.address + plan.data + place.offset), 0, kind)
         w.store("0", w.known(block.address), WORD * REFUSED)
-        self.alive += [block, plan, *self.given]
+        self.alive += [block, plan, *self.given.values()]
         _, address = opened("tape.jit.sweeps.sweep_steps").sweep()
         steps = w.known(address_of(plan.steps))
         saved = None if self.busy is None else self._let_others_run()
@@ -228,7 +236,7 @@ class _Way:
         finished = w.say(f"and i1 {w.test('eq', done, plan.count)}, {self._without_errors()}")
         if saved is not None:
             self._go_on_alone(saved, finished)
-        w.require(finished)
+        w.require_or_drop(finished, list(self.made.values()))
 
     def _without_errors(self) -> str:
         """Whether no flag of the processor tells of a floating-point error that is heeded."""
@@ -276,7 +284,7 @@ class _Way:
         w, shown = self.write, results.shown
         own = [x for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in shown]
         numbers = sorted({x.number for x in own})
-        made = {number: self._result(self.plan.results[number]) for number in numbers}
+        made = {number: self.made.get(number) or self._result(self.plan.results[number]) for number in numbers}
         if self.program.tensors:
             made = {number: w.applied(wrap, thing) for number, thing in made.items()}
         unused = set(made)
@@ -309,7 +317,7 @@ class _Way:
             return str(w.again(self.values[found.source].thing))
         spec, address = self._spec(found), self._address(found)
         if spec.shape:
-            return str(w.new_array(address, spec.shape, spec.dtype, spec.nbytes))
+            return str(w.copied(address, spec.shape, spec.dtype, spec.nbytes))
         if spec.dtype == np.bool_:
             return str(w.new_truth(address))
         if spec.dtype not in REAL:
@@ -326,6 +334,20 @@ class _Way:
         if kind in (tuple, list):
             return str(self.write.new_items(kind, inside))
         raise Unsuited
+
+
+def whole_results(results: Results, plan: Any) -> dict[int, int]:
+    """By region of an array that is made for each call, the number of the result that is all of it, and is wanted."""
+    wanted = {x.number for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in results.shown}
+    members: dict[int, list[int]] = {}
+    for number, found in enumerate(plan.results):
+        if isinstance(found, Result):
+            members.setdefault(found.array, []).append(number)
+    return {
+        plan.given[i][0]: number
+        for i, (number, *others) in members.items()
+        if not others and number in wanted and plan.results[number].spec.shape == plan.given[i][1].shape != ()
+    }
 
 
 PAYS = 250
