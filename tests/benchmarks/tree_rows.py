@@ -22,6 +22,9 @@ import tape
 BATCH = 1e-3
 """Seconds that the calls between two looks at the clock take, or more."""
 
+MOST = 4096
+"""The calls between two looks, at most."""
+
 Row = Callable[[], Callable[[], Any]]
 """Makes what is timed."""
 
@@ -170,17 +173,23 @@ compiled("elements", tape.func.grad(indexed), draw(1000))
 # The process.
 
 
+def batch(once: Callable[[], Any], count: int) -> float:
+    """The seconds that so many calls take together."""
+    begun = process_time()
+    for _ in range(count):
+        once()
+    return process_time() - begun
+
+
 def best(once: Callable[[], Any], seconds: float) -> float:
     """The seconds that one call takes at best, of as many as take that long."""
-    begun = process_time()
-    once()
-    count = max(1, min(1000, int(BATCH / max(process_time() - begun, 1e-7))))
+    count, taken = 1, batch(once, 1)
+    while taken < BATCH and count < MOST:  # not told by the first call, which finds the caches of the processor cold
+        count = min(MOST, 2 * count)
+        taken = batch(once, count)
     found, stop = float("inf"), perf_counter() + seconds
     while found == float("inf") or perf_counter() < stop:
-        begun = process_time()
-        for _ in range(count):
-            once()
-        taken = process_time() - begun
+        taken = batch(once, count)
         found = min(found, taken / count) if taken > 0.0 else found  # the clock of a process does not always go on
     return found
 

@@ -10,6 +10,7 @@ from tape.autograd import grad
 from tape.base import jit_door
 from tape.history import propagate
 from tape.jit.sweeps import run
+from tape.program.recorded.raising import STATE
 from tape.recording.wengert import current
 
 
@@ -370,3 +371,14 @@ def test_numpy_warns_again_in_hooks_and_after_a_sweep_through_a_custom_function(
             (-z.sum()).backward()
         look("failed")
     assert states == {"backward": "ignore", "between": "call", "leaf": "call", "after": "call", "failed": "call"}
+
+
+def test_rules_in_python_leave_no_setting_behind():
+    """Afterwards NumPy keeps what it kept before, not another setting that says the same."""
+    if STATE is None:
+        pytest.skip("NumPy has another place for its settings")
+    x = tape.ones(4, requires_grad=True)
+    with np.errstate(all="warn"):
+        before = STATE.get()
+        x[1:3].sum().backward()
+        assert STATE.get() is before

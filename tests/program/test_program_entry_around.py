@@ -7,6 +7,7 @@ import pytest
 from entries import at_once, compiled, entered  # noqa: F401  (at_once is a fixture)
 
 import tape
+from tape.program.recorded import raising
 
 factor = 2.0
 settings = {"factor": 2.0, "more": [1.0, 2.0]}
@@ -154,3 +155,16 @@ def test_an_empty_array_of_another_shape():
     array.resize((0, 5), refcheck=False)
     assert entered(fast, 2.0) is NotImplemented
     assert fast(2.0) == 10.0
+
+
+def test_settings_of_floating_point_errors():
+    """What is harmless is harmless without a call of Python's, and what may raise goes the general way, every time."""
+    fast = compiled(lambda x: x * 2.0, 3.0)
+    for _ in range(300):  # the settings of one turn are where those of an earlier one were
+        with np.errstate(all="raise", under="ignore"):
+            assert entered(fast, 3.0) is NotImplemented
+        with np.errstate(all="ignore"):
+            assert entered(fast, 3.0) == 6.0
+            assert raising.calm.value == (0 if raising.STATE is None else id(raising.STATE.get()))
+            assert entered(fast, 3.0) == 6.0
+        assert entered(fast, 3.0) == 6.0

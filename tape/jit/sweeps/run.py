@@ -79,13 +79,13 @@ class SweepRun:
     Attributes:
         contributions: how the rules of a record are run that has no kernel.
         execute: how steps are run where somebody watches, or None.
-        loud: what NumPy warns of, while rules run in Python and it does not: from the first that does so.
+        silence: keeps NumPy from warning while rules run in Python: from the first that does so.
         readers: by position, the leaves that no record before it contributes to.
     """
 
     contributions = staticmethod(contributions)
     execute: Steps | None = None
-    loud: Any = None
+    silence: np.errstate | None = None
 
     def __init__(
         self,
@@ -196,9 +196,9 @@ class SweepRun:
 
     def speak(self) -> None:
         """Let NumPy warn again: of what the user's own functions do, and of what comes after the sweep."""
-        if self.loud is not None:
-            np.seterr(**self.loud)
-            self.loud = None
+        if self.silence is not None:
+            self.silence.__exit__(None, None, None)
+            self.silence = None
 
     def serve(self, status: int) -> None:
         """Do what lowering asked for."""
@@ -306,9 +306,9 @@ class SweepRun:
         g = self.array(slot, row[SPEC])
         rule = partial(surrounded, chain, self.contributions) if chain and chain.surrounds() else self.contributions
         given: set[int] = set()
-        if self.loud is None:
-            self.loud = np.geterr()
-            np.seterr(all="ignore")
+        if self.silence is None:
+            self.silence = np.errstate(all="ignore")
+            self.silence.__enter__()
         for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.positions(row), False):
             self.deposit(ref, bar, given)
         finish(work.address)

@@ -10,7 +10,7 @@ from typing import Any
 from ...base.spec import spec
 from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
-from ..recorded.raising import STATE, is_quiet
+from ..recorded.raising import STATE, calm, is_quiet
 from ..world.contents import MISSING
 from ..world.surroundings import Surroundings
 from ..world.watched import BUSY, Container, Space, WatchedArray
@@ -63,7 +63,9 @@ class Conditions:
             self.checks.append(is_quiet)
             return
         w = self.write
-        w.require_or_ask(w.test("eq", w.in_context(STATE), w.thing(None)), is_quiet)
+        state = w.in_context(STATE)
+        unset, known = w.test("eq", state, w.thing(None)), w.test("eq", state, w.load(w.known(ctypes.addressof(calm))))
+        w.require_or_ask(w.say(f"or i1 {unset}, {known}"), is_quiet)
 
     def around(self, surroundings: Surroundings) -> None:
         """Everything around a function must be what it was."""

@@ -7,6 +7,7 @@ errors are NumPy's own numbers of them (see `tape.jit.machine.fenv`).
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import warnings
 from collections.abc import Callable
@@ -32,6 +33,9 @@ handling: Callable[[Any], Any] = STATE.get if STATE is not None else lambda noth
 
 _known: tuple[Any, bool] = object(), False
 """What NumPy kept when it was last asked, which never changes but is replaced, and the answer."""
+calm = ctypes.c_int64(0)
+"""The address of that where the answer was that nothing raises, for machine code to compare with; else 0."""
+_replacing = threading.Lock()
 
 
 def raises() -> bool:
@@ -51,7 +55,10 @@ def raises() -> bool:
     if state is not known or state is UNKNOWN:
         harmless = (*HARMLESS, "call") if np.geterrcall() is _note else HARMLESS
         answer = any(how not in harmless for how in np.geterr().values())
-        _known = state, answer
+        with _replacing:
+            calm.value = 0  # before what it was the address of goes away, and others may be made there
+            _known = state, answer
+            calm.value = 0 if answer or state is UNKNOWN else id(state)
     return answer
 
 
