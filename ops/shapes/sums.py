@@ -26,8 +26,11 @@ def normal_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     """The shape after a reduction with ``keepdims=True``."""
+    if type(axis) is int and -len(shape) <= axis < len(shape):
+        axis %= len(shape)
+        return (*shape[:axis], 1, *shape[axis + 1 :])
     axes = normal_axes(axis, len(shape))
-    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+    return tuple([1 if k in axes else n for k, n in enumerate(shape)])
 
 
 def kept(g: Any, shape: tuple[int, ...], axis: Axis) -> Any:

@@ -43,7 +43,8 @@ ROOM, LEAST = 1000.0, 128.0
 
 def with_alarms(listing: Listing) -> Listing:
     """A listing that watches what no result needs, where that may make floating-point errors."""
-    if needed_in(listing).all():
+    needed = needed_in(listing)
+    if not _computable(listing, needed).any():
         return listing
     listing = merge(listing)  # much that no result needs is the same as what one needs
     needed = needed_in(listing)
