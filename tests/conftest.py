@@ -44,3 +44,13 @@ def pytest_collection_finish(session):
     if session.items:
         gc.collect()
         gc.freeze()
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Nor at what tests of an earlier file have left, millions of objects: reports, and what was compiled.
+
+    Some tests, and the library where it looks for what refers to a view, take back what was set aside.
+    """
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect(1)
+        gc.freeze()

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.jit_door import jitted
+from ...base.locks import new_lock
 from ...jit.machine.fenv import DIVIDE, INVALID, OVER
 
 _found: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
@@ -35,7 +36,7 @@ _known: tuple[Any, bool] = object(), False
 """What NumPy kept when it was last asked, which never changes but is replaced, and the answer."""
 calm = ctypes.c_int64(0)
 """The address of that where the answer was that nothing raises, for machine code to compare with; else 0."""
-_replacing = threading.Lock()
+_replacing = new_lock()
 
 
 def raises() -> bool:
