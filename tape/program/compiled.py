@@ -244,7 +244,7 @@ class CompiledFunction(Generic[P, R]):
             if paths.count >= self.most_paths and not self._has_room(paths, last, missed):
                 return self._eager(args, kwargs)
         if self._renewed > self.most_paths:
-            self._give_up(paths, "what it reads from around it is new in every call")
+            self._give_up(paths, "what it reads or changes around it is new in every call")
             return self._eager(args, kwargs)
         try:
             recorded = self._recorded(args, kwargs, call, paths)
@@ -321,7 +321,7 @@ class CompiledFunction(Generic[P, R]):
         if around.stale:
             self._entry = None
         if objects:
-            self._surroundings.settle(recorded.logs)
+            self._surroundings.settle()
             self._surroundings.stale = around.stale
         return recorded
 

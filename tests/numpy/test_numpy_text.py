@@ -14,6 +14,7 @@ import pytest
 
 import tape
 import tape.numpy
+from ops.core.batching import LanesDiffer
 from tape.numpy.arrays.leaving import _told
 
 # ruff: noqa: PT031, UP031, UP032
@@ -198,3 +199,14 @@ def test_a_text_for_people_is_not_told(capsys):
 
     np.testing.assert_array_equal(tape.func.grad(function)(np.array([1.5, 2.0])), [3.0, 4.0])
     assert capsys.readouterr().out == "1.500 2.00 1.5\n"
+
+
+@pytest.mark.parametrize("decide", [
+    lambda x: {"0": x[1], "1": x[2]}.get(f"{x[0]:.0f}", x[0]),
+    lambda x: x[1] if str(x[0]).strip() == "0.3" else x[2],
+    lambda x: x[1] if repr(x[0]) in ("0.3", "0.4") else x[2],
+    lambda x: x[1] if str(x[0]) != "0.3" else x[2],
+])  # fmt: skip
+def test_a_text_of_several_lanes_decides_nothing(decide):
+    with pytest.raises(LanesDiffer, match="the text of a value that differs from lane to lane"):
+        tape.func.vmap(decide)(np.array([[0.3, 1.0, 2.0], [1.2, 1.0, 2.0]]))

@@ -258,3 +258,18 @@ def test_nothing_is_changed_about_how_errors_are_handled():
     compiled(GOOD)
     told(compiled, bad(0.0))
     assert (np.geterr(), np.geterrcall()) == before
+
+
+def test_what_is_made_of_numbers_that_are_the_same_as_needed_ones():
+    """Unneeded numbers of whole ones, which are needed under another name."""
+
+    def function(x):
+        k = np.cumsum(x > 1)
+        1 / np.cumsum(x > 1)
+        return x * k
+
+    fast = tape.compile(function)
+    for _ in range(3):
+        fast(np.array([2.0, 3.0]))
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        fast(np.array([0.5, 2.0]))

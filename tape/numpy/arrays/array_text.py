@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ops.core.batching import LanesDiffer
+
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from .leaving import carries, lost_if_parsed, lost_in_text, recording
@@ -46,7 +48,7 @@ class Text(str):
     def _part(self, text: Any) -> Any:
         """A text that was made of this one as another of its kind; several in the list or tuple that they are in."""
         if isinstance(text, str):
-            return Text(text)
+            return type(self)(text)
         return type(text)(map(self._part, text)) if isinstance(text, (list, tuple)) else text
 
 
@@ -67,13 +69,37 @@ for _name in (
     setattr(Text, _name, _derived(_name))
 
 
+class LaneText(Text):
+    """The text of a value in all lanes of `vmap`, which can be shown; a loop would have another one in each lane."""
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse_to_decide()
+        return str.__eq__(str.__str__(self), other)
+
+    def __ne__(self, other: object) -> bool:
+        self._refuse_to_decide()
+        return str.__ne__(str.__str__(self), other)
+
+    def __hash__(self) -> int:
+        self._refuse_to_decide()
+        return str.__hash__(str.__str__(self))
+
+    @staticmethod
+    def _refuse_to_decide() -> None:
+        if get_ident() in recording:
+            raise LanesDiffer(
+                "vmap: the text of a value that differs from lane to lane is compared, or looked up.\n"
+                "Choose by numbers, with np.where(condition, x, y); or call the function in a loop."
+            )
+
+
 def text_of(x: Face, write: Callable[[Any], str]) -> str:
     """What `write` makes of the numbers of a recorded value; of those of its lanes, one after another."""
     tensor = x._tensor
-    text = _in_lanes(
-        numbers_of(x), lanes(tensor), lambda value: write(value if isinstance(x, np.ndarray) else value[()])
-    )
-    return written(text, tensor)
+    axes = lanes(tensor)
+    text = _in_lanes(numbers_of(x), axes, lambda value: write(value if isinstance(x, np.ndarray) else value[()]))
+    found = written(text, tensor)
+    return LaneText(found) if axes else found
 
 
 def written(text: str, *tensors: Tensor) -> str:

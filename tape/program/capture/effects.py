@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Iterator
 from operator import is_
-from types import CodeType, FunctionType
 from typing import Any
 
 from ...base.tensor import Face, Tensor
 from ...base.tree import leaves_of
 from ..recorded.trace import Trace, Untraceable
 from ..recorded.traced import Traced
-from ..world.contents import alike, content_of, fill, parts_of
-from ..world.reading import ATTRIBUTE, BETWEEN, codes_in
-from ..world.surroundings import SETTLED, Surroundings
-
-HANDED = ("LOAD_CLOSURE", "LOAD_CONST")
-"""What loads a name without using what it stands for: functions inside are looked at themselves."""
+from ..world.contents import alike, fill, parts_of
+from ..world.surroundings import Surroundings
 
 
 class Before:
@@ -89,46 +83,8 @@ def is_recorded(x: Any, trace: Trace) -> bool:
     return isinstance(x, Traced) or id(x) in trace.own
 
 
-def is_log(thing: Any, added: Any, around: Surroundings) -> bool:
-    """Whether something is a list that the function, and those it names, do nothing with but append."""
-    if type(thing) is not list or not all(isinstance(x, SETTLED) for x in added):
-        return False
-    names = {name for f in around.functions for name, cell in enclosed(f) if content_of(cell) is thing}
-    inside = any(part is thing for container in around.containers for part in container.parts)
-    for space in around.spaces.values():
-        held = [name for name in space.relevant() if space.copy[name] is thing]
-        inside = inside or (space.whole and bool(held))
-        names.update(held)
-    codes = [code for f in around.functions for code in codes_in(f.__code__)]
-    return bool(names) and not inside and all(_appends_only(code, names) for code in codes)
-
-
-def _appends_only(code: CodeType, names: set[str]) -> bool:
-    steps = [step for step in dis.get_instructions(code) if step.opname not in BETWEEN]
-    return all(
-        steps[k + 1].opname in ATTRIBUTE and steps[k + 1].argval == "append"
-        for k, step in enumerate(steps)
-        if "LOAD_" in step.opname and step.opname not in HANDED and _named(step, code) & names
-    )
-
-
-def _named(step: dis.Instruction, code: CodeType) -> set[str]:
-    """The names that an instruction loads, but for cells that it hands to a function inside.
-
-    These are LOAD_CLOSURE's up to CPython 3.12; later ones load them as locals, one or two at once.
-    """
-    argument = step.argval
-    found = {x for x in (argument if isinstance(argument, tuple) else (argument,)) if isinstance(x, str)}
-    return found.difference(code.co_cellvars, code.co_freevars) if "LOAD_FAST" in step.opname else found
-
-
-def enclosed(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The names that a function finds in functions around it, and their cells."""
-    return zip(function.__code__.co_freevars, function.__closure__ or ())
-
-
-def allowed(before: Before, trace: Trace) -> list[Any]:
-    """Refuse a function that changed what replays would have to change: the lists that it only appended to.
+def refuse_changes(before: Before, trace: Trace) -> None:
+    """Refuse a function that changed what every replay would have to change.
 
     What else it changed makes what is around it another one, so that the next call is recorded again.
     """
@@ -141,9 +97,7 @@ def allowed(before: Before, trace: Trace) -> list[Any]:
         raise Untraceable("it kept a result in something around it, which every call has to do")
     for thing, _ in changes:
         leave_plain(thing)
-    logs = [thing for thing, now in changes if is_log(thing, now, before.around)]
-    before.around.stale = len(logs) < len(changes)
-    return logs
+    before.around.stale = bool(changes)
 
 
 def leave_plain(thing: Any) -> None:

@@ -29,7 +29,7 @@ from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import SETTLED, Surroundings
 from .chance import Chance, turn
-from .effects import Before, allowed, constant_array
+from .effects import Before, constant_array, refuse_changes
 from .signature import is_varying, rebuilt
 from .traced_number import recorded_number
 from .witness import Witness
@@ -48,7 +48,6 @@ class RecordedCall(NamedTuple):
     Attributes:
         listing, results: what it did, and what it returned.
         before: what it may have changed.
-        logs: lists around it that it appended to and did not read.
         ordered: whether it is for arguments in row-major order alone.
         computed: the most bytes of large arrays that were held at once, because the function looked at some.
     """
@@ -56,7 +55,6 @@ class RecordedCall(NamedTuple):
     listing: Listing
     results: Results
     before: Before
-    logs: list[Any]
     ordered: bool
     computed: int
 
@@ -297,11 +295,11 @@ def _record_once(
                 "what it does depends on how its arguments lie in memory, which is not in row-major order"
             )
         trace.check_captured()
-        logs = allowed(before, trace)
-        around.settle(logs)
+        refuse_changes(before, trace)
+        around.settle()
         settle_constants(trace)
         results, computed = Results(structure, leaves, len(rows), shown), trace.computing.peak
-        return RecordedCall(listing_of(trace, rows), results, before, logs, trace.ordered, computed)
+        return RecordedCall(listing_of(trace, rows), results, before, trace.ordered, computed)
     except BaseException:
         before.put_back()
         raise

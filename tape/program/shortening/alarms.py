@@ -43,8 +43,7 @@ ROOM, LEAST = 1000.0, 128.0
 
 def with_alarms(listing: Listing) -> Listing:
     """A listing that watches what no result needs, where that may make floating-point errors."""
-    needed = needed_in(listing)
-    if not _computable(listing, needed).any():
+    if not _told_of(listing, needed_in(listing)).any():
         return listing
     listing = merge(listing)  # much that no result needs is the same as what one needs
     needed = needed_in(listing)
@@ -59,10 +58,15 @@ def with_alarms(listing: Listing) -> Listing:
     return spliced(replace(listing, outputs=outputs, watched=int(np.count_nonzero(last))), splices)
 
 
-def _computable(listing: Listing, needed: np.ndarray) -> np.ndarray:
-    """The records of floating-point numbers that are not needed, and made of what is computed anyway, or of such."""
+def _told_of(listing: Listing, needed: np.ndarray) -> np.ndarray:
+    """The records of floating-point numbers that are not needed, and of whose errors NumPy warns."""
     floats = np.array([s.dtype.kind in "fc" for s in listing.specs] + [False], dtype=np.bool_)
-    found = ~needed & floats[listing.spec] & _is_told(len(OPS))[listing.code]
+    return ~needed & floats[listing.spec] & _is_told(len(OPS))[listing.code]
+
+
+def _computable(listing: Listing, needed: np.ndarray) -> np.ndarray:
+    """Those of them that are made of what is computed anyway, or of one another."""
+    found = _told_of(listing, needed)
     given = needed | (listing.code < 0)
     code = np.where(found | needed, listing.code, INPUT)
     opened("tape.jit.emission.shorten").mark_constant(code, listing.first, listing.args, given)

@@ -222,6 +222,8 @@ class Look:
             return self.inside(vars(function).get("registry"))
         code, home = function.__code__, home_of(function)
         is_own = in_library(code.co_filename)
+        if not is_own or vars(function):  # also of a user's function that has no attributes yet
+            self.open(self.around.space(vars(function)))
         cells = [Cell(cell) for cell in function.__closure__ or ()]
         if not is_own:  # what the library made, such as `grad(f)`, is never given other code, nor its variables others
             self.around.facts += code_facts(function)
@@ -235,8 +237,6 @@ class Look:
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
             return unknown if is_own or is_trusted(home) else Unknown(function)
         self.around.functions.append(function)
-        if vars(function):
-            self.open(self.around.space(vars(function)))
         for value in given:
             self.look(value, ((code, ENTERING),))
         enclosed = dict(zip(code.co_freevars, (cell.value for cell in cells)))

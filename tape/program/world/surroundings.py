@@ -11,7 +11,7 @@ Tensors that it finds are read anew by every replay; other arrays are verified t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -129,10 +129,8 @@ class Surroundings:
         for watch in self.watched():
             watch.put_back()
 
-    def settle(self, appended: Iterable[Any] = ()) -> None:
-        """After a recording: take in what it `appended` to lists."""
-        known = set(map(id, appended))
-        self.containers = [Container(c.thing) if id(c.thing) in known else c for c in self.containers]
+    def settle(self) -> None:
+        """After a recording: what is watched is known."""
         self._words = None
 
     def reads(self, name: str) -> bool:

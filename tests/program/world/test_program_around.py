@@ -193,12 +193,41 @@ def test_a_traced_value_written_into_what_is_outside():
             assert_array_equal(array, k * ONE)
 
 
-def test_what_is_appended_is_appended_when_it_is_recorded():
-    seen = []
-    fast = compile(lambda x: (seen.append(1), x * 2)[1])
+@pytest.mark.parametrize("read", [
+    lambda seen: lambda: len(seen), lambda seen: functools.partial(len, seen), lambda seen: seen.__len__,
+    lambda seen: lambda kept=(seen,): len(kept[0]), lambda seen: lambda: 1,
+], ids=["variable", "partial", "method", "inside", "not at all"])  # fmt: skip
+def test_what_is_appended_is_appended_at_every_call(read):
+    """Also where the function, or another one, reads the list under another name, or only its caller does."""
+    seen, expected = [], []
+    look, also = read(seen), read(expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fast = compile(lambda x: (seen.append(x.sum() > 5.0), x.sum() * look())[1])
+        for k in range(40):
+            x = np.array([1.0, k % 3])
+            expected.append(x.sum() > 5.0)
+            assert fast(x) == x.sum() * also()
+    assert len(seen) == 40
+
+
+@pytest.mark.parametrize("make", [
+    lambda: (lambda: None), lambda: functools.partial(len, [1]), lambda: tape.func.grad(lambda x: x),
+    lambda: type("Kept", (), {"m": lambda self: None}).m,
+], ids=["function", "partial", "gradient", "method"])  # fmt: skip
+@pytest.mark.parametrize("read", [
+    lambda thing: getattr(thing, "factor", 1.0), lambda thing: thing.factor if hasattr(thing, "factor") else 1.0,
+    lambda thing: vars(thing).get("factor", 1.0),
+], ids=["getattr", "hasattr", "vars"])  # fmt: skip
+def test_an_attribute_that_a_function_does_not_have_yet(make, read):
+    thing = make()
+    fast = compile(lambda x: x * read(thing))
     for _ in range(3):
-        assert fast(1.0) == 2
-    assert len(seen) == 1
+        assert fast(2.0) == 2.0
+    thing.factor = 5.0
+    assert fast(2.0) == 10.0
+    del thing.factor
+    assert fast(2.0) == 2.0
 
 
 # Tensors and arrays of the function's own.
@@ -308,15 +337,9 @@ def test_asking_for_annotations_changes_nothing():
     class Plain:
         pass
 
-    runs = []
-
-    def doubled(x):
-        runs.append(1)
-        return x if Plain.__annotations__ else x * 2
-
-    fast = compile(doubled)
+    fast = compile(lambda x: x if Plain.__annotations__ else x * 2)
     for _ in range(3):
         assert_array_equal(fast(ONE), 2 * ONE)
-    assert len(runs) == 1
+    assert fast.statistics().replays == 3
     Plain.__annotations__ = {"a": int}
     assert_array_equal(fast(ONE), ONE)
