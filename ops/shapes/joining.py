@@ -68,16 +68,14 @@ PROMOTED = frozenset("biufc")
 
 
 def _stack(*xs: Any, axis: int = 0) -> np.ndarray:
-    """What `np.stack` gives; of numbers and rows by NumPy's own loop over a sequence, which takes less.
-
-    That loop lays out all axes in order "C", where `np.stack` keeps the order of arrays of several axes.
-    """
-    if axis == 0 and xs and COUNTED.issuperset(map(type, xs)) and xs[0].ndim < 2:
+    """What `np.stack` gives, in row-major order; along the first axis by NumPy's faster loop over a sequence."""
+    if axis == 0 and xs and COUNTED.issuperset(map(type, xs)):
         with contextlib.suppress(ValueError):
             z = np.array(xs)
             if z.dtype.kind in PROMOTED and z.dtype.isnative:
                 return z
-    return np.stack(xs, axis)
+    z = np.stack(xs, axis)
+    return z if z.flags.c_contiguous else np.ascontiguousarray(z)
 
 
 stack = linear(

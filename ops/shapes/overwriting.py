@@ -20,6 +20,11 @@ Steps = tuple[tuple[str, tuple[tuple[str, Any], ...], int | None], ...]
 
 
 def _over(x: Any, y: Any) -> Any:
+    """y in the shape and dtype that x has with it, lying in memory as x does, if that has the shape."""
+    if isinstance(x, np.ndarray) and np.shape(y) != x.shape == np.broadcast_shapes(x.shape, np.shape(y)):
+        z = np.empty_like(x)
+        z[...] = cast.forward(y, dtype=x.dtype)
+        return z[()]
     x, y = np.broadcast_arrays(x, y)
     return np.array(cast.forward(y, dtype=x.dtype))[()]
 

@@ -83,6 +83,13 @@ class TensorKind(Operators):
     def _refuse_recording(self, what: str) -> None:
         """Raise if the tensor is of a function that is being recorded, and which has just done `what`."""
 
+    def _has_known_layout(self) -> bool:
+        """Whether it is known how the tensor lies in memory."""
+        return True
+
+    def _leave_layout_open(self) -> None:
+        """It is not known how eager execution lays the tensor, so the user's code is not to be told of it."""
+
     def _tell_layout(self) -> None:
         """How the tensor lies in memory has been told to the user's code."""
 

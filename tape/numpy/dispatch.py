@@ -38,6 +38,7 @@ from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
+from .layouts import as_numpy_lays
 from .looks import LOOKS
 from .polynomials import real_if_all_are
 from .vectorised import CALLING
@@ -258,7 +259,9 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     args, kwargs = with_out_named(function, args, dict(kwargs))
     out = kwargs.pop("out", None)
     result = in_dtype(_answer(function, types, args, kwargs), kwargs)
-    return result if out is None else fill(out, result, function, args, kwargs, function.__name__)
+    if out is None:
+        return as_numpy_lays(function, result, args, kwargs)
+    return fill(out, result, function, args, kwargs, function.__name__)
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:

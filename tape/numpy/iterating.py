@@ -14,7 +14,7 @@ from ..base.tensor import Face
 from .arrays.attributes import readonly
 from .arrays.face import Recorded
 from .arrays.leaving import plain, refusal
-from .arrays.memory_order import outline
+from .arrays.memory_order import outline, tell_layout
 from .arrays.unwrapping import holds_face
 from .constructors import CONSTRUCTORS, as_array, gathered, recordable
 
@@ -52,6 +52,10 @@ class Elements:
             zeros(shape, np.result_type(*[y for y in operands if y is not None])) if x is None else as_array(x)
             for x in operands
         ])  # fmt: skip
+        if str(order).upper() not in ("C", "F"):
+            for x in self.operands:
+                if isinstance(x, Face):
+                    tell_layout(x._tensor)
         seen = [outline(x._tensor) if isinstance(x, Face) else x for x in self.operands]
         writes = [next((k for k in kind if k in WRITES), "readonly") for kind in kinds]
         self._flags, self._is_single, self._writes = frozenset(flags), is_single, writes

@@ -11,7 +11,10 @@ import numpy as np
 
 from ops.core.differentiate import dtype_of
 
+from ..base.tensor import Face
+from .arrays.face import array
 from .arrays.leaving import plain
+from .arrays.memory_order import lying_like, outline
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
 
@@ -28,7 +31,8 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _with_signature(self, args, kwargs)
     varying = [k for k in range(len(args)) if k not in excluded]
     named = [k for k in kwargs if k not in excluded]
-    arrays: Any = np.broadcast_arrays(*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named])
+    parts = [*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named]]
+    arrays: Any = np.broadcast_arrays(*parts)
     shape = arrays[0].shape
 
     def call(place: tuple[int, ...]) -> Any:
@@ -36,6 +40,7 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
         here.update((k, x[place]) for k, x in zip([*varying, *named], arrays))
         return self.pyfunc(*[here.pop(k) for k in range(len(args))], **here)
 
+    like = _together(parts, shape)
     places = list(np.ndindex(shape))
     first = [call(place) for place in places[:1]] if self.otypes is None else []  # to see what it gives
     arrays = [x.copy() for x in arrays]  # what the function writes into them from here on, NumPy does not see
@@ -47,8 +52,16 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
         empty = [np.zeros(shape, kind) for kind in self.otypes]
         return empty[0] if len(empty) == 1 else tuple(empty)
     if isinstance(results[0], tuple):
-        return tuple([_shaped([r[k] for r in results], shape, self.otypes, k) for k in range(len(results[0]))])
-    return _shaped(results, shape, self.otypes, 0)
+        return tuple([_shaped([r[k] for r in results], like, self.otypes, k) for k in range(len(results[0]))])
+    return _shaped(results, like, self.otypes, 0)
+
+
+def _together(parts: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """An array that lies in memory as what NumPy computes of some, one element after the other."""
+    if len(shape) < 2:
+        return np.empty(shape)
+    dense = [np.empty_like(outline(x._tensor) if isinstance(x, Face) else x) for x in parts]
+    return np.nditer([*dense, None], ["zerosize_ok"]).operands[-1]
 
 
 def _with_signature(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -99,12 +112,22 @@ def _joined(results: list[Any], loop: tuple[int, ...], kind: str | None) -> Any:
     return joined.reshape(loop + results[0].shape)
 
 
-def _shaped(results: list[Any], shape: tuple[int, ...], types: str | None, k: int) -> Any:
-    """Results one after another as an array, of the dtype that was asked for or that of the first."""
+def _shaped(results: list[Any], like: np.ndarray, types: str | None, k: int) -> Any:
+    """Results one after another as an array, of the dtype that was asked for or that of the first.
+
+    It has the shape of another array, and lies in memory as that does.
+    """
     dtype = dtype_of(types[k]) if types else np.asarray(results[0]).dtype if not holds_face(results[0]) else None
     flat = gathered(results) if holds_face(results) else np.array(results, dtype)
     dtype = dtype or results[0].dtype
-    return (flat if flat.dtype == dtype else flat.astype(dtype)).reshape(shape)
+    found = (flat if flat.dtype == dtype else flat.astype(dtype)).reshape(like.shape)
+    if found.ndim < 2:
+        return found
+    if isinstance(found, Face):
+        return array(lying_like(found._tensor, like))
+    laid = np.empty_like(like, dtype)
+    laid[...] = found
+    return laid
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:

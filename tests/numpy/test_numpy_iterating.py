@@ -95,3 +95,23 @@ def test_plain_arrays_are_numpys_business():
     assert_allclose(
         tape.func.grad(lambda x: x.sum() * sum(float(v) for v in np.nditer(M)))(M), np.full((2, 3), M.sum())
     )
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+def test_the_order_in_memory_is_that_of_the_arguments_of_the_call():
+    def program(x):
+        return sum((k + 1) * v for k, v in enumerate(np.nditer(x)))
+
+    compiled = tape.compile(tape.func.grad_and_value(program))
+    for x in (M, np.asfortranarray(M), M):
+        assert_allclose(compiled(x)[1], program(x))
+
+
+@pytest.mark.parametrize("through", [lambda f: f, tape.compile])
+def test_arrays_in_columns_stay_so_when_they_are_written_by_rows(through):
+    def program(x):
+        y = np.zeros((2, 3), order="F")
+        y[0], y[1] = x[0], x[1]
+        return sum((k + 1) * v for k, v in enumerate(np.nditer(y * 2)))
+
+    assert_allclose(through(tape.func.grad_and_value(program))(M)[1], program(M))

@@ -236,3 +236,95 @@ def test_copies_in_order_are_known_to_lie_so(function, n):
     for _ in range(3):
         np.testing.assert_allclose(compiled(x), function(x), rtol=1e-13)
     assert len(compiled.programs) == 1
+
+
+ORDERED = {
+    "sort": lambda y: np.sort(y, axis=0), "partition": lambda y: np.partition(y, 1, axis=0),
+    "pad by nothing": lambda y: np.pad(y, 0), "pad": lambda y: np.pad(y, 1, mode="edge"),
+    "pad by means": lambda y: np.pad(y, 1, mode="mean"),
+    "select": lambda y: np.select([y > 0], [y], 0.0), "choose": lambda y: np.choose((y > 0).astype(int), [y * 2, y]),
+    "full_like": lambda y: np.full_like(y, 2.0) * y, "gradient": lambda y: np.gradient(y, axis=0),
+    "unwrap": lambda y: np.unwrap(y * 9, axis=0), "polyval": lambda y: np.polyval([1.0, 2.0], y),
+    "insert": lambda y: np.insert(y, 1, 5.0, axis=1), "delete": lambda y: np.delete(y, 0, axis=0),
+    "delete some": lambda y: np.delete(np.vstack([y, y]), [0, 2], axis=0),
+    "stack": lambda y: np.stack([y, y + 1]), "stack at last": lambda y: np.stack([y, y + 1], axis=-1),
+    "array of list": lambda y: np.array([y, y]), "sum": lambda y: np.stack([y, 2 * y]).sum(0),
+    "median": lambda y: np.median(np.stack([y, 2 * y]), axis=0),
+    "average": lambda y: np.average(np.stack([y, 2 * y]), axis=0, weights=[1.0, 2.0]),
+    "nanmax": lambda y: np.nanmax(np.stack([y, 2 * y]), axis=0),
+    "nanquantile": lambda y: np.nanquantile(np.stack([y, 2 * y]), 0.3, axis=0),
+    "round": lambda y: np.round(y, 1) + 0 * y.sum(), "vectorize": lambda y: np.vectorize(lambda v: v * 2)(y),
+    "vectorize of two": lambda y: np.vectorize(lambda v, w: v * w)(y, y[0]),
+    "written in rows": lambda y: _in_rows(np.zeros(y.shape, order="F"), y) * 2,
+    "written whole": lambda y: _into(np.zeros(y.shape), y) * 2,
+    "written in columns": lambda y: _into(np.zeros(y.shape, order="F"), y) * 2,
+}  # fmt: skip
+
+
+def _in_rows(z, y):
+    for k in range(len(y)):
+        z[k] = y[k]
+    return z
+
+
+@pytest.mark.parametrize("turn", [lambda x: x, lambda x: x.T, lambda x: x.T[::-1], lambda x: x[:, ::2].T])
+@pytest.mark.parametrize("make", ORDERED)
+def test_results_lie_in_memory_as_numpys_do(make, turn):
+    def program(x):
+        row = ORDERED[make](turn(x)).ravel("K")
+        return (row * np.arange(1.0, row.size + 1)).sum()
+
+    x = np.array([[0.3, -0.7, 0.9], [1.1, 0.4, -0.2], [0.6, -0.1, 0.8]])
+    value = program(x)
+    found = tape.func.grad_and_value(program)
+    compiled = tape.compile(found)
+    for z in (found(x)[1], compiled(x)[1], compiled(x)[1]):
+        assert_allclose(z, value, rtol=1e-12)
+    if make != "choose":  # which chooses by numbers that differ from lane to lane
+        assert_allclose(tape.vmap(program)(np.stack([x, 2 * x]))[0], value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", ["sort", "stack", "full_like", "pad by nothing"])
+def test_results_that_lie_otherwise_have_memory_of_their_own(make):
+    def program(x):
+        y = ORDERED[make](x.T)
+        assert y.base is None
+        return y.sum()
+
+    tape.func.grad(program)(np.ones((2, 2)))
+
+
+def padded(x):
+    return np.pad(x.T * 2.0, 0)
+
+
+def sorted_(x):
+    return np.sort(x.T * 2.0, axis=0)
+
+
+def filled_in_columns(x):
+    return _into(np.zeros(x.shape, order="F"), x) * 2.0
+
+
+def filled_in_order(x):
+    return _into(np.zeros(x.shape), (x * 1.0).T) * 2.0
+
+
+def filled_by_rows(x):
+    return _in_rows(np.zeros(x.shape, order="F"), x) * 2.0
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("look", [False, True])
+@pytest.mark.parametrize("make", [padded, sorted_, filled_in_columns, filled_in_order, filled_by_rows])
+def test_large_results_lie_in_memory_as_numpys_do_or_are_not_compiled(make, look):
+    def program(x):
+        y = make(x)
+        if look and y[1, 2] > 1e6:
+            return y.sum()
+        return (y.ravel("K")[:300] * np.arange(300.0)).sum()
+
+    x = np.random.default_rng(0).normal(size=(200, 200))
+    compiled = tape.compile(tape.func.grad_and_value(program))
+    for _ in range(2):
+        assert_allclose(compiled(x)[1], program(x), rtol=1e-12)

@@ -43,6 +43,27 @@ def lying_as(shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int])
     return np.ndarray(shape, dtype, np.zeros(max(extent, dtype.itemsize), np.uint8).data, first, strides)
 
 
+def is_known(tensor: Tensor) -> bool:
+    """Whether it is known how a tensor lies in memory: of a large one that is being recorded it may not be."""
+    return all(part._has_known_layout() for part in components(tensor))
+
+
+def leave_layout_open(tensor: Tensor) -> None:
+    """Say of a tensor that is being recorded that NumPy may lay it otherwise, so that nobody may be told of it."""
+    for part in components(tensor):
+        part._leave_layout_open()
+
+
+def is_in_order(tensor: Tensor) -> bool:
+    """Whether a tensor lies in row-major order, without gaps between what is not of length 1."""
+    step = 1
+    for length, stride in zip(tensor._spec.shape[::-1], strides_of(tensor)[::-1]):
+        if length != 1 and stride != step:
+            return not tensor._spec.size
+        step *= length
+    return True
+
+
 def tell_layout(tensor: Tensor) -> None:
     """What the user's code does from here on may depend on how a tensor lies in memory."""
     for part in components(tensor):
@@ -94,6 +115,16 @@ def copied(tensor: Tensor, order: Any = "K") -> Tensor:
         return ops.clone(tensor)
     ordered = tensor.contiguous()  # first: a recording may not know whether that is the tensor's own memory
     return ordered if type(tensor) is Tensor and ordered is not tensor else ops.clone(ordered)
+
+
+def lying_like(tensor: Tensor, wanted: np.ndarray) -> Tensor:
+    """A tensor, or a copy of it, without gaps and with its axes in memory in the order in which another array's are."""
+    axes = tuple(sorted(range(wanted.ndim), key=lambda k: -abs(wanted.strides[k])))
+    turned = ops.permute(tensor, axes=axes)
+    if is_in_order(turned):
+        return tensor
+    turned = ops.permute(copied(turned, "C"), axes=tuple(np.argsort(axes).tolist()))
+    return ops.clone(turned)  # with memory of its own
 
 
 def _turned(tensor: Tensor) -> Tensor:

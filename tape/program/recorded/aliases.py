@@ -17,7 +17,7 @@ from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import element_of, lying, order
+from .later import element_of, laid, lies_alike, lying, order
 from .trace import Untraceable, escaped
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ OVERLAPPING = {"broadcast_to", "as_strided"}
 NOTHING: tuple[SharedMemory | None, Any] = None, None
 FIXED = frozenset((int, type(None), type(Ellipsis)))
 """What is in an index of integers and slices."""
+UNKNOWN_LAYOUT = "how an array lies in memory was asked for, which is not known while recording"
 DEEPEST = 16
 """More looks than that through one another are not followed."""
 
@@ -84,6 +85,7 @@ class SharedMemory:
             still = trace.stopped.issuperset((self.row, *cells.written.values()))
             with trace.recording():
                 self.row = cells.put_into(like._at(self.row))._row
+                _lay(trace, self.row, self)
             if still:
                 trace.stopped.add(self.row)
             for base in self.living():
@@ -206,7 +208,7 @@ def strides_of(tensor: Traced) -> tuple[int, ...]:
     """
     memory, steps = memory_of(tensor)
     if memory.first is None or steps is None:
-        raise Untraceable("how an array lies in memory was asked for, which is not known while recording")
+        raise Untraceable(UNKNOWN_LAYOUT)
     memory.judged = memory.judged or tensor.ndim > 1
     return tuple([n // tensor.dtype.itemsize for n in np.asarray(look(memory.first, steps)).strides])
 
@@ -244,6 +246,8 @@ def put(target: Traced, result: Traced) -> None:
         raise Untraceable("a tensor was changed in place that has views which cannot be followed, as several of one op")
     if any(name in OVERLAPPING for name, _, _ in steps):
         raise Untraceable("an expanded tensor was changed in place")
+    if not steps and len(result._spec.shape) > 1:
+        result = _lying_as_before(result, memory)
     if steps and target._spec.narrow:
         row = PUT_VIEW(target._at(row), result, steps=steps)._row
     else:
@@ -251,6 +255,33 @@ def put(target: Traced, result: Traced) -> None:
     memory.row = row
     for view in living:
         view._settle(row if view._look[1] == () else None)
+
+
+def _lying_as_before(result: Traced, memory: SharedMemory) -> Traced:
+    """What is written over all of some memory, in the order of that: others may hold what lies otherwise."""
+    trace = result._trace
+    if lies_alike(trace.values[result._row], memory._first):
+        return result
+    made: Traced = CLONE(result)
+    _lay(trace, made._row, memory)
+    return made
+
+
+def _lay(trace: Any, row: int, memory: SharedMemory) -> None:
+    """Let a record's value, which nobody else has, lie as the memory does into which it is written."""
+    value = trace.values[row]
+    if not lies_alike(value, memory._first):
+        first = memory.first
+        if first is None:
+            trace.unsure = True
+        else:
+            trace.values[row] = laid(value, first)
+
+
+def check_sure(trace: Any) -> None:
+    """Raise if large arrays of a recording may lie in memory otherwise than in eager execution."""
+    if trace.unsure:
+        raise Untraceable(UNKNOWN_LAYOUT)
 
 
 def read(tensor: Traced, index: Any) -> Traced | None:
@@ -344,6 +375,8 @@ def _to_change(target: Traced) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, which is about to be changed."""
     check_free(target)
     memory, steps = memory_of(target)
+    if memory.judged:
+        check_sure(target._trace)
     target._trace.ordered = target._trace.ordered or memory.judged
     return memory, steps
 

@@ -42,13 +42,14 @@ class Later:
     Attributes:
         value: the array, if it is known.
         ordered: whether it is known to lie in row-major order.
+        like: an array that lies in memory as it does once it is known, if that is not as the op gives it.
     """
 
-    __slots__ = ("ordered", "spec", "value")
+    __slots__ = ("like", "ordered", "spec", "value")
     __array_ufunc__ = None
 
     def __init__(self, spec: Spec, value: Any = None, ordered: bool = False):
-        self.spec, self.value, self.ordered = spec, value, ordered
+        self.spec, self.value, self.ordered, self.like = spec, value, ordered, None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -102,6 +103,33 @@ def lying(value: Any) -> Any:
     if type(value) is Later and value.value is None:
         return np.empty(value.shape, value.dtype) if is_ordered(value) else None
     return value_of(value)
+
+
+def lies_alike(value: Any, other: Any) -> bool:
+    """Whether two values of one shape lie in memory alike, or the second in a way that is not known."""
+    if len(np.shape(value)) < 2 or np.shape(value) != np.shape(other):
+        return True
+    if is_ordered(value) and is_ordered(other):
+        return True
+    value, other = lying(value), lying(other)
+    if value is None or other is None:
+        return value is other
+    return bool(value.strides == np.empty_like(other, value.dtype).strides)
+
+
+def laid(value: Any, other: Any) -> Any:
+    """A value that lies in memory as another array does, or will lie so once it is known."""
+    if not is_later(value):
+        return later(_laid(value_of(value), other))
+    made = Later(value.spec, None, other.flags.c_contiguous)
+    made.like = other
+    return made
+
+
+def _laid(value: np.ndarray, other: np.ndarray) -> np.ndarray:
+    made = np.empty_like(other, value.dtype)
+    made[...] = value
+    return made
 
 
 def order(value: Any) -> None:
@@ -349,7 +377,7 @@ class Computing:
 
         The spec of what is waited for is known to others.
         """
-        x.value = z
+        x.value = z = z if x.like is None else _laid(z, x.like)
         if z.nbytes < LARGE_INPUT and z.base is None:
             return z
         if z.base is None:

@@ -73,6 +73,7 @@ class Trace(Records):
         released: of those that a backward has gone through without retaining the graph.
         hooks: by number, what is called with the adjoint of a record.
         ordered: whether what it does in place would be something else if the arguments lay otherwise in memory.
+        unsure: whether arrays may lie in memory otherwise than in eager execution, so that nobody may be told how.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         integers: the rows of plain integers.
@@ -91,7 +92,7 @@ class Trace(Records):
     __slots__ = (
         "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "hooks", "inputs",
         "integers", "leaves", "looks", "numbers", "open", "ordered", "own", "parts", "plain", "released", "sought",
-        "stopped", "templates", "tensors", "tracked", "wengert",
+        "stopped", "templates", "tensors", "tracked", "unsure", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -105,7 +106,7 @@ class Trace(Records):
         self.hooks: dict[int, dict[int, Any]] = {}
         self.open = True
         self.tensors = True
-        self.ordered = False
+        self.ordered = self.unsure = False
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
         self.integers: dict[int, int] = {}

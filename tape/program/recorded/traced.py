@@ -21,7 +21,7 @@ from ...memory.inplace import NOT_AUGMENTED
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from ...recording.short_ways import is_operand
-from .aliases import contiguous, link, memory_of, read, seal, strides_of
+from .aliases import check_sure, contiguous, link, memory_of, read, seal, strides_of
 from .later import Later, part_at, unheld
 from .narrowing import apply_in_32_bits, rounded
 from .reach import have_history, reaches
@@ -42,7 +42,15 @@ class Traced(TracedMemory):
     def _refuse_recording(self, what: str) -> None:
         raise Untraceable(what)
 
+    def _has_known_layout(self) -> bool:
+        memory, steps = memory_of(self)
+        return memory.first is not None and steps is not None
+
+    def _leave_layout_open(self) -> None:
+        self._trace.unsure = True
+
     def _tell_layout(self) -> None:
+        check_sure(self._trace)
         self._trace.ordered = self._trace.ordered or self._spec.size > 1
 
     def _tell_owner(self) -> None:
