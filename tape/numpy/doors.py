@@ -141,7 +141,7 @@ def modules(rooms: tuple[str, ...]) -> list[tuple[Any, type, type]]:
     """Each module, its class, and the one that it has while doors stand in it."""
     found, known = [], doors(rooms)
     for module in (*MODULES, *[sys.modules[room] for room in rooms]):
-        inside = {name: known[id(value)][1] for name, value in list(vars(module).items()) if id(value) in known}
+        inside = {name: known[id(value)][1] for name, value in vars(module).copy().items() if id(value) in known}
         plain = _plain_class(module)
         found.append((module, plain, with_doors(module, plain, inside)))
     return found

@@ -31,7 +31,7 @@ def functions(room: str) -> dict[str, Callable[..., Any]]:
     module = getattr(np, room) if room else np
     found = {
         name: taking_lists(value)
-        for name, value in list(vars(module).items())  # not dir(), which names modules that would be imported now
+        for name, value in vars(module).copy().items()  # not dir(), which names modules that would be imported now
         if not name.startswith("_") and type(value) is Dispatched and name not in SEQUENCES
     }
     return found if room else {**found, **CONSTRUCTORS, **{
