@@ -118,6 +118,17 @@ np.asarray(x) is x | np.array([x, x]) | np.array([x[0], 1.0]) | np.asarray([x, x
 np.array(x, ndmin=3)
 np.full(2, x) | np.arange(x.size) | np.array2string(x) | np.array_repr(x) | np.array_str(x) | np.shares_memory(x, x)
 np.isin(x, [1]) | np.copysign(x, -1) | np.modf(x) | np.bitwise_and(x, 1) | np.invert(x) | np.logical_and(x, x)
+np.ediff1d(x, [1], 0) | np.gradient(x) | np.poly(x) | np.polymul([0, 1], x) | np.polymul(x, x - x) | np.roots(x)
+np.corrcoef(x) | np.angle(x, True) | np.var(x, mean=0.5) | np.std(x, 0, mean=x.mean(0)) | np.sort_complex(x)
+np.emath.sqrt(x) | np.broadcast_to(x, (2,) + x.shape).ravel('K') | np.cross(x, x)
+np.roll(x.sum(), 1) | np.zeros_like(x.sum()) | np.full_like(x.sum(), 2) | np.block(x.sum()) | np.i0(x.real.sum())
+np.resize(x.sum(), ()) | np.tile(x.sum(), ()) | np.pad(x.sum(), 0) | np.broadcast_to(x.sum(), ())
+np.real_if_close(x.real.sum()) | np.reshape(x.sum(), ()) | x.sum().squeeze() | x.sum().view()
+np.linalg.tensordot(x, x)
+np.einsum('i,i', x, x, optimize=True) | np.einsum('i,i,i', x, x, x, optimize='greedy')
+np.einsum('i->', x, optimize=True)
+np.einsum(x, [0], x, [0], optimize=True) | y = np.zeros_like(x.sum()); z = y; y += x.sum(); r = z
+x.view('f8') | x.view('c16') | x[:, :1].view('c16') | x.view('f4').shape | y = x.view('c16'); y *= 1j
 np.equal(x, x) | np.permute_dims(x) | np.matrix_transpose(x) | np.concat([x, x]) | np.unstack(x) | np.astype(x, 'f4')
 """
 

@@ -122,6 +122,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
             f"gradient needs one distance or one for each of the {len(axes)} axes, and edge_order 1 or 2; got "
             f"{len(varargs)} of them and edge_order={edge_order}"
         )
+    if f.dtype == np.bool_:
+        np.subtract(np.True_, np.True_)  # NumPy's own error
     f = f if f.dtype.kind in "fc" else cast(f, dtype=np.dtype(np.float64))
     z = tuple([_in_dtype(_slopes(f, h, k, edge_order), f.dtype) for k, h in zip(axes, spacings)])
     return z[0] if len(z) == 1 else z
@@ -135,10 +137,20 @@ numpy_gradient = composite("numpy_gradient", _gradient, numpy=(np.gradient,))
 
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours in the flattened array, between numbers to begin and to end with."""
+    """Differences of neighbours in the flattened array, between numbers to begin and to end with, in its dtype.
+
+    Raises:
+        TypeError: if these numbers are of another kind.
+    """
     x = ravel(ary)
-    z = getitem(x, index=slice(1, None)) - getitem(x, index=slice(None, -1))
-    return cat([x if x is z else ravel(x) for x in (to_begin, z, to_end) if x is not None], axis=0)
+    parts = [getitem(x, index=slice(1, None)) - getitem(x, index=slice(None, -1))]
+    for name, given, place in ("to_begin", to_begin, 0), ("to_end", to_end, 2):
+        if given is not None:
+            edge = ready(given)
+            if not np.can_cast(edge.dtype, x.dtype, "same_kind"):
+                raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+            parts.insert(place, _in_dtype(ravel(edge), x.dtype))
+    return cat(parts, axis=0)
 
 
 ediff1d = composite("ediff1d", _ediff1d, numpy=(np.ediff1d,))

@@ -207,7 +207,7 @@ def _angle(x: Any) -> Any:
 
 
 angle = elementwise(
-    "angle", _angle, lambda x: _angle_slope(x), numpy=(np.angle,), complex=ADJOINT, domain=(NONZERO,),
+    "angle", _angle, lambda x: _angle_slope(x), complex=ADJOINT, domain=(NONZERO,),
     hints=Hints(steps=lambda s, x: s.angle(x)),
     doc="Angle of a complex number, in [−π, π]; 0 or π for a real one.  The gradient at 0 is 0.",
 )

@@ -19,6 +19,10 @@ from ops import Op
 from .location import Location
 
 
+class AsItIs(RuntimeError):
+    """No list can repeat what a function does: it has to run as it is, and raises and warns by itself."""
+
+
 class ShapeError(RuntimeError, ValueError):
     """Operands whose shapes do not go together: PyTorch calls it a RuntimeError, NumPy a ValueError."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import is_narrow, kind_of
+from .dtypes import NUMERIC, is_narrow, kind_of
 from .locks import new_lock
 from .tensor import Narrow, Size, Tensor
 
@@ -77,6 +77,8 @@ class _Table:
         self.interned = _Specs()
 
     def add(self, key: tuple[tuple[int, ...], np.dtype[Any]]) -> Spec:
+        if kind_of(key[1]) not in NUMERIC:
+            raise TypeError(f"arrays of dtype {key[1]} are not recorded, only numbers and truth values are")
         with self.lock:
             found = self.interned.get(key)
             if found is not None:

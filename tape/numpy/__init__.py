@@ -30,6 +30,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(_opened("tape.numpy.answering"), name)
     elif name in ROOMS:
         found = _room(name)
+    elif name in __all__ and isinstance(getattr(_numpy, name), type):
+        return _opened("tape.numpy.classes").class_of_numpy(name)(getattr(_numpy, name))  # anew each time
     else:  # what is no name of NumPy's, such as that of a room here that is being imported, opens nothing
         found = _functions("").get(name) if name in __all__ else None
         found = getattr(_numpy, name) if found is None else found

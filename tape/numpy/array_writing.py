@@ -29,7 +29,8 @@ from .arrays.explaining import explained, rehearsed
 from .arrays.face import Array, Number, array
 from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
-from .arrays.leaving import NOT_MADE_HERE, carries, plain, refusal
+from .arrays.instead import NOT_MADE_HERE
+from .arrays.leaving import carries, plain, refusal
 from .arrays.lent import lent_of
 from .arrays.outputs import store
 from .arrays.unwrapping import bare, holds_face, tensor_of

@@ -31,7 +31,8 @@ from ..base.dtypes import NUMERIC
 from ..base.tensor import Face
 from .arrays.array_text import Text, read_back
 from .arrays.callee import compared_with, is_called_at_once
-from .arrays.leaving import is_recorded, plain, recording, value_of
+from .arrays.leaving import is_recorded, plain, recording
+from .arrays.memory_order import shown
 from .arrays.python_number import as_numpy
 from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
@@ -43,7 +44,7 @@ def ndarray(
 ) -> Any:
     """`np.ndarray`: memory that can take recorded values, unless it is somebody else's."""
     if isinstance(buffer, Face):
-        buffer = value_of(buffer, "np.ndarray(buffer=…)")
+        buffer = shown(buffer, "np.ndarray(buffer=…)")
     return recordable(np.ndarray(plain(shape), dtype, buffer, plain(offset), plain(strides), order), (buffer,))
 
 
@@ -73,12 +74,17 @@ CALLED: dict[str, Callable[..., Any]] = {
 """By name: what is called in the place of a class of NumPy's."""
 
 
-def _class_of_numpy(name: str) -> Callable[[Any], Any]:
-    """What a class of NumPy's is to whoever asks for it, as it stands in the module."""
+def class_of_numpy(name: str) -> Callable[[Any], Any]:
+    """What a class of NumPy's is to whoever asks a module for it, as it stands there."""
 
     def seen(there: Any) -> Any:
         frame = sys._getframe(2)
-        if get_ident() in recording and is_recorded(frame) and is_called_at_once(frame.f_code, frame.f_lasti):
+        if (
+            get_ident() in recording
+            and name in CALLED
+            and is_recorded(frame)
+            and is_called_at_once(frame.f_code, frame.f_lasti)
+        ):
             return CALLED[name]
         return there
 
@@ -130,7 +136,7 @@ def with_doors(module: ModuleType, plain: type, doors: dict[str, Any]) -> type:
     names = vars(module)
     seen = {name: _doorway(names[name], door) for name, door in doors.items()}
     if module.__name__ == "numpy":
-        seen |= {name: _class_of_numpy(name) for name in CALLED}
+        seen |= {name: class_of_numpy(name) for name in CALLED}
     attributes = {name: _attribute(names, name, as_what) for name, as_what in seen.items()}
     ways = {"__getattr__": plain.__getattribute__} if PAST_CLASSES else {}
     return type("module", (plain,), {"__reduce_ex__": _by_name, **ways, **attributes})

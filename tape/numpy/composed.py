@@ -55,7 +55,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
     last = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     if lengths == {2}:
-        return last
+        return last[...]
     if a.shape[-1] == 2:
         parts = [a[..., 1] * b[..., 2], -a[..., 0] * b[..., 2], last]
     else:

@@ -27,7 +27,7 @@ from .array_writing import CHANGES, at, change
 from .arrays.array_text import written
 from .arrays.attributes import readonly
 from .arrays.casting import in_loop
-from .arrays.explaining import explained, numbers_in
+from .arrays.explaining import explained, numbers_in, tell_errors
 from .arrays.face import FACES, Array, Number, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
@@ -44,14 +44,29 @@ from .polynomials import real_if_all_are
 from .vectorised import CALLING
 
 KEPT = frozenset({
-    np.reshape, np.transpose, np.squeeze, np.swapaxes, np.moveaxis, np.broadcast_to, np.zeros_like, np.ones_like,
-    np.empty_like, np.full_like, np.real, np.imag, np.expand_dims, np.permute_dims, np.roll, np.pad, np.isin, np.i0,
-    np.trim_zeros, np.astype, np.broadcast_arrays,
+    np.reshape, np.transpose, np.squeeze, np.swapaxes, np.moveaxis, np.real, np.imag, np.expand_dims, np.permute_dims,
+    np.trim_zeros, np.astype,
 })  # fmt: skip
 """Functions whose results without axes are arrays if their argument is one, and that may be views of it."""
 
-ALWAYS = frozenset({np.where, np.select, np.piecewise, np.copy, np.tensordot, np.cov, np.corrcoef})
+ALWAYS = frozenset({
+    np.where, np.select, np.piecewise, np.copy, np.tensordot, np.linalg.tensordot, np.cov, np.block, np.resize, np.tile,
+    np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.broadcast_to, np.broadcast_arrays, np.roll, np.pad,
+    np.isin, np.i0,
+})  # fmt: skip
 """Functions that give arrays, also without axes."""
+
+
+def _ends_in_product(operands: Any, optimize: Any = False, **_: Any) -> bool:
+    """Whether `np.einsum` ends in a product of matrices, so that what it gives is an array, also without axes.
+
+    NumPy says it of small arrays with as many axes, of which those of length 1 are told apart.
+    """
+    if not optimize:
+        return False
+    of_arrays = range(1, len(operands)) if isinstance(operands[0], str) else range(0, len(operands) - 1, 2)
+    small = [np.ones(np.minimum(np.shape(x), 2)) if k in of_arrays else x for k, x in enumerate(operands)]
+    return type(np.einsum(*small, optimize=optimize)) is np.ndarray
 
 
 def _reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
@@ -66,7 +81,7 @@ METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel
 """Functions that NumPy itself answers by the method, whose arguments say more than an op takes, or by a view."""
 
 VIEWS = KEPT | {
-    np.diagonal, np.atleast_1d, np.atleast_2d, np.atleast_3d,
+    np.broadcast_to, np.broadcast_arrays, np.diagonal, np.atleast_1d, np.atleast_2d, np.atleast_3d,
     np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal,
 }  # fmt: skip
 """Functions that give views; what any other gives has memory of its own."""
@@ -168,7 +183,12 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
         )
     if by_elements and (casting != "same_kind" or options.get("dtype") is not None):
         inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
-    result = _result(ufunc, how, inputs, options)
+    if where is not True and how == "__call__":
+        with np.errstate(all="ignore"):  # of elements that NumPy leaves out
+            result = _result(ufunc, how, inputs, options)
+        tell_errors(ufunc, inputs, {"out": out, "where": where, "casting": casting})
+    else:
+        result = _result(ufunc, how, inputs, options)
     if how in FOLDS and options.get("dtype") is not None:
         getattr(ufunc, how)(np.ones(1, inputs[0].dtype), *[[0] for _ in inputs[1:]], dtype=options["dtype"])  # may it
         result = in_dtype(result, options)
@@ -210,7 +230,9 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
         return reduceat(ufunc, *inputs, **options)
     xs = bare(inputs)
     target: Any = next((x for x in xs if isinstance(x, Tensor)), None)
-    if target is None:  # out= or where= alone is an array of this function
+    if target is None or any(
+        x is None or _is_of_objects(x) for x in xs
+    ):  # out= or where= alone is an array of this function
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
     if how == "__call__" and ufunc in COMPOSED_UFUNCS:
         return COMPOSED_UFUNCS[ufunc](*inputs)
@@ -269,8 +291,9 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return found
     args = promoted(function, with_one_triangle(function, args, kwargs))
     given, named = bare(list(args)), bare(kwargs)
-    tensors: list[Any] = [x for x in leaves_of([given, named]) if isinstance(x, Tensor)]
-    if not tensors:  # out= alone is an array of this function
+    leaves = leaves_of([given, named])
+    tensors: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
+    if not tensors or any(map(_is_of_objects, leaves)):  # out= alone is an array of this function
         return of_numbers(function, args, kwargs, title(function))
     target = tensors[0]
     way = type(target).__array_function__
@@ -294,12 +317,16 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in SPECTRA:
         return real_if_all_are(faces(result), args[0])
     if function in READ_ONLY:
-        return readonly(faces(result))
+        return readonly(faces(result, array))
     if function in KEPT and args and type(args[0]) is Array:
         return faces(result, array)
-    if function in ALWAYS:
+    if function in ALWAYS or (function is np.einsum and not result.ndim and _ends_in_product(args, **kwargs)):
         return faces(result, array)
     return faces(result, _of_number if any(issubclass(type(x), Number) for x in args) else face)
+
+
+def _is_of_objects(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype.hasobject
 
 
 def _apart(z: Any, given: list[Tensor]) -> Any:
@@ -334,7 +361,8 @@ def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) 
     copies = {id(t): np.array(still(t).numpy(force=True)) for t in tensors}
     result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
     if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
-        raise refusal("it has no rule", name)
+        of_objects = any(map(_is_of_objects, leaves_of([list(args), kwargs])))
+        raise refusal("beside an array of dtype object" if of_objects else "it has no rule", name)
     return faces(_wrapped(result))
 
 

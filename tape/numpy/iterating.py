@@ -61,7 +61,8 @@ class Elements:
         self._flags, self._is_single, self._writes = frozenset(flags), is_single, writes
         how: Any = [[w] for w in writes]
         at = np.nditer(seen, ["multi_index", "zerosize_ok"], how, order=order)
-        self.shape, self.itersize = at.shape, at.itersize
+        self._lengths, self.itersize = at.shape, at.itersize
+        self.shape = np.nditer(seen, [*flags, "zerosize_ok"], how, order=order).shape  # in which axes may be one
         self._places: list[tuple[int, ...]] = []
         while not at.finished:
             self._places.append(at.multi_index)
@@ -90,7 +91,9 @@ class Elements:
         if not {"c_index", "f_index"} & self._flags:
             raise ValueError("Iterator does not have an index")
         order: Any = "C" if "c_index" in self._flags else "F"
-        return int(np.ravel_multi_index(self._places[self.iterindex], self.shape, order=order)) if self.shape else 0
+        return (
+            int(np.ravel_multi_index(self._places[self.iterindex], self._lengths, order=order)) if self._lengths else 0
+        )
 
     @property
     def value(self) -> Any:
@@ -100,7 +103,7 @@ class Elements:
 
     def _element(self, k: int) -> Any:
         x = self.operands[k]
-        place = self._places[self.iterindex][len(self.shape) - np.ndim(x) :]
+        place = self._places[self.iterindex][len(self._lengths) - np.ndim(x) :]
         found = x[(*[0 if n == 1 else i for i, n in zip(place, np.shape(x))], ...)]
         if self._writes[k] == "readonly" and isinstance(found, np.ndarray):
             return (

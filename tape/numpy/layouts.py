@@ -49,7 +49,7 @@ LAYOUTS: dict[Any, tuple[int, str, Callable[..., Any]]] = {
 }  # fmt: skip
 """By function, the place and name of the argument whose layout counts, and an array that lies as the result does."""
 
-IN_ORDER = frozenset({np.select, np.choose})
+IN_ORDER = frozenset({np.select, np.choose, np.linalg.cholesky})
 """Functions whose results lie in row-major order, whatever the arguments do."""
 
 

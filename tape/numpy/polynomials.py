@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+import ops
+
 from ..base.tensor import Face
 from .arrays.array_text import lanes
+from .arrays.unwrapping import bare, tensor_of
+from .arrays.warned import warn
 from .constructors import as_array, gathered
 
 
@@ -33,7 +36,7 @@ def polyfit(
     c, misfit, rank, s = np.linalg.lstsq(left, right, rcond)
     c = (c.T / scale).T
     if rank != order and not full:
-        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+        warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, tensor_of(c))
     if full:
         return c, misfit, rank, s, rcond
     if not cov:
@@ -64,6 +67,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 def roots(p: Any) -> Any:
     """`np.roots`: the eigenvalues of the companion matrix."""
     p = np.atleast_1d(as_array(p))
+    p = p if p.dtype.kind in "fc" else p.astype(float)
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
     (held,) = np.nonzero(p)
@@ -73,7 +77,7 @@ def roots(p: Any) -> Any:
     p = p[int(held[0]) : int(held[-1]) + 1]
     if len(p) < 2:
         return np.zeros(zeros)
-    companion = np.vstack([-(p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
+    companion = np.vstack([(-p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
     found = real_if_all_are(np.linalg.eigvals(companion), companion)
     return np.hstack([found, np.zeros(zeros, found.dtype)])
 
@@ -98,6 +102,9 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = real_if_all_are(np.linalg.eigvals(zeros), zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
+    if not len(zeros):
+        return 1.0
+    zeros = zeros.astype(zeros.dtype if zeros.dtype.char in "fdFD" else float)
     made: Any = np.ones(1, zeros.dtype)
     for k in range(len(zeros)):
         made = np.convolve(made, gathered([1.0, -zeros[k]], made.dtype))
@@ -149,17 +156,26 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 def polymul(a1: Any, a2: Any) -> Any:
-    """`np.polymul`."""
-    return np.convolve(as_array(a1), as_array(a2))
+    """`np.polymul`, without zeros before the highest power of either."""
+    return np.convolve(*[_from_highest_power(a) for a in (a1, a2)])
+
+
+def _from_highest_power(a: Any) -> Any:
+    a = np.atleast_1d(as_array(a))
+    if a.ndim != 1:
+        raise ValueError("Polynomial must be 1d only.")
+    while len(a) > 1 and not bool(ops.anywhere(bare(a[0] != 0))):
+        a = a[1:]
+    return a if len(a) else np.zeros(1, a.dtype)
 
 
 def polydiv(u: Any, v: Any) -> Any:
     """`np.polydiv`: the quotient and the remainder, without zeros before its highest power."""
     u, v = (np.atleast_1d(as_array(a)) + 0.0 for a in (u, v))
     n = len(v) - 1
-    q, rest = [], u.astype(np.result_type(u, v))
+    q, rest, scale = [], u.astype(np.result_type(u, v)), 1.0 / v[0]
     for k in range(len(u) - n):
-        q.append(rest[k] / v[0])
+        q.append(scale * rest[k])
         rest = np.concatenate([rest[:k], rest[k : k + n + 1] - q[-1] * v, rest[k + n + 1 :]])
     while len(rest) > 1 and np.allclose(rest[0], 0, rtol=1e-14):
         rest = rest[1:]

@@ -17,7 +17,7 @@ def _widened(x: Any, lies_outside: Callable[[Any], Any]) -> Any:
     """An argument as complex numbers if one of them lies outside of where a function is real."""
     x = as_array(x)
     if x.dtype.kind != "c" and bool(np.any(lies_outside(x))):
-        return x.astype(np.result_type(x.dtype, np.complex64))
+        return x.astype(np.complex64 if x.dtype.char in "fbhBH" else np.complex128)
     return x
 
 
@@ -57,7 +57,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 def sort_complex(a: Any) -> Any:
     """`np.sort_complex`."""
-    return np.sort(as_array(a).astype(np.result_type(a.dtype, np.complex64)))
+    a = as_array(a)
+    return np.sort(a if a.dtype.kind == "c" else a.astype(np.complex64 if a.dtype.char in "bhBH" else np.complex128))
 
 
 def real_if_close(a: Any, tol: float = 100) -> Any:

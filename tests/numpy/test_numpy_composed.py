@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -327,3 +328,30 @@ def test_pieces_are_given_their_elements(f):
             assert_allclose(f(tape.tensor(at)), f(at), rtol=1e-14)
         expected = [(loss(at + h) - loss(at - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
         assert_allclose(slope(at), expected, rtol=1e-6, atol=1e-6)
+
+
+WARNING = {
+    "astype": lambda x: (x * 1j).astype(float), "written": lambda x: _written(np.zeros(3), x * 1j),
+    "an element": lambda x: _written(np.zeros(3), (x * 1j)[0]), "polyfit": lambda x: np.polyfit(x * 0 + 1, x, 2),
+    "nanmedian": lambda x: np.nanmedian(x * np.nan),
+}  # fmt: skip
+
+
+def _written(y, value):
+    y[...] = value
+    return y
+
+
+@pytest.mark.parametrize("name", WARNING)
+def test_what_numpy_warns_of_is_warned_of_at_every_call(name):
+    compiled = tape.compile(WARNING[name])
+    for _ in range(3):
+        seen = []
+        for f in (WARNING[name], compiled):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                warnings.filterwarnings("ignore", message="tape.compile runs")
+                f(np.array([1.0, 2.0, 3.0]))
+            seen.append({(str(w.message), w.category, w.filename) for w in caught})
+        assert seen[0] == seen[1]
+        assert {filename for *_, filename in seen[1]} == {__file__}

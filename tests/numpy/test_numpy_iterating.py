@@ -8,6 +8,7 @@ from differences import gradients
 from numpy.testing import assert_allclose
 
 import tape
+import tape.numpy as tnp
 
 M = np.arange(6.0).reshape(2, 3) / 5 + 0.2
 
@@ -115,3 +116,29 @@ def test_arrays_in_columns_stay_so_when_they_are_written_by_rows(through):
         return sum((k + 1) * v for k, v in enumerate(np.nditer(y * 2)))
 
     assert_allclose(through(tape.func.grad_and_value(program))(M)[1], program(M))
+
+
+@pytest.mark.parametrize("flags", [[], ["multi_index"], ["c_index"]])
+@pytest.mark.parametrize("x", [M, M.T, np.arange(8.0).reshape(2, 2, 2).swapaxes(0, 1), np.array(2.0)])
+def test_the_shape_is_that_of_the_axes_that_numpy_goes_along(x, flags):
+    def program(x):
+        it = np.nditer(x, flags=flags)
+        return x.sum() * it.itersize * sum((k + 1) * n for k, n in enumerate(it.shape))
+
+    assert_allclose(tape.func.grad_and_value(program)(x)[1], program(x))
+
+
+def test_by_the_name_of_a_class_in_tape_numpy():
+    def program(x):
+        y = tnp.ndarray((2,), tnp.float64)
+        y[...] = x[0, :2]
+        return tnp.float32(x[1, 0]) * sum(v * v for v in tnp.nditer(x)) + y.sum()
+
+    assert isinstance(M, tnp.ndarray)
+    assert tnp.float64 is np.float64
+    for transform in (tape.func.grad, lambda f: tape.compile(tape.func.grad(f))):
+        assert_allclose(transform(program)(M), tape.func.grad(plainly)(M))
+
+
+def plainly(x):
+    return x[1, 0] * (x * x).sum() + x[0, :2].sum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
 import warnings
 
 import numpy as np
@@ -10,6 +12,7 @@ from differences import jacobians
 from numpy.testing import assert_allclose
 
 import tape
+from tape.numpy.arrays.memory_order import visited
 
 IN_ORDERS = {
     "asfortranarray": lambda x: np.asfortranarray(np.outer(x, x) * 1.0),
@@ -255,6 +258,8 @@ ORDERED = {
     "nanquantile": lambda y: np.nanquantile(np.stack([y, 2 * y]), 0.3, axis=0),
     "round": lambda y: np.round(y, 1) + 0 * y.sum(), "vectorize": lambda y: np.vectorize(lambda v: v * 2)(y),
     "vectorize of two": lambda y: np.vectorize(lambda v, w: v * w)(y, y[0]),
+    "cholesky": lambda y: np.linalg.cholesky(y @ y.T + np.eye(len(y)), upper=True),
+    "repeated rows": lambda y: np.broadcast_to(y[0], (2, y.shape[1])), "repeated": lambda y: y[:, :, None] * np.ones(2),
     "written in rows": lambda y: _in_rows(np.zeros(y.shape, order="F"), y) * 2,
     "written whole": lambda y: _into(np.zeros(y.shape), y) * 2,
     "written in columns": lambda y: _into(np.zeros(y.shape, order="F"), y) * 2,
@@ -328,3 +333,41 @@ def test_large_results_lie_in_memory_as_numpys_do_or_are_not_compiled(make, look
     compiled = tape.compile(tape.func.grad_and_value(program))
     for _ in range(2):
         assert_allclose(compiled(x)[1], program(x), rtol=1e-12)
+
+
+SEEING = [
+    lambda x: x.tobytes("A"), lambda x: x.data.contiguous, lambda x: x.ctypes.strides[0], lambda x: pickle.dumps(x),
+    lambda x: np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8)).tolist(), lambda x: x.view(np.int64).tolist(),
+    lambda x: x.__array_interface__["strides"], lambda x: (x * 1).view(np.uint8).shape, lambda x: x.view(complex) * 1,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("see", SEEING)
+def test_who_gets_plain_numbers_sees_how_they_lie(see):
+    """The same numbers may lie otherwise at the next call, and where they do, NumPy may refuse to show them so."""
+
+    def program(x):
+        seen = see(x)
+        return seen if isinstance(seen, np.ndarray) else x * (hash(str(seen)) % 1000)
+
+    compiled = tape.compile(program)
+    wide = np.zeros((4, 12))
+    for place in (slice(None, None, 3), slice(0, 4)):
+        wide[:, place] = np.arange(16.0).reshape(4, 4)
+        for x in (wide[:, place].copy(), np.asfortranarray(wide[:, place]), wide[:, place], wide[:, place].copy()):
+            try:
+                expected = program(x)
+            except ValueError as error:
+                with pytest.raises(ValueError, match=str(error)[:30]):
+                    compiled(x)
+            else:
+                assert_allclose(compiled(x), expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 1, 2), (2, 2, 2)])
+def test_axes_are_visited_in_numpys_order(shape):
+    memory = np.arange(200.0)
+    for steps in itertools.product((0, 1, 3, 9, -3), repeat=len(shape)):
+        x = np.lib.stride_tricks.as_strided(memory[100:], shape, [8 * step for step in steps])
+        assert_allclose(x.transpose(visited(shape, steps)).ravel(), x.ravel("K"))

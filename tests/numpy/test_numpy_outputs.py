@@ -159,3 +159,31 @@ def test_what_depends_on_how_numpy_writes_is_refused(program):
     found = recorded_outcome(f"{program}\nr = x", X)
     assert found[0] == "raised"
     assert IN_PARTS[program] in found[2]
+
+
+PARTLY = {
+    "a quotient": lambda x: np.divide(1.0, x, out=np.zeros(3), where=x != 0),
+    "a root": lambda x: np.sqrt(x, out=x * 1, where=x > 0),
+    "a logarithm of zero": lambda x: np.log(x, out=np.ones(3), where=x >= 0),
+    "of a matrix": lambda x: np.divide(x[:, None], x, out=np.zeros((3, 3)), where=x != 0).sum(0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("transform", [
+    lambda f: f, lambda f: lambda x: tape.func.vjp(f, x)[0], tape.func.jacrev, tape.func.jacfwd,
+    lambda f: tape.compile(tape.func.jacrev(f)), lambda f: lambda x: tape.vmap(f)(x[None]),
+])  # fmt: skip
+@pytest.mark.parametrize("name", PARTLY)
+def test_elements_that_are_left_out_make_no_floating_point_errors(name, transform):
+    f, x = PARTLY[name], np.array([0.0, 2.0, -1.0])
+    told = []
+    for function in (f, *[transform(f)] * 2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function(x)
+        told.append({str(w.message) for w in caught})
+    assert told[0] == told[1] == told[2]
+    if not told[0]:
+        with np.errstate(all="raise"):
+            assert np.isfinite(transform(f)(x)).all()

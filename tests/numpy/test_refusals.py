@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import pickle
+import statistics
 import warnings
 
 import numpy as np
@@ -387,3 +388,48 @@ def test_c_code_that_goes_by_classes(name, transformation):
         transformation(BY_CLASS[name])(x)
     with pytest.warns(RuntimeWarning, match="without compiling"):
         assert tape.compile(BY_CLASS[name])(X) == BY_CLASS[name](X)
+
+
+ADVICE = {
+    r"m \+ s \* rng\.normal": lambda x: np.random.default_rng(0).normal(x[0], x[1]),
+    r"s \* rng\.exponential": lambda x: np.random.default_rng(0).exponential(x).sum(),
+    r"np\.broadcast_shapes": lambda x: np.broadcast(x, x[:, None]).shape[0] * x.sum(),
+    r"np\.std and np\.var record": statistics.mean,
+    r"np\.spacing\(tape\.stop_gradient": lambda x: np.spacing(x).sum(),
+    "keep plain things: take a list": lambda x: _filled(np.empty(2, dtype=object), x).sum(),
+    "an array of numbers for each field": lambda x: _filled(np.zeros(2, dtype=RECORDS)["a"], x).sum(),
+}
+
+
+def _filled(y, x):
+    y[:] = x
+    return y
+
+
+@pytest.mark.parametrize("advice", ADVICE)
+def test_what_is_to_be_written_instead(advice):
+    with pytest.raises(TypeError, match=rf"needs plain numbers(.|\n)*test_refusals.py:\d+ in (.|\n)*{advice}"):
+        tape.func.grad(ADVICE[advice])(X)
+
+
+THINGS = np.array([1, 2.5], dtype=object)
+BESIDE_OBJECTS = [
+    lambda x: np.add(THINGS, x).astype(float).sum(), lambda x: (x + THINGS).astype(float).sum(),
+    lambda x: (THINGS * x).sum(), lambda x: (x[0] * THINGS).sum(), lambda x: np.dot(THINGS, x), lambda x: THINGS @ x,
+    lambda x: np.where(x > 1, THINGS, x).astype(float).sum(), lambda x: np.concatenate([x, THINGS]).sum(),
+    lambda x: (THINGS**x).sum(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", BESIDE_OBJECTS)
+def test_arrays_of_objects_take_no_gradient_away(f):
+    with pytest.raises(TypeError, match=r"(beside|of) an array of dtype object(.|\n)*take a list"):
+        tape.func.grad(f)(X)
+    compiled = tape.compile(f)
+    for k in range(3):
+        assert compiled(X * (k + 1)) == f(X * (k + 1))
+
+
+def test_tensors_are_no_objects_either():
+    with pytest.raises(TypeError, match="dtype object"):
+        np.add(THINGS, tape.tensor(X, requires_grad=True))

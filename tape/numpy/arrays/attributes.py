@@ -18,8 +18,8 @@ from ...recording.level import memories
 from ...recording.views import base_of
 from .callee import callee, is_attribute
 from .face_base import Base, numpy
-from .leaving import is_foreign, plain, refusal, value_of
-from .memory_order import outline, tell_layout, tell_owner
+from .leaving import is_foreign, plain, refusal
+from .memory_order import outline, shown, tell_layout, tell_owner
 from .unwrapping import tensor_of
 
 OF_ORDER = {
@@ -321,12 +321,12 @@ class Attributes(Base):
     @property
     def data(self) -> memoryview:
         """The memory."""
-        return value_of(self, ".data").data
+        return shown(self, ".data").data
 
     @property
     def ctypes(self) -> Any:
         """The memory for ctypes."""
-        return value_of(self, ".ctypes").ctypes
+        return shown(self, ".ctypes").ctypes
 
     @property
     def __array_priority__(self) -> float:
@@ -364,7 +364,7 @@ def _of_memory(x: Attributes, name: str, frame: FrameType) -> Any:
         raise AttributeError(name)
     if callee(frame.f_code, frame.f_lasti) == ("global", "hasattr"):
         return True
-    return getattr(value_of(x, f".{name}"), name)
+    return getattr(shown(x, f".{name}"), name)
 
 
 def readonly(x: Any) -> Any:

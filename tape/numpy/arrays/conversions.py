@@ -22,9 +22,12 @@ from .attributes import Attributes
 from .casting import cast
 from .face_base import numpy
 from .leaving import called_now, number_of, refusal, value_of
-from .memory_order import copied, resolved
+from .memory_order import copied, outline, resolved, shown, tell_layout
 
 pictures = Room("tape.surface.pictures")
+
+PAIRS = {np.float32: np.complex64, np.float64: np.complex128, np.complex64: np.float32, np.complex128: np.float64}
+"""By dtype of real or complex numbers, that of the others in the same precision."""
 
 
 class Conversions(Attributes):
@@ -51,18 +54,21 @@ class Conversions(Attributes):
         return self._like(made if resolved(made, order) == "K" else copied(made, order))
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        """A view of the same memory; not as another dtype, whose numbers have no derivative.
+        """A view of the same memory; as another dtype, of complex numbers as their parts and the other way round.
 
         Raises:
-            TypeError: for another dtype, where a gradient would be lost.
+            TypeError: for another dtype, whose numbers have no derivative, where a gradient would be lost.
+            ValueError: if NumPy has no view of such memory.
         """
         if dtype is None or dtype is np.ndarray or dtype_of(dtype) == self.dtype:
-            return self[...]
-        if self.dtype.kind == "c" and dtype_of(dtype) == self.real.dtype:
-            if not self.ndim:
-                raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
-            found = ops.view_as_real(self._tensor)
-            return self._array(ops.reshape(found, shape=(*self.shape[:-1], 2 * self.shape[-1])))
+            return self[... if self._is_array else ()]
+        tell_layout(self._tensor)
+        wanted = dtype_of(dtype)
+        if wanted.type is PAIRS.get(self.dtype.type):
+            shape = outline(self._tensor).view(wanted).shape  # what NumPy raises of such memory
+            if wanted.kind == "f":
+                return self._array(ops.reshape(ops.view_as_real(self._tensor), shape=shape))
+            return self._array(ops.view_as_complex(ops.reshape(self._tensor, shape=(*shape, 2))))
         return value_of(self, f"view({dtype})").view(dtype)
 
     def tolist(self) -> Any:
@@ -92,7 +98,7 @@ class Conversions(Attributes):
 
     def tobytes(self, order: str = "C") -> bytes:
         """The memory as bytes."""
-        return value_of(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
+        return value_of(self, "tobytes()").tobytes(resolved(self._tensor, order))  # type: ignore[arg-type]
 
     __bytes__ = tobytes
 
@@ -102,11 +108,11 @@ class Conversions(Attributes):
 
     def dump(self, file: Any) -> None:
         """Pickle the numbers to a file."""
-        value_of(self, "dump()").dump(file)
+        shown(self, "dump()").dump(file)
 
     def dumps(self) -> bytes:
         """The numbers pickled."""
-        return value_of(self, "dumps()")[... if self._is_array else ()].dumps()
+        return shown(self, "dumps()")[... if self._is_array else ()].dumps()
 
     def byteswap(self, inplace: bool = False) -> Any:
         """The numbers with their bytes in reversed order, which have no derivative."""
@@ -142,19 +148,19 @@ class Conversions(Attributes):
     # What other libraries ask: bare numbers, or nothing.
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        numbers = np.asarray(value_of(self, "an array of its numbers"))
+        numbers = np.asarray(shown(self, "an array of its numbers"))
         if dtype is not None and numbers.dtype != dtype:
             return numbers.astype(dtype)
         return numbers.copy() if copy else numbers
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return value_of(self, "dlpack").__dlpack__(**kwargs)
+        return shown(self, "dlpack").__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
         return np.empty(0).__dlpack_device__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return value_of(self, "a pickle")[... if self._is_array else ()].__reduce_ex__(protocol)
+        return shown(self, "a pickle")[... if self._is_array else ()].__reduce_ex__(protocol)
 
     # Its printed form is NumPy's.
 

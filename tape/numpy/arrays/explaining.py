@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import note
+from ...base.errors import AsItIs, note
 from ...base.tensor import Face, Tensor
 from ...base.tree import leaves_of, transform
 from ...recording.level import Layer, live
@@ -55,6 +55,8 @@ def explained(error: Exception, function: Callable[..., Any], args: Any, kwargs:
     Raises:
         Exception: always.
     """
+    if isinstance(error, AsItIs):
+        raise error
     theirs = numpys_error(function, args, kwargs)
     is_theirs = theirs is not None or RAISED_BY_NUMPY in vars(error)
     if not is_theirs and not isinstance(error, (FloatingPointError, Warning)):
@@ -65,7 +67,7 @@ def explained(error: Exception, function: Callable[..., Any], args: Any, kwargs:
     raise theirs from error
 
 
-def _lanes_of(given: Any) -> Iterable[int]:
+def _lanes_of(given: Any) -> range:
     """The numbers of the lanes that recorded arrays have."""
     recorded = [x for x in leaves_of(given) if isinstance(x, Face)]
     return range(max([len(numbers_of(x)) for x in recorded if lanes(x._tensor)], default=0))
@@ -86,6 +88,15 @@ def numpys_error(function: Callable[..., Any], args: Any, kwargs: Any, lane: int
     except Exception as error:
         return error
     return None
+
+
+def tell_errors(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Let NumPy tell of the floating-point errors that its function makes, which is called on copies for that alone."""
+    tensors = [x._tensor for x in leaves_of([list(args), dict(kwargs)]) if isinstance(x, Face)]
+    for lane in _lanes_of([args, kwargs]) or (None,):
+        values = {id(t): seen(t, lane) for t in tensors}
+        given, named = transform(_copy, (tuple(args), dict(kwargs)))
+        function(*numbers_in(given, values), **numbers_in(named, values))
 
 
 def _copy(x: Any) -> Any:

@@ -48,8 +48,8 @@ class Base(Face):
         raise NotImplementedError
 
     def _viewed(self, tensor: Tensor) -> Any:
-        """A view of this as an array; numbers share no memory with what is made of them."""
-        return self._array(tensor if self._is_array else settled(tensor))
+        """A view of this as an array; numbers share no memory with what is made of them, and stay numbers."""
+        return self._array(tensor) if self._is_array else self._face(settled(tensor))
 
     def _like(self, tensor: Tensor) -> Any:
         """A tensor as a face of this one's kind."""

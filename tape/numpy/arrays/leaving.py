@@ -24,80 +24,9 @@ from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
 from .callee import callee, enclosing
+from .instead import INSTEAD, NOT_MADE_HERE, instead_of
 from .lent import lent
 from .named_places import COMPUTING, is_library
-
-CLASSES = tuple(
-    f"{name}()" for name, kind in vars(np).items() if isinstance(kind, type) and issubclass(kind, np.generic)
-)
-"""How NumPy's classes of numbers are called by bare names."""
-
-OWN = (
-    "Arrays that this function makes take recorded values: np.zeros(…), np.array(a) or np.copy(a).  What a plain array "
-    "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
-)
-
-NEXT = (
-    "It goes to the next number that a float can be, which is no function of real numbers and has no derivative.  Add "
-    "what is meant: x + np.spacing(tape.stop_gradient(x))."
-)
-
-INSTEAD = {
-    "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
-    "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
-    "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
-    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
-    "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
-    "whose gammaln, betaln, xlogy, ndtr, log_ndtr, stdtr, gammainc and betainc record.",
-    "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
-    "a quadrature, trapezoid, cumulative_trapezoid and simpson (of an odd number of points) record, and so does a loop "
-    "of Runge and Kutta's steps.",
-    "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
-    "np.linalg.solve.",
-    "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
-    "tape.autograd.Function.",
-    "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
-    "for anything else, compute with A.toarray().",
-    "scipy.signal": "np.convolve and np.correlate record, and the functions of np.fft; a recursive filter is a loop.",
-    "scipy.fft": "The functions of np.fft record.",
-    **dict.fromkeys(
-        ("choice()", "permutation()", "permuted()", "shuffle()"),
-        "Draw places, and read there: x[rng.choice(len(x))], x[rng.permutation(len(x))].",
-    ),
-    "np.nextafter": NEXT,
-    "nextafter()": NEXT,
-    "numpy.lib.as_strided": "It shows memory by any strides, and so elements more than once, or none of the array's: "
-    "index with an array of places, as x[i[:, None] + j], or take np.lib.stride_tricks.sliding_window_view(x, n).",
-    "complex()": "Write a + 1j * b, which records.",
-    "numpy.ma.": "Masked arrays keep plain numbers: write np.where(mask, 0.0, x), or take x[~mask].",
-    "type()": "x.dtype.type(v) is NumPy's own class: write np.float64(v) or v.astype(x.dtype).",
-    **dict.fromkeys(CLASSES, "A class under a name of its own is NumPy's: write np.{name}(x), or x.astype({name})."),
-    **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),
-    **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
-}
-"""By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
-
-
-def instead_of(name: str) -> str:
-    """What to write in the place of a function."""
-    ufunc = next((n for n in ("np", "special") if _is_ufunc(n, name.removesuffix("()"))), None)
-    if ufunc and name.endswith("()"):
-        return f"It makes a plain array of a list itself, and asks nobody: write {ufunc}.{name[:-2]}(np.array([…]))."
-    if name.endswith("(vectorized)"):
-        return "np.vectorize(f) records, and calls as often; np.frompyfunc asks for plain objects."
-    room = next((room for room in INSTEAD if name.startswith(room)), None)
-    if room is not None:
-        return INSTEAD[room].replace("{name}", name.removesuffix("()"))
-    return (
-        "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
-        "array made in this function (np.zeros), or take it from tape.numpy."
-    )
-
-
-def _is_ufunc(room: str, name: str) -> bool:
-    module = np if room == "np" else sys.modules.get("scipy.special")
-    return isinstance(getattr(module, name, None), np.ufunc)
-
 
 OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
 """The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""
@@ -344,7 +273,7 @@ def refusal(what: str, name: str | None = None) -> Left:
         rooms = [room for room in INSTEAD if hasattr(sys.modules.get(room), called.removesuffix("()"))]
         caller = f"{rooms[0]}.{called.removesuffix('()')}" if rooms else caller
     title = (name if caller is None or caller.startswith("numpy") else None) or caller or called or "this"
-    instead = OWN if NOT_MADE_HERE in what else instead_of(title)
+    instead = instead_of(title, what)
     return note(
         Left(
             f"{title} needs plain numbers ({what}), and got a value that carries a gradient, which would be lost.\n"
@@ -357,7 +286,6 @@ HELPERS = "scipy.array_api_compat", "scipy.fft.__ua", "scipy.util"
 """Where SciPy's functions make arrays of their arguments, before any of their own code."""
 
 ASSIGNMENT = "an assignment"
-NOT_MADE_HERE = "into an array that was not made in this function"
 
 
 def asked() -> tuple[Location, str | None, str]:

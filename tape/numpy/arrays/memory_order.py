@@ -9,9 +9,10 @@ import numpy as np
 
 import ops
 
-from ...base.tensor import Tensor
+from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, components, live
 from ...recording.views import leave
+from .leaving import value_of
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...]:
@@ -68,6 +69,17 @@ def tell_layout(tensor: Tensor) -> None:
     """What the user's code does from here on may depend on how a tensor lies in memory."""
     for part in components(tensor):
         part._tell_layout()
+
+
+def shown(x: Face, what: str) -> np.ndarray:
+    """The numbers of an array for code that sees how they lie in memory as well.
+
+    Raises:
+        TypeError: if they carry a gradient.
+    """
+    numbers = value_of(x, what)
+    tell_layout(x._tensor)
+    return numbers
 
 
 def tell_owner(tensor: Tensor) -> None:
@@ -131,14 +143,32 @@ def _turned(tensor: Tensor) -> Tensor:
     return ops.permute(tensor, axes=None)
 
 
+def visited(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """The axes from the slowest to the fastest, as NumPy's iterators go through them.
+
+    Axes along which nothing moves say nothing about the order, so they stay beside their neighbours.
+    """
+    steps = [abs(step) if length > 1 else 0 for step, length in zip(strides, shape)]
+    inner: list[int] = []  # from the fastest on
+    for k in reversed(range(len(steps))):
+        place = len(inner)
+        for i in reversed(range(len(inner))):
+            other = steps[inner[i]]
+            if steps[k] and other:
+                if other <= steps[k]:
+                    break
+                place = i
+        inner.insert(place, k)
+    return tuple(reversed(inner))
+
+
 def in_a_row(tensor: Tensor, order: Any) -> Tensor:
     """The elements one after another in one of NumPy's orders; a view where they lie so without gaps."""
     order = resolved(tensor, order)
     if order == "K":
         tell_layout(tensor)
-        strides = strides_of(tensor)
-        axes = sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
-        tensor = ops.permute(tensor, axes=tuple(axes)) if len(axes) > 1 else tensor
+        if len(tensor._spec.shape) > 1:
+            tensor = ops.permute(tensor, axes=visited(tensor._spec.shape, strides_of(tensor)))
     elif order == "F":
         tensor = _turned(tensor)
     if not outline(tensor).flags.c_contiguous:  # also where reshape would give a view, NumPy's ravel copies

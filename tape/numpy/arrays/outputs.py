@@ -23,7 +23,8 @@ from ...recording.numpy_bridge import signature_of
 from .casting import source_of
 from .explaining import rehearsed
 from .face import Array, Number, Recorded, array
-from .leaving import NOT_MADE_HERE, plain
+from .instead import NOT_MADE_HERE
+from .leaving import plain
 from .memory_order import copied, lying_as, outline
 from .unwrapping import bare
 

@@ -19,7 +19,7 @@ import numpy as np
 from ops import Op
 from ops.core.own import may_raise
 
-from ...base.errors import misfit, note
+from ...base.errors import AsItIs, misfit, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe, user_frame
@@ -46,7 +46,7 @@ OF_NUMBERS = FloatingPointError, Warning, np.linalg.LinAlgError
 """Errors that other numbers might not make, whatever op it is; of any other error `may_raise` says so."""
 
 
-class Untraceable(RuntimeError):
+class Untraceable(AsItIs):
     """The function does something that a recorded list cannot repeat; it has to run as it is."""
 
     def __init__(self, *reason: Any) -> None:

@@ -1,0 +1,109 @@
+"""What to write in the place of what would lose a gradient, for the errors that say so."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+CLASSES = tuple(
+    f"{name}()" for name, kind in vars(np).items() if isinstance(kind, type) and issubclass(kind, np.generic)
+)
+"""How NumPy's classes of numbers are called by bare names."""
+
+OWN = (
+    "Arrays that this function makes take recorded values: np.zeros(…), np.array(a) or np.copy(a).  What a plain array "
+    "makes of itself (a.copy(), a + 0, a.astype(float)) is plain: write np.array(a) there."
+)
+
+OBJECTS = "Arrays of objects and of records keep plain things: take a list, or an array of numbers for each field."
+
+DRAWN = (
+    "Draw numbers that depend on nothing, and make of them what is meant: m + s * rng.normal(size=n), "
+    "a + (b - a) * rng.random(n), s * rng.exponential(size=n), m + np.linalg.cholesky(c) @ rng.normal(size=n)."
+)
+
+NEXT = (
+    "It goes to the next number that a float can be, which is no function of real numbers and has no derivative.  Add "
+    "what is meant: x + np.spacing(tape.stop_gradient(x))."
+)
+
+INSTEAD = {
+    "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
+    "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
+    "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
+    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
+    "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
+    "whose gammaln, betaln, xlogy, ndtr, log_ndtr, stdtr, gammainc and betainc record.",
+    "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
+    "a quadrature, trapezoid, cumulative_trapezoid and simpson (of an odd number of points) record, and so does a loop "
+    "of Runge and Kutta's steps.",
+    "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
+    "np.linalg.solve.",
+    "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
+    "tape.autograd.Function.",
+    "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
+    "for anything else, compute with A.toarray().",
+    "scipy.signal": "np.convolve and np.correlate record, and the functions of np.fft; a recursive filter is a loop.",
+    "scipy.fft": "The functions of np.fft record.",
+    **dict.fromkeys(
+        ("choice()", "permutation()", "permuted()", "shuffle()"),
+        "Draw places, and read there: x[rng.choice(len(x))], x[rng.permutation(len(x))].",
+    ),
+    **dict.fromkeys(
+        (
+            "normal()",
+            "uniform()",
+            "exponential()",
+            "multivariate_normal()",
+            "laplace()",
+            "gumbel()",
+            "logistic()",
+            "rayleigh()",
+            "lognormal()",
+            "weibull()",
+        ),
+        DRAWN,
+    ),
+    "broadcast()": "np.broadcast_shapes(x.shape, y.shape) says the shape, and the arrays of "
+    "np.broadcast_arrays(x, y) have the elements.",
+    "statistics.": "np.mean, np.median, np.std and np.var record.",
+    "np.spacing": "It is a step from one float to the next, and constant between: np.spacing(tape.stop_gradient(x)).",
+    "np.nextafter": NEXT,
+    "nextafter()": NEXT,
+    "numpy.lib.as_strided": "It shows memory by any strides, and so elements more than once, or none of the array's: "
+    "index with an array of places, as x[i[:, None] + j], or take np.lib.stride_tricks.sliding_window_view(x, n).",
+    "complex()": "Write a + 1j * b, which records.",
+    "numpy.ma.": "Masked arrays keep plain numbers: write np.where(mask, 0.0, x), or take x[~mask].",
+    "type()": "x.dtype.type(v) is NumPy's own class: write np.float64(v) or v.astype(x.dtype).",
+    **dict.fromkeys(CLASSES, "A class under a name of its own is NumPy's: write np.{name}(x), or x.astype({name})."),
+    **dict.fromkeys(("np.poly", "numpy.lib.poly"), "The classes and functions of numpy.polynomial record."),
+    **dict.fromkeys(("np.poly", "np.roots", "np.trim_zeros"), "The classes and functions of numpy.polynomial record."),
+}
+"""By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
+
+
+NOT_MADE_HERE = "into an array that was not made in this function"
+
+
+def instead_of(name: str, what: str = "") -> str:
+    """What to write in the place of a function, which asked for `what`."""
+    if NOT_MADE_HERE in what or "dtype object" in what:
+        return f"{OWN}  {OBJECTS}" if NOT_MADE_HERE in what else OBJECTS
+    ufunc = next((n for n in ("np", "special") if _is_ufunc(n, name.removesuffix("()"))), None)
+    if ufunc and name.endswith("()"):
+        return f"It makes a plain array of a list itself, and asks nobody: write {ufunc}.{name[:-2]}(np.array([…]))."
+    if name.endswith("(vectorized)"):
+        return "np.vectorize(f) records, and calls as often; np.frompyfunc asks for plain objects."
+    room = next((room for room in INSTEAD if name.startswith(room)), None)
+    if room is not None:
+        return INSTEAD[room].replace("{name}", name.removesuffix("()"))
+    return (
+        "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
+        "array made in this function (np.zeros), or take it from tape.numpy."
+    )
+
+
+def _is_ufunc(room: str, name: str) -> bool:
+    module = np if room == "np" else sys.modules.get("scipy.special")
+    return isinstance(getattr(module, name, None), np.ufunc)
