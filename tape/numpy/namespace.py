@@ -51,4 +51,5 @@ def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
             kwargs = {name: gathered(x) if name != "out" else x for name, x in kwargs.items()}
         return original(*args, **kwargs)
 
+    vars(call).pop("__signature__", None)  # which is that of what it wraps, and of a kind that may change
     return call

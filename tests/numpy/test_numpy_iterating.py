@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
+
 import numpy as np
 import pytest
 from differences import gradients
@@ -138,6 +141,15 @@ def test_by_the_name_of_a_class_in_tape_numpy():
     assert tnp.float64 is np.float64
     for transform in (tape.func.grad, lambda f: tape.compile(tape.func.grad(f))):
         assert_allclose(transform(program)(M), tape.func.grad(plainly)(M))
+
+
+def test_functions_of_tape_numpy_are_known_to_compiled_ones():
+    """NumPy's functions in C carry their signatures with them, from NumPy 2.4 on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled = tape.compile(tape.func.grad(lambda x: tnp.dot(x, x).sum() + tnp.vdot(x, x)))
+        assert_allclose(compiled(np.eye(3)), compiled(np.eye(3)))
+    assert inspect.signature(tnp.dot) == inspect.signature(np.dot)
 
 
 def plainly(x):
