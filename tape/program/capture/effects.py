@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from operator import is_
 from typing import Any
+
+import numpy as np
 
 from ...base.tensor import Face, Tensor
 from ...base.tree import leaves_of
 from ..recorded.trace import Trace, Untraceable
 from ..recorded.traced import Traced
-from ..world.contents import alike, fill, parts_of
+from ..world.contents import alike, dict_of, fill, parts_of
+from ..world.kinds import slots_of
+from ..world.known import is_written_in_python
 from ..world.surroundings import Surroundings
+from ..world.watched import Cell, Container, WatchedArray, WatchedSlot
+from .lasting import is_face, is_recorded, reaches
 
 
 class Before:
-    """What a function may change, as it was before it was recorded: its arguments, and what is around it."""
+    """What a function may change, as it was before it was recorded: its arguments, and what is around it.
+
+    Attributes:
+        around: what is around it.
+        arguments: lists, dicts and the like among the arguments, with copies.
+        arrays: arrays among them of what is no number.
+    """
 
     def __init__(self, around: Surroundings, arguments: Any):
         self.around = around
         self.arguments = [(c, c.copy()) for c in containers_in(arguments)]
+        arrays = [x for x in leaves_of(arguments) if isinstance(x, np.ndarray) and not isinstance(x, Face)]
+        self.arrays = [Container(x) if x.dtype.hasobject else WatchedArray(x) for x in arrays]
 
     def changed_arguments(self) -> bool:
         """Whether lists or dicts among the arguments hold other things."""
@@ -27,7 +42,7 @@ class Before:
 
     def changed_arrays(self) -> bool:
         """Whether arrays hold other numbers."""
-        return not all(array.holds() for array in self.around.arrays.values())
+        return not all(array.holds() for array in (*self.around.arrays.values(), *self.arrays))
 
     def changes(self) -> Iterator[tuple[Any, Any]]:
         """What was changed around the function, and what is there now that was not."""
@@ -49,6 +64,8 @@ class Before:
         for container, copy in self.arguments:
             if differs(container, copy):
                 fill(container, parts_of(copy))
+        for array in self.arrays:
+            array.put_back()
         self.around.put_back()
 
 
@@ -69,20 +86,6 @@ def differs(container: Any, copy: Any) -> bool:
     return len(now) != len(before) or not (all(map(is_, now, before)) or all(map(alike, now, before)))
 
 
-def holds_traced(thing: Any, trace: Trace) -> bool:
-    """Whether something is, or has inside, a tensor that stands for a record."""
-    return any(
-        is_recorded(x, trace) or any(is_recorded(v, trace) for v in getattr(x, "__dict__", {}).values())
-        for x in leaves_of(thing)
-    )
-
-
-def is_recorded(x: Any, trace: Trace) -> bool:
-    """Whether something is a tensor, or an array, that stands for a record."""
-    x = x._tensor if isinstance(x, Face) else x
-    return isinstance(x, Traced) or id(x) in trace.own
-
-
 def refuse_changes(before: Before, trace: Trace) -> None:
     """Refuse a function that changed what every replay would have to change.
 
@@ -93,19 +96,59 @@ def refuse_changes(before: Before, trace: Trace) -> None:
     if before.changed_arrays():
         raise Untraceable("it changed an array from outside in place, which every replay would repeat")
     changes = list(before.changes())
-    if any(holds_traced(now, trace) for _, now in changes):
+    kept = [now for _, now in changes]
+    if reaches(kept, before.around, lambda x: is_recorded(x, trace)):
         raise Untraceable("it kept a result in something around it, which every call has to do")
-    for thing, _ in changes:
-        leave_plain(thing)
+    leave_plain_in(changes, before.around)
+    if reaches([now for _, now in before.changes()], before.around, is_face):
+        raise Untraceable("it kept an object with arrays inside in something around it, which every call has to do")
     before.around.stale = bool(changes)
 
 
-def leave_plain(thing: Any) -> None:
+def leave_plain_in(changes: list[tuple[Any, Any]], around: Surroundings) -> None:
     """Put plain arrays where a function has kept arrays of its own, which depend on nothing that is recorded."""
-    if type(thing) is dict or type(thing) is list:
-        for key, value in list(thing.items() if type(thing) is dict else enumerate(thing)):
-            if isinstance(value, Face):
-                thing[key] = constant_array(value._tensor)
+    kept, done = {id(now) for _, now in changes}, set(around.seen)
+    for thing, now in changes:
+        if isinstance(thing, (Cell, WatchedSlot)):
+            _replace(now, thing.put, done)
+        elif type(thing) in (dict, list):
+            _replace_items(thing, done, kept)
+
+
+def leave_plain(thing: Any, done: set[int]) -> Any:
+    """What a function has kept, with plain arrays in it.
+
+    Args:
+        done: what was there before, or was seen to.
+    """
+    if isinstance(thing, Face):
+        return constant_array(thing._tensor)
+    if type(thing) is tuple:
+        plain = tuple([leave_plain(part, done) for part in thing])
+        return thing if all(map(is_, plain, thing)) else plain
+    if id(thing) in done:
+        return thing
+    done.add(id(thing))
+    if type(thing) in (dict, list):
+        _replace_items(thing, done)
+    elif is_written_in_python(type(thing)):
+        _replace_items(dict_of(thing) or {}, done)
+        for _, slot in slots_of(thing):
+            _replace(slot.now(), slot.put, done)
+    return thing
+
+
+def _replace_items(container: Any, done: set[int], some: set[int] | None = None) -> None:
+    """Put plain arrays into a dict or list, in the place of `some` things or of any."""
+    for key, value in list(enumerate(container) if isinstance(container, list) else container.items()):
+        if some is None or id(value) in some:
+            _replace(value, partial(container.__setitem__, key), done)
+
+
+def _replace(value: Any, put: Callable[[Any], object], done: set[int]) -> None:
+    plain = leave_plain(value, done)
+    if plain is not value:
+        put(plain)
 
 
 def constant_array(x: Any) -> Any:
