@@ -83,11 +83,13 @@ def structure_of(tree: Any) -> Structure:
     Raises:
         TypeError: if it holds a container that is not made again out of what is in it.
     """
-    if isinstance(tree, (dict, tuple, list)) and type(tree) not in BUILT:
-        require_nothing_beside(tree)
     if isinstance(tree, dict):
+        if type(tree) not in BUILT:
+            require_nothing_beside(tree)
         return Structure(type(tree), tuple(tree), tuple(map(structure_of, tree.values())))
     if isinstance(tree, (tuple, list)):
+        if type(tree) not in BUILT:
+            require_nothing_beside(tree)
         inside = (LEAF,) * len(tree) if NUMBERS.issuperset(map(type, tree)) else tuple(map(structure_of, tree))
         return Structure(type(tree), (), inside)
     return LEAF

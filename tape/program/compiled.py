@@ -15,6 +15,7 @@ from ..base.locks import kept
 from ..base.tensor import Face
 from ..base.untraced import paused
 from ..recording.level import Layer
+from .capture.effects import WAITING
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
@@ -27,7 +28,6 @@ from .capture.signature import (
     objects_in,
     take_apart,
 )  # fmt: skip
-from .capture.warned import WAITING
 from .capture.witness import Again
 from .entries.conditions import Entry
 from .entries.decision_tree import WORTH, Path, Paths

@@ -29,11 +29,16 @@ from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import Surroundings
 from .chance import Chance, turn
-from .effects import Before, constant_array, refuse_changes
-from .lasting import require_lasting, require_own_memory
+from .effects import (
+    Before,
+    constant_array,
+    refuse_changes,
+    repeating_none,
+    require_lasting,
+    require_own_memory,
+)  # fmt: skip
 from .signature import is_settled, is_varying, rebuilt
 from .traced_number import recorded_number
-from .warned import repeating_none
 from .witness import Witness
 
 ATTEMPTS = 3
@@ -258,13 +263,16 @@ def _record_once(
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
-    mine = [x for x in leaves_of((args, kwargs)) if is_varying(x, fixed_floats)]
+    given_leaves = leaves_of((args, kwargs))
+    mine = [x for x in given_leaves if is_varying(x, fixed_floats)]
+    varies = set(map(id, mine))
+    fixed_arrays = [x for x in given_leaves if isinstance(x, np.ndarray) and id(x) not in varies]
     theirs = (
         new if trace.tensors
         else [recorded_number(z) if isinstance(x, (float, np.generic)) else array(z) for x, z in zip(mine, new)]
     )  # fmt: skip
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
-    witness, before, chance = Witness(around), Before(around, (args, kwargs)), watched()
+    witness, before, chance = Witness(around), Before(around, (args, kwargs), fixed_arrays), watched()
     try:
         try:
             with trace.recording(), standing(around.tensors, trace):
@@ -281,11 +289,11 @@ def _record_once(
             tensors = list(leaves)
             rows, shown = places(leaves), {}
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
-            require_lasting(tree, kept, (args, kwargs), around)
+            require_lasting(tree, structure, kept, before)
             if not trace.tensors:
                 sharing = Sharing(theirs, given, around)
                 shown = sharing.views(leaves_of(tree), tensors, leaves)
-                require_own_memory((x for i, x in enumerate(leaves) if i not in shown), (args, kwargs))
+                require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays)
                 trace.ordered = trace.ordered or (sharing.depends_on_order and in_order(given))
         finally:
             trace.open = False

@@ -180,10 +180,11 @@ def is_told_apart(call: CallArguments, args: Any, kwargs: Any, around: Surroundi
 
 def mutable_in(tree: Any) -> Iterator[Any]:
     """The lists and dicts in a tree."""
-    if isinstance(tree, (tuple, list, dict)):
-        if not isinstance(tree, tuple):
+    kind = type(tree)
+    if issubclass(kind, (tuple, list, dict)):
+        if not issubclass(kind, tuple):
             yield tree
-        for part in tree.values() if isinstance(tree, dict) else tree:
+        for part in tree.values() if issubclass(kind, dict) else tree:
             yield from mutable_in(part)
 
 

@@ -71,19 +71,20 @@ class Look:
         by_name: whether attributes are read whose names the code does not tell.
         everywhere: the places that read such; None if it is not known which do.
         equates: whether it is asked if things are equal.
+        beyond: whether arrays are made of the memory around others.
     """
 
     def __init__(self, around: Surroundings, constant: Iterable[Any] = ()):
         self.around = around
         around.names.update(NAMES)
-        self.by_name = self.equates = False
+        self.by_name = self.equates = self.beyond = False
         self.everywhere: list[Place] | None = []
         self._constant = {id(x): x for x in constant}
         around.may_draw = bool(self._constant)
         self._sites: dict[str, list[Place]] = {}
         self._found: list[tuple[Unknown, Route]] = []
         self._libraries: list[ModuleType] = []
-        self._modules: set[int] = set()
+        self._modules: dict[int, type | None] = {}
         self._own: list[Space] = []
         self._seen: dict[Any, Any] = {}
         self._codes: dict[int, CodeType] = {}
@@ -134,7 +135,7 @@ class Look:
                 space.names.update(self._sites)
                 for name in self._sites.keys() & space.copy.keys():
                     self._attribute(space, name)
-            if self.by_name or not self._sites.keys().isdisjoint(BEYOND) or self.around.reads("as_strided"):
+            if self.by_name or self.beyond or not self._sites.keys().isdisjoint(BEYOND):
                 self._look_beyond()
 
     def _look_at_tensors(self) -> None:
@@ -270,6 +271,7 @@ class Look:
         if function.__kwdefaults__:
             self.around.space(function.__kwdefaults__).whole = True
         if not is_looked_into(function):
+            self.beyond = self.beyond or function.__name__ == "as_strided"
             if in_modules(home, READS_ALL):
                 self.read_by_name(None)
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
@@ -358,16 +360,14 @@ class Look:
 
     def class_of(self, module: ModuleType) -> type | None:
         """The class of a module, which is watched, if it is one of the user's; its properties are read like names."""
-        kind = type(module)
-        if is_library(module) or in_library(vars(module).get("__file__") or ""):
-            return None
         if id(module) not in self._modules:
-            self._modules.add(id(module))
-            self.around.facts.append(type_fact(module))
-        if kind is ModuleType:
-            return None
-        self.look(kind, None)
-        return kind
+            self._modules[id(module)] = None
+            if not (is_library(module) or in_library(vars(module).get("__file__") or "")):
+                self.around.facts.append(type_fact(module))
+                if type(module) is not ModuleType:
+                    self._modules[id(module)] = type(module)
+                    self.look(type(module), None)
+        return self._modules[id(module)]
 
     def module(self, module: ModuleType) -> Unknown | None:
         """Watch a module that is handed on, rather than read there and then."""
