@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 
@@ -29,15 +31,65 @@ NUMBERS = frozenset({float, int, bool, complex})
 """Types of leaves that long lists are made of: such a list is not gone through in Python."""
 
 
+BUILT = frozenset({tuple, list, dict, OrderedDict})
+"""Containers that are nothing but what is in them."""
+
+
 class Mismatch(Exception):
     """A tree does not have the structure that is required."""
 
 
+def require_nothing_beside(container: Any) -> None:
+    """Raise unless a container is made again out of what is in it: its class may keep more, or take it otherwise.
+
+    Raises:
+        TypeError: if it is another one then.
+    """
+    kind: Any = type(container)
+    if kind in BUILT or _is_plain_tuple(kind):
+        return
+    try:
+        again = _made(kind, container, container.values() if isinstance(container, dict) else container)
+        same = _content(again) == _content(container)
+    except Exception:
+        same = False
+    if not same:
+        raise TypeError(
+            f"a {kind.__name__} is not made again out of what is in it, as it keeps more, or takes it otherwise; "
+            f"pass a {next(base.__name__ for base in (dict, list, tuple) if issubclass(kind, base))} instead"
+        )
+
+
+@cache
+def _is_plain_tuple(kind: type) -> bool:
+    """Whether a class is a named tuple's, without anything of its own beside methods."""
+    return kind.__base__ is tuple and not kind.__dictoffset__ and hasattr(kind, "_make") and hasattr(kind, "_fields")
+
+
+def _content(container: Any) -> list[Any]:
+    """By identity, what is in a container, and what it keeps beside that."""
+    items = dict.items(container) if isinstance(container, dict) else enumerate(container)
+    beside = getattr(container, "__dict__", {}), getattr(container, "default_factory", None)
+    return [
+        *((key, id(value)) for key, value in items),
+        *((key, id(value)) for key, value in beside[0].items()),
+        id(beside[1]),
+    ]
+
+
 def structure_of(tree: Any) -> Structure:
-    """The structure of a tree."""
+    """The structure of a tree.
+
+    Raises:
+        TypeError: if it holds a container that is not made again out of what is in it.
+    """
     if isinstance(tree, dict):
+        if type(tree) not in BUILT:
+            require_nothing_beside(tree)
         return Structure(type(tree), tuple(tree), tuple(map(structure_of, tree.values())))
     if isinstance(tree, (tuple, list)):
+        if type(tree) not in BUILT:
+            require_nothing_beside(tree)
         inside = (LEAF,) * len(tree) if NUMBERS.issuperset(map(type, tree)) else tuple(map(structure_of, tree))
         return Structure(type(tree), (), inside)
     return LEAF
@@ -99,9 +151,14 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     if kind is None:
         return next(leaves)
     parts = [_build(inside, leaves) for inside in structure.inside]
+    return _made(kind, structure.keys, parts)
+
+
+def _made(kind: Any, keys: Iterable[Any], parts: Iterable[Any]) -> Any:
+    """A container with these in it; of a dict, under these keys."""
     if issubclass(kind, dict):
-        return kind(zip(structure.keys, parts))
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+        return kind(zip(keys, parts))
+    return kind(*parts) if kind is not tuple and hasattr(kind, "_fields") else kind(parts)
 
 
 def transform(function: Callable[[Any], Any], tree: Any) -> Any:
@@ -113,10 +170,11 @@ def transform(function: Callable[[Any], Any], tree: Any) -> Any:
 
 def _transformed(function: Callable[[Any], Any], tree: Any) -> Any:
     kind = type(tree)
+    if kind not in BUILT:
+        require_nothing_beside(tree)
     if isinstance(tree, dict):
-        return kind(zip(tree, _parts(function, tree.values())))
-    parts = map(function, tree) if NUMBERS.issuperset(map(type, tree)) else _parts(function, tree)
-    return kind(*parts) if kind is not tuple and hasattr(kind, "_fields") else kind(parts)
+        return _made(kind, tree, _parts(function, tree.values()))
+    return _made(kind, (), map(function, tree) if NUMBERS.issuperset(map(type, tree)) else _parts(function, tree))
 
 
 def _parts(function: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:

@@ -15,10 +15,19 @@ from ..base.locks import kept
 from ..base.tensor import Face
 from ..base.untraced import paused
 from ..recording.level import Layer
+from .capture.effects import WAITING
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
-from .capture.signature import CallArguments, Variety, advice, numbers_of_arrays, objects_in, take_apart
+from .capture.signature import (
+    CallArguments,
+    Variety,
+    advice,
+    is_told_apart,
+    numbers_of_arrays,
+    objects_in,
+    take_apart,
+)  # fmt: skip
 from .capture.witness import Again
 from .entries.conditions import Entry
 from .entries.decision_tree import WORTH, Path, Paths
@@ -152,8 +161,9 @@ class CompiledFunction(Generic[P, R]):
             self._surroundings, self._paths, self._entry = self._around(), {}, None
             self._variety.forget()
             self._renewed += 1
-        if self._surroundings.compares and len(set(map(id, call.given))) < len(call.given):
-            self._warn("it asks whether arguments are the same object", "where some are")
+        around = self._surroundings
+        if (around.compares or around.recognises) and is_told_apart(call, args, kwargs, around):
+            self._warn("it asks whether arguments are the same object as others", "where some are")
             return self._eager(args, kwargs)
         paths = self._paths_of(call, args, kwargs)
         if paths is not None and paths.fixed_floats:
@@ -206,8 +216,10 @@ class CompiledFunction(Generic[P, R]):
         if recorded is not None:
             recorded.before.put_back()
         with Telling() as telling:
+            count = WAITING.count
             try:
                 results = self._eager(args, kwargs)
+                telling.told = telling.told or WAITING.count > count
             except Warning:  # which is what Python was told to do with it
                 raise
             except Exception:  # it is one that only works while it is recorded
@@ -320,6 +332,8 @@ class CompiledFunction(Generic[P, R]):
             return self._recorded(args, kwargs, call, paths)
         if around.stale:
             self._entry = None
+        if around.apart is None:
+            paths.require_identity()
         if objects:
             self._surroundings.settle()
             self._surroundings.stale = around.stale

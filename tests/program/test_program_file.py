@@ -170,9 +170,12 @@ class Point(NamedTuple):
     y: object
 
 
+NUMBERS = {1}
+
+
 @pytest.mark.parametrize(
     ("f", "what"),
-    [(lambda x: Point(x, x), "Point"), (lambda x: (x, lambda: 1), "function"), (lambda x: (x, {1}), "set")],
+    [(lambda x: Point(x, x), "Point"), (lambda x: (x, again), "function"), (lambda x: (x, NUMBERS), "set")],
 )
 def test_what_a_file_cannot_hold(f, what, tmp_path):
     (tmp_path / "program").write_text("before")

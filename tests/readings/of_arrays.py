@@ -8,7 +8,7 @@ import scipy.sparse
 
 import tape
 
-from .kit import simple
+from .kit import reading, simple
 
 # ruff: noqa: PLC3002
 
@@ -49,3 +49,31 @@ simple("flat", lambda: (lambda a: (a, a.flat))(np.full(2, 2.0)), lambda t: t[1][
 simple(
     "both", lambda: np.full(20_000, 2.0), lambda a: a.max() + (a * tape.tensor(1.0)).sum().item(), lambda a: a.fill(5.0)
 )
+
+
+@reading
+def what_a_view_is_of():
+    whole = np.arange(1.0, 10.0)
+    view = whole[2:5]
+    return (lambda x: x * view.base[0]), lambda: whole.__setitem__(0, 5.0)
+
+
+@reading
+def beyond_a_view():
+    whole = np.arange(1.0, 10.0)
+    view = whole[2:5]
+    return (lambda x: x * np.lib.stride_tricks.as_strided(view, (5,))[4]), lambda: whole.__setitem__(6, 5.0)
+
+
+@reading
+def what_a_buffer_is_of():
+    whole = bytearray(b"\x02abc")
+    view = memoryview(whole)[1:]
+    return (lambda x: x * view.obj[0]), lambda: whole.__setitem__(0, 5)
+
+
+@reading
+def names_of_fields():
+    held = np.zeros(2, [("a", float), ("b", float)])
+    held["b"] = 3.0
+    return (lambda x: x * (1 + held["a"][0])), lambda: setattr(held.dtype, "names", ("b", "a"))

@@ -9,6 +9,8 @@ import types
 
 import numpy as np
 
+import tape
+
 from .kit import Plain, reading
 
 # ruff: noqa: PLC3002
@@ -130,6 +132,13 @@ def attribute_of_a_function():
 
     g.k = 2.0
     return (lambda x: x * g()), lambda: setattr(g, "k", 5.0)
+
+
+@reading
+def attribute_of_a_compiled_function():
+    g = tape.compile(lambda x: x)
+    g.k = 2.0
+    return (lambda x: x * g.k), lambda: setattr(g, "k", 5.0)
 
 
 @reading

@@ -69,6 +69,21 @@ def module_getattr():
 
 
 @reading
+def module_of_a_class():
+    kind = type("Settings", (types.ModuleType,), {"values": [2.0], "k": property(lambda self: self.values[0])})
+    module = kind("settings")
+    return (lambda x: x * module.k), lambda: kind.values.__setitem__(0, 5.0)
+
+
+@reading
+def module_that_gets_a_class():
+    module = types.ModuleType("settings")
+    module.k = 2.0
+    kind = type("Settings", (types.ModuleType,), {"k": property(lambda self: 5.0)})
+    return (lambda x: x * module.k), lambda: setattr(module, "__class__", kind)
+
+
+@reading
 def module_by_name():
     module = types.ModuleType("settings")
     module.k = 2.0

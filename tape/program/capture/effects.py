@@ -1,25 +1,50 @@
-"""What a function changed while it was recorded: its arguments, and what is around it; and putting that back."""
+"""What a function did while it was recorded: what it changed, and putting that back; what it returned, kept, warned of.
+
+What it returned or kept must be what every call would return or keep, which is no object that it made anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from operator import is_
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from ...base.tensor import Face, Tensor
-from ...base.tree import leaves_of
+from ...base.tree import BUILT, LEAF, Structure, require_nothing_beside
+from ...recording.views import owner
+from ..recorded.raising import REPEATED, shown
 from ..recorded.trace import Trace, Untraceable
 from ..recorded.traced import Traced
-from ..world.contents import alike, fill, parts_of
+from ..world.contents import alike, dict_of, fill, original, parts_of
+from ..world.kinds import IMMUTABLE, MADE_OF, slots_of
+from ..world.known import DISPATCHERS, is_known, is_written_in_python
 from ..world.surroundings import Surroundings
+from ..world.watched import Cell, Container, WatchedArray, WatchedSlot
+from .signature import mutable_in
 
 
 class Before:
-    """What a function may change, as it was before it was recorded: its arguments, and what is around it."""
+    """What a function may change, as it was before it was recorded: its arguments, and what is around it.
 
-    def __init__(self, around: Surroundings, arguments: Any):
+    Attributes:
+        around: what is around it.
+        arguments: lists, dicts and the like among the arguments, with copies.
+        arrays: arrays among them of what is no number.
+    """
+
+    def __init__(self, around: Surroundings, arguments: Any, arrays: Iterable[Any]):
         self.around = around
         self.arguments = [(c, c.copy()) for c in containers_in(arguments)]
+        self.arrays = [Container(x) if x.dtype.hasobject else WatchedArray(x) for x in arrays]
 
     def changed_arguments(self) -> bool:
         """Whether lists or dicts among the arguments hold other things."""
@@ -27,7 +52,7 @@ class Before:
 
     def changed_arrays(self) -> bool:
         """Whether arrays hold other numbers."""
-        return not all(array.holds() for array in self.around.arrays.values())
+        return not all(array.holds() for array in (*self.around.arrays.values(), *self.arrays))
 
     def changes(self) -> Iterator[tuple[Any, Any]]:
         """What was changed around the function, and what is there now that was not."""
@@ -49,6 +74,8 @@ class Before:
         for container, copy in self.arguments:
             if differs(container, copy):
                 fill(container, parts_of(copy))
+        for array in self.arrays:
+            array.put_back()
         self.around.put_back()
 
 
@@ -69,20 +96,6 @@ def differs(container: Any, copy: Any) -> bool:
     return len(now) != len(before) or not (all(map(is_, now, before)) or all(map(alike, now, before)))
 
 
-def holds_traced(thing: Any, trace: Trace) -> bool:
-    """Whether something is, or has inside, a tensor that stands for a record."""
-    return any(
-        is_recorded(x, trace) or any(is_recorded(v, trace) for v in getattr(x, "__dict__", {}).values())
-        for x in leaves_of(thing)
-    )
-
-
-def is_recorded(x: Any, trace: Trace) -> bool:
-    """Whether something is a tensor, or an array, that stands for a record."""
-    x = x._tensor if isinstance(x, Face) else x
-    return isinstance(x, Traced) or id(x) in trace.own
-
-
 def refuse_changes(before: Before, trace: Trace) -> None:
     """Refuse a function that changed what every replay would have to change.
 
@@ -93,19 +106,60 @@ def refuse_changes(before: Before, trace: Trace) -> None:
     if before.changed_arrays():
         raise Untraceable("it changed an array from outside in place, which every replay would repeat")
     changes = list(before.changes())
-    if any(holds_traced(now, trace) for _, now in changes):
+    kept = [now for _, now in changes]
+    if reaches(kept, before.around, lambda x: is_recorded(x, trace)):
         raise Untraceable("it kept a result in something around it, which every call has to do")
-    for thing, _ in changes:
-        leave_plain(thing)
+    leave_plain_in(changes, before.around)
+    if changes and reaches([now for _, now in before.changes()], before.around, is_face):
+        raise Untraceable("it kept an object with arrays inside in something around it, which every call has to do")
     before.around.stale = bool(changes)
 
 
-def leave_plain(thing: Any) -> None:
+def leave_plain_in(changes: list[tuple[Any, Any]], around: Surroundings) -> None:
     """Put plain arrays where a function has kept arrays of its own, which depend on nothing that is recorded."""
-    if type(thing) is dict or type(thing) is list:
-        for key, value in list(thing.items() if type(thing) is dict else enumerate(thing)):
-            if isinstance(value, Face):
-                thing[key] = constant_array(value._tensor)
+    kept = {id(x) for _, now in changes for x in (now, *(now if type(now) is list else ()))}
+    done = set(around.seen)
+    for thing, now in changes:
+        if isinstance(thing, (Cell, WatchedSlot)):
+            _replace(now, thing.put, done)
+        elif type(thing) in (dict, list):
+            _replace_items(thing, done, kept)
+
+
+def leave_plain(thing: Any, done: set[int]) -> Any:
+    """What a function has kept, with plain arrays in it.
+
+    Args:
+        done: what was there before, or was seen to.
+    """
+    if isinstance(thing, Face):
+        return constant_array(thing._tensor)
+    if type(thing) is tuple:
+        plain = tuple([leave_plain(part, done) for part in thing])
+        return thing if all(map(is_, plain, thing)) else plain
+    if id(thing) in done:
+        return thing
+    done.add(id(thing))
+    if type(thing) in (dict, list):
+        _replace_items(thing, done)
+    elif is_written_in_python(type(thing)):
+        _replace_items(dict_of(thing) or {}, done)
+        for _, slot in slots_of(thing):
+            _replace(slot.now(), slot.put, done)
+    return thing
+
+
+def _replace_items(container: Any, done: set[int], some: set[int] | None = None) -> None:
+    """Put plain arrays into a dict or list, in the place of `some` things or of any."""
+    for key, value in list(enumerate(container) if isinstance(container, list) else container.items()):
+        if some is None or id(value) in some:
+            _replace(value, partial(container.__setitem__, key), done)
+
+
+def _replace(value: Any, put: Callable[[Any], object], done: set[int]) -> None:
+    plain = leave_plain(value, done)
+    if plain is not value:
+        put(plain)
 
 
 def constant_array(x: Any) -> Any:
@@ -114,3 +168,172 @@ def constant_array(x: Any) -> Any:
         value = x.numpy(force=True)
         return value if value.ndim else value[()]
     return x
+
+
+# What it returned or kept.
+
+CODE = (type, np.ufunc, BuiltinFunctionType, *DISPATCHERS)
+"""Functions and classes that are the same in every call if they are known."""
+MOST = 10_000
+"""Objects gone through in search of recorded values; with more, there might be one."""
+
+
+def require_lasting(results: Any, structure: Structure, leaves: Iterable[Any], before: Before) -> None:
+    """Raise unless a replay can give again what a function returned.
+
+    An argument's object, or one inside of it, that is returned is another one's for another argument.
+
+    Args:
+        results, structure: what it returned, and how that is built.
+        leaves: what is in that, but for what is recorded.
+        before: what it was given, and what is around it.
+
+    Raises:
+        Untraceable: if it is a new object that the caller may change, or one that it shares with others.
+    """
+    around, given = before.around, [x for x, _ in before.arguments]
+    for x in given:
+        if isinstance(x, (list, dict)) and type(x) not in BUILT:
+            require_nothing_beside(x)  # it may have got attributes, and is not the caller's own
+    for x in (*leaves, *keys_in(structure)):
+        if not (isinstance(x, Tensor) or lasts(x, around)):
+            raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
+    theirs = {*map(id, given), *around.seen}
+    for x in mutable_in(results):
+        if id(x) in theirs:
+            raise Untraceable(f"it returned a {type(x).__name__} that it shares with its caller or with what is around")
+        theirs.add(id(x))
+    if around.apart is not None and any(id(x) in around.seen and id(x) not in around.apart for x in leaves):
+        around.apart = None
+
+
+def keys_in(structure: Structure) -> Iterator[Any]:
+    """The keys of the dicts in a structure."""
+    yield from structure.keys
+    for inside in structure.inside:
+        if inside is not LEAF:
+            yield from keys_in(inside)
+
+
+def require_own_memory(constants: Iterable[Any], given: Iterable[Any]) -> None:
+    """Raise if one of the arrays that every call gets a copy of shares memory with another, or with a given one.
+
+    Raises:
+        Untraceable: if so.
+    """
+    held = {id(owner(x)) for x in given}
+    for x in constants:
+        if type(x) is np.ndarray:
+            if id(owner(x)) in held:
+                raise Untraceable("it returned an array that shares memory with another one, or with an argument")
+            held.add(id(owner(x)))
+
+
+def lasts(x: Any, around: Surroundings) -> bool:
+    """Whether something may be given by every call: it cannot change, is copied, or was there before."""
+    kind, thing = type(x), original(x)
+    if kind in IMMUTABLE or id(thing) in around.seen or isinstance(x, (np.dtype, ModuleType)):
+        return True
+    if kind is np.ndarray:
+        return not x.dtype.hasobject
+    if kind in MADE_OF:
+        return all(lasts(part, around) for part in MADE_OF[kind](x))
+    if kind is tuple or kind is frozenset:
+        return all(lasts(part, around) for part in x)
+    if kind is MethodType:
+        return lasts(x.__func__, around) and id(x.__self__) in around.seen
+    return isinstance(thing, CODE) and is_known(thing)
+
+
+def reaches(things: Iterable[Any], around: Surroundings, is_sought: Callable[[Any], bool]) -> bool:
+    """Whether some things are, or have anywhere inside, one that is sought; what was there before is not gone into."""
+    stack, seen = list(things), dict.fromkeys(around.seen)
+    first = len(seen)
+    while stack:
+        x = stack.pop()
+        if is_sought(x):
+            return True
+        if type(x) in IMMUTABLE or isinstance(x, (type, ModuleType, Face, Tensor)) or id(x) in seen:
+            continue
+        if isinstance(x, np.ndarray) and not x.dtype.hasobject:
+            continue
+        seen[id(x)] = x
+        if len(seen) - first > MOST:
+            return True
+        if isinstance(x, FunctionType):
+            stack += [x.__defaults__, x.__kwdefaults__, x.__closure__, x.__dict__]
+        else:
+            stack += gc.get_referents(x)
+    return False
+
+
+def is_face(x: Any) -> bool:
+    return isinstance(x, Face)
+
+
+def is_recorded(x: Any, trace: Trace) -> bool:
+    """Whether something is a tensor, or an array, that stands for a record."""
+    x = x._tensor if isinstance(x, Face) else x
+    return isinstance(x, Traced) or id(x) in trace.own
+
+
+# What it warned of.
+
+ONCE = ("tape.base.jit_door", "tape.numpy.arrays.leaving", "tape.numpy.classes", "tape.program.compiled")
+"""Modules of this library that take care themselves to say things once."""
+
+
+class Waiting(threading.local):
+    """What this thread is warned of.
+
+    Attributes:
+        messages: the warnings that wait until it is known whether a function is recorded; None while none do.
+        count: how many were shown.
+    """
+
+    messages: list[Any] | None = None
+    count = 0
+
+    def watch(self) -> None:
+        """Let Python hand over warnings from now on."""
+        module: Any = warnings
+        show = getattr(module, "_showwarnmsg", None)
+        if show is None or getattr(show, "waits", None) is self:  # another Python may show them in another way
+            return
+
+        def show_later(message: Any) -> None:
+            if self.messages is None or sys._getframe(1).f_globals.get("__name__") in ONCE:
+                self.count += 1
+                show(message)
+            else:
+                self.messages.append(message)
+
+        show_later.waits = self  # type: ignore[attr-defined]
+        module._showwarnmsg = show_later
+
+
+WAITING = Waiting()
+
+
+@contextmanager
+def repeating_none() -> Iterator[None]:
+    """While a function is recorded: what it warns of is shown afterwards, unless every call would have to.
+
+    Raises:
+        Untraceable: if Python's filters show such a warning each time.
+    """
+    WAITING.watch()
+    outer, WAITING.messages = WAITING.messages, []
+    repeated: list[Any] = []
+    try:
+        yield
+    finally:
+        waited, WAITING.messages = WAITING.messages, outer
+        for message in waited:
+            if shown(message.category) in REPEATED:
+                repeated.append(message)  # which the function itself gives again
+            else:
+                warnings._showwarnmsg(message)  # type: ignore[attr-defined]
+    if repeated:
+        first = repeated[0]
+        raise Untraceable(f"it warns ({first.category.__name__}: {first.message}), which every call has to do")

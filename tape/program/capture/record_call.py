@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from threading import active_count
@@ -27,10 +27,17 @@ from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced, traced
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
-from ..world.surroundings import SETTLED, Surroundings
+from ..world.surroundings import Surroundings
 from .chance import Chance, turn
-from .effects import Before, constant_array, refuse_changes
-from .signature import is_varying, rebuilt
+from .effects import (
+    Before,
+    constant_array,
+    refuse_changes,
+    repeating_none,
+    require_lasting,
+    require_own_memory,
+)  # fmt: skip
+from .signature import is_settled, is_varying, rebuilt
 from .traced_number import recorded_number
 from .witness import Witness
 
@@ -153,8 +160,7 @@ class Sharing:
         self.depends_on_order = False
         tensors: list[Any] = [x._tensor if type(x) is Array else None for x in arguments]
         self._rows = {z._row: k for k, z in enumerate(tensors) if z is not None}
-        # Objects among the arguments may be others in the next call.
-        self._around = [watch.array for watch in around.arrays.values()] if len(around.roots) == 1 else []
+        self.around, self._around = around, [watch.array for watch in around.arrays.values()]
 
     def views(self, results: list[Any], tensors: list[Any], places: list[Any]) -> Shown:
         """By the number of a result, what it shows; `tensors` are what results stand for, `places` where they go."""
@@ -181,8 +187,11 @@ class Sharing:
         return SharedResult(k, steps, not x._tensor._readonly)
 
     def _outer(self, x: Any) -> SharedResult | None:
-        if type(x) is not np.ndarray or all(owner(array) is not owner(x) for array in self._around):
+        found = [array for array in self._around if type(x) is np.ndarray and owner(array) is owner(x)]
+        if not found:
             return None
+        if self.around.apart is not None and not self.around.apart.issuperset(map(id, found)):
+            self.around.apart = None  # it is an argument's, and another one's for another argument
         return SharedResult(x, () if any(array is x for array in self._around) else WHOLE)
 
 
@@ -233,7 +242,7 @@ def with_arguments(function: Callable[..., Any], arguments: Any, around: Surroun
         x
         for x in leaves_of(arguments)
         if id(x) not in looked
-        and not isinstance(x, (Tensor, Face, *SETTLED))
+        and not (isinstance(x, (Tensor, Face)) or is_settled(x))
         and (not isinstance(x, np.ndarray) or x.dtype.hasobject)
     ]
     return surroundings(function, others) if others else around
@@ -254,13 +263,16 @@ def _record_once(
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
-    mine = [x for x in leaves_of((args, kwargs)) if is_varying(x, fixed_floats)]
+    given_leaves = leaves_of((args, kwargs))
+    mine = [x for x in given_leaves if is_varying(x, fixed_floats)]
+    varies = set(map(id, mine))
+    fixed_arrays = [x for x in given_leaves if isinstance(x, np.ndarray) and id(x) not in varies]
     theirs = (
         new if trace.tensors
         else [recorded_number(z) if isinstance(x, (float, np.generic)) else array(z) for x, z in zip(mine, new)]
     )  # fmt: skip
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
-    witness, before, chance = Witness(around), Before(around, (args, kwargs)), watched()
+    witness, before, chance = Witness(around), Before(around, (args, kwargs), fixed_arrays), watched()
     try:
         try:
             with trace.recording(), standing(around.tensors, trace):
@@ -269,22 +281,26 @@ def _record_once(
                     if not trace.tensors:
                         doors.enter_context(opened(function))
                     doors.enter_context(witness.watching())
+                    doors.enter_context(repeating_none())
                     tree = function(*args, **kwargs)
                 structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
             if not trace.tensors:
                 leaves = list(map(constant_array, leaves))
             tensors = list(leaves)
             rows, shown = places(leaves), {}
+            kept = [x for x in leaves if not isinstance(x, OutputPlace)]
+            require_lasting(tree, structure, kept, before)
             if not trace.tensors:
                 sharing = Sharing(theirs, given, around)
                 shown = sharing.views(leaves_of(tree), tensors, leaves)
+                require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays)
                 trace.ordered = trace.ordered or (sharing.depends_on_order and in_order(given))
         finally:
             trace.open = False
             drawn = chance.rewind()
         if trace.tensors and any(trace.hooks.values()):
             raise Untraceable("it registered a hook, which a backward through its results would call")
-        if not trace.tensors and any(z._row != k for z, k in zip(new, trace.inputs)):
+        if not trace.tensors and any(map(is_changed, theirs, new, trace.inputs)):
             raise Untraceable("it changed an array among its arguments in place, which every call has to do")
         if trace.failed:
             raise Untraceable("it goes on where an operation fails, which is for the numbers of each call to decide")
@@ -305,6 +321,11 @@ def _record_once(
         raise
 
 
+def is_changed(mine: Any, z: Any, k: int) -> bool:
+    """Whether an array that a function was given is another one now, or looks at its memory in another way."""
+    return z._row != k or (type(mine) is Array and (mine._tensor is not z or z._readonly))
+
+
 def in_order(given: Iterable[Any]) -> bool:
     """Whether all arrays, also those in tensors, are in row-major order."""
     values = [value_in(x) for x in given]
@@ -317,8 +338,6 @@ def places(leaves: list[Any]) -> dict[int, int]:
     for i, x in enumerate(leaves):
         if isinstance(x, Traced):
             leaves[i] = OutputPlace(rows.setdefault(x._row, len(rows)))
-        elif computes_later(x):
-            raise Untraceable(f"it returned a {type(x).__name__}, which cannot be given again")
         elif isinstance(x, Tensor) and x._node is not None:
             raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
     return rows
@@ -328,8 +347,3 @@ def differentiable(given: Iterable[Any]) -> tuple[type, ...]:
     """The kinds of arguments that gradients flow to: plain floats only if there is nothing else."""
     arrays = (Tensor, np.ndarray, np.generic)
     return arrays if any(isinstance(x, arrays) for x in given) else (float, np.generic)
-
-
-def computes_later(x: Any) -> bool:
-    """Whether something is returned that a replay cannot make again: it computes later, or has tensors inside."""
-    return isinstance(x, Iterator) or any(isinstance(v, Traced) for v in getattr(x, "__dict__", {}).values())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import types
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,86 +11,13 @@ import numpy as np
 from ...base.dtypes import NUMERIC, kind_of
 from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
-from ...base.tree import LEAF, Structure, build, leaves_like, leaves_of, structure_of
+from ...base.tree import BUILT, LEAF, Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import check_class
-from ..world.contents import MISSING, dict_of, equal, parts_of, same_bytes
-from ..world.kinds import CONTAINERS, IMMUTABLE, MADE_OF
-from ..world.known import is_transparent, is_written_in_python
-from ..world.surroundings import SETTLED, Surroundings
-from ..world.watched import WatchedSlot
-
-
-def interchangeable(mine: Any, other: Any, around: Surroundings | None = None) -> bool:
-    """Whether an object is the other one, or everything in it is the same.
-
-    Args:
-        around: what was found to be read of the first one; without it all there is is compared.
-    """
-    try:
-        return _same(mine, other, around, set())
-    except RecursionError:
-        return False
-
-
-def _same(mine: Any, other: Any, around: Surroundings | None, open: set[tuple[int, int]]) -> bool:
-    kind = type(mine)
-    if mine is other:
-        return True
-    if kind is not type(other):
-        return False
-    if (id(mine), id(other)) in open:
-        return True
-    open.add((id(mine), id(other)))
-    if kind in IMMUTABLE or issubclass(kind, np.generic):
-        return equal(mine, other) or (kind in COMPARED and bool(mine == other) and repr(mine) == repr(other))
-    if kind in MADE_OF:
-        parts = zip(MADE_OF[kind](mine), MADE_OF[kind](other), strict=False)
-        return repr(mine) == repr(other) and all(_same(x, y, around, open) for x, y in parts)
-    if kind is MethodType:
-        return mine.__func__ is other.__func__ and _same(mine.__self__, other.__self__, around, open)
-    if issubclass(kind, np.dtype):
-        return bool(mine == other) and mine.metadata == other.metadata
-    if issubclass(kind, (Tensor, type)) or not (kind is np.ndarray or kind in CONTAINERS or is_transparent(kind)):
-        return False
-    return _same_content(mine, other, kind) and all(
-        _same(x, y, around, open) for x, y in zip(_inside(mine, mine, around), _inside(other, mine, around))
-    )
-
-
-COMPARED = IMMUTABLE - {int, float, complex}
-"""Types of which equal objects are the same if they are written alike: 0 to 3 by twos is not 0 to 4, though equal."""
-
-
-def _same_content(mine: Any, other: Any, kind: type) -> bool:
-    """Whether arrays hold the same bytes, containers as many things, and numbers are equal."""
-    if issubclass(kind, np.ndarray) and not mine.dtype.hasobject:
-        same = mine.dtype == other.dtype and mine.shape == other.shape and mine.strides == other.strides
-        return same and same_bytes(mine, np.ascontiguousarray(other))
-    if issubclass(kind, (*CONTAINERS, np.ndarray)):
-        return len(parts_of(mine)) == len(parts_of(other))
-    for base in (int, float, complex, str, bytes):
-        if issubclass(kind, base):
-            return equal(base(mine), base(other))
-    return True
-
-
-def _inside(thing: Any, first: Any, around: Surroundings | None) -> Iterator[Any]:
-    """What is in an object: of its attributes, those that are read of the `first` one."""
-    if isinstance(thing, CONTAINERS) or (isinstance(thing, np.ndarray) and thing.dtype.hasobject):
-        yield from parts_of(thing)
-    if isinstance(thing, BaseException):
-        yield thing.args
-    for owner in type(thing).__mro__:
-        for member in vars(owner).values() if is_written_in_python(owner) else ():
-            if type(member) is types.MemberDescriptorType:
-                yield WatchedSlot(thing, member).value
-    own, known = dict_of(thing), dict_of(first)
-    if own is not None and known is not None:
-        space = None if around is None else around.spaces.get(id(known))
-        if space is None or space.whole:
-            yield from (list(own), *own.values())
-        else:
-            yield from (own.get(name, MISSING) for name in sorted(filter(space.counts, {*space.shared, *space.copy})))
+from ..world.contents import parts_of
+from ..world.kinds import IMMUTABLE
+from ..world.looking import all_within
+from ..world.surroundings import Surroundings
+from .interchanging import interchangeable
 
 
 class CallArguments(NamedTuple):
@@ -112,21 +37,25 @@ class Fixed:
 
     Attributes:
         value: the argument.
+        together: the values of all such arguments of the call, if there are several.
         around: what was found to be read of it; until that is known, all of it is compared.
     """
 
-    __slots__ = ("around", "value")
+    __slots__ = ("around", "together", "value")
 
-    def __init__(self, value: Any):
-        self.value = value
-        self.around: Surroundings | None = None
+    def __init__(self, value: Any, around: Surroundings | None = None):
+        self.value, self.around = value, around
+        self.together: tuple[Any, ...] | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Fixed):
             return False
-        if self.around is None:
-            return interchangeable(other.value, self.value, other.around)
-        return interchangeable(self.value, other.value, self.around)
+        if self.value is other.value:
+            return True
+        mine, theirs = (self, other) if self.around is not None else (other, self)
+        if mine.together is None or theirs.together is None or type(mine.value) in IMMUTABLE:
+            return interchangeable(mine.value, theirs.value, mine.around)
+        return interchangeable(mine.together, theirs.together, mine.around)
 
     def __hash__(self) -> int:
         kind = type(self.value)
@@ -158,13 +87,26 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
         else:
             parts.append(leaf_key(x, given, fixed_floats))
     if flat:
+        if len(given) + 1 < len(parts):
+            put_together(parts)
         return CallArguments(tuple(parts), given)
     given = []
     structure = exact(structure_of((args, kwargs)))
     leaves = leaves_of((args, kwargs))
     if not fixed_floats and FLOATS.issuperset(map(type, leaves)):
         return CallArguments((structure, *[float] * len(leaves)), leaves)
-    return CallArguments((structure, *(leaf_key(x, given, fixed_floats) for x in leaves)), given)
+    parts = [structure, *(leaf_key(x, given, fixed_floats) for x in leaves)]
+    put_together(parts)
+    return CallArguments(tuple(parts), given)
+
+
+def put_together(parts: Sequence[Any]) -> None:
+    """Let the arguments of a call that are compared as objects be compared as one: they may have parts in common."""
+    fixed = [p for p in parts if isinstance(p, Fixed) and type(p.value) not in IMMUTABLE]
+    if len(fixed) > 1:
+        values = tuple([p.value for p in fixed])
+        for p in fixed:
+            p.together = values
 
 
 FLOATS = frozenset({float})
@@ -200,13 +142,50 @@ def exact(structure: Structure) -> Structure:
     inside = structure.inside
     if structure.container is None or (not structure.keys and inside.count(LEAF) == len(inside)):
         return structure
-    keys = tuple([key if type(key) is str else Fixed(key) for key in structure.keys])
+    keys = tuple([key if type(key) is str else Fixed(key, ITSELF) for key in structure.keys])
     return Structure(structure.container, keys, tuple(map(exact, inside)))
 
 
 def objects_in(key: Any) -> list[Any]:
-    """The arguments in a key that may change while they stay the same objects."""
-    return [p.value for p in key if isinstance(p, Fixed) and not isinstance(p.value, SETTLED)]
+    """The arguments in a key that may change while they stay the same objects, and the classes of what holds them."""
+    found = [p.value for p in key if isinstance(p, Fixed) and not is_settled(p.value)]
+    return found + (classes_in(key[0]) if key and isinstance(key[0], Structure) else [])
+
+
+def classes_in(structure: Structure) -> list[type]:
+    """The classes of containers that may have methods of the user's."""
+    inside = [kind for part in structure.inside if part is not LEAF for kind in classes_in(part)]
+    return inside if structure.container is None or structure.container in BUILT else [structure.container, *inside]
+
+
+def is_settled(x: Any) -> bool:
+    """Whether an argument cannot change, nor has code of the user's."""
+    return type(x) in IMMUTABLE or isinstance(x, np.dtype)
+
+
+def is_told_apart(call: CallArguments, args: Any, kwargs: Any, around: Surroundings) -> bool:
+    """Whether what stands in for arguments is not the same object as others where the arguments themselves are.
+
+    Arrays and what holds arguments are stood in for; objects are not.
+    """
+    mine = [id(x) for x in (*call.given, *mutable_in((args, kwargs)))]
+    if around.compares and len(set(mine)) < len(mine):
+        return True
+    if around.apart is None or not around.apart.isdisjoint(mine):
+        return True
+    key: Any = call.key
+    objects = [p.value for p in key if isinstance(p, Fixed) and not is_settled(p.value)]
+    return bool(objects) and not {id(x) for x in all_within(objects)}.isdisjoint(mine)
+
+
+def mutable_in(tree: Any) -> Iterator[Any]:
+    """The lists and dicts in a tree."""
+    kind = type(tree)
+    if issubclass(kind, (tuple, list, dict)):
+        if not issubclass(kind, tuple):
+            yield tree
+        for part in tree.values() if issubclass(kind, dict) else tree:
+            yield from mutable_in(part)
 
 
 def varying(key: Any) -> list[Any]:
@@ -240,12 +219,14 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
         given.append(x)
         return (x._tensor._spec,)
     check_class(x)
-    if isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC:
+    if isinstance(x, np.ndarray) and type(x) not in ARRAYS:
+        raise TypeError(f"an array of the class {type(x).__name__} may have other rules than arrays do")
+    if is_numeric(x):
         given.append(np.asarray(x))
         found = spec(x.shape, x.dtype)
         return of_array(found) if isinstance(x, np.ndarray) else found
-    if isinstance(x, float) and not fixed_floats:
-        given.append(float(x))
+    if type(x) is float and not fixed_floats:
+        given.append(x)
         return float
     if isinstance(x, np.ndarray):  # of things that are no numbers: another one when they change
         return Fixed((np.ndarray, x.dtype, x.shape, *x.ravel().tolist()))
@@ -256,8 +237,19 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
 
 def is_varying(x: Any, fixed_floats: bool) -> bool:
     """Whether a leaf of the arguments varies from call to call."""
-    kinds: tuple[type, ...] = (Tensor,) if fixed_floats else (Tensor, float)
-    return isinstance(x, kinds) or (isinstance(x, (np.ndarray, np.generic)) and kind_of(x.dtype) in NUMERIC)
+    if isinstance(x, Tensor) or (type(x) is float and not fixed_floats):
+        return True
+    return is_numeric(x)
+
+
+ARRAYS = (np.ndarray, np.memmap)
+"""Classes of arrays without rules of their own."""
+
+
+def is_numeric(x: Any) -> bool:
+    """Whether something is an array, or a number, of NumPy's."""
+    kind = type(x)
+    return (kind in ARRAYS or (kind in IMMUTABLE and issubclass(kind, np.generic))) and kind_of(x.dtype) in NUMERIC
 
 
 def rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], fixed_floats: bool) -> Any:
@@ -268,6 +260,9 @@ def rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], f
     return build(structure, leaves)
 
 
+ITSELF = Surroundings()
+ITSELF.apart = None
+"""Around keys of dicts, of which another object is another key."""
 ANY = object()
 
 

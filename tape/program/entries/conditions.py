@@ -112,7 +112,7 @@ class Conditions:
         """An array must hold what it held."""
         w, array, copy = self.write, watched.array, watched.copy
         small = array.nbytes <= SMALL and fits(array, spec(array.shape, array.dtype))
-        if copy is None or not small or array.strides != copy.strides:
+        if copy is None or not small or array.strides != copy.strides or watched.names is not None:
             self.checks.append(watched.holds)
             return
         address = w.array(w.thing(array), array.shape, array.dtype)

@@ -77,6 +77,12 @@ class Paths:
             if isinstance(part, Fixed):
                 part.around = around if part.around is None else part.around
 
+    def require_identity(self) -> None:
+        """Be for just these objects among the arguments."""
+        for part in self.key:
+            if isinstance(part, Fixed) and part.around is not None:
+                part.around.apart = None
+
     def add(self, path: Path, last: Path | None, missed: GuardMissed | None) -> None:
         """One more path, recorded where a guard of the last one missed."""
         self.count += 1

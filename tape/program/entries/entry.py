@@ -28,7 +28,7 @@ from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep
 from ..plans.stops import Raw, Result
 from ..world.surroundings import SETTLED, Surroundings
-from .conditions import Conditions, Entry, Unsuited
+from .conditions import LOOKS, Conditions, Entry, Unsuited
 
 BRIEF = 30_000
 """A program that evaluates fewer records, counted with their elements, is run without letting other threads run.
@@ -109,7 +109,8 @@ class _Way:
                 self.block.regions[region] = address_of(self.given[i])
 
     def entry(self, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> Entry:
-        if any(surroundings.compares for surroundings in around) and len(varying(key)) > 1:
+        asked = any(some.compares or some.recognises for some in around)
+        if asked and (isinstance(key[0], Structure) or (len(varying(key)) > 1 and any(x.compares for x in around))):
             raise Unsuited
         w, counter = self.write, ctypes.addressof(self.program.counter)
         count = w.load(w.known(counter))
@@ -118,6 +119,8 @@ class _Way:
         for surroundings in around:
             self.conditions.around(surroundings)
         self._arguments(key, call)
+        if asked:
+            self._be_others(around)
         self._constants()
         self._run()
         w.store(w.add(w.load(w.known(counter)), 1), w.known(counter))
@@ -142,6 +145,15 @@ class _Way:
                 given.append(self._varying(thing, part))
                 self.things.append(thing)
         self.values = dict(enumerate(given))
+
+    def _be_others(self, around: Sequence[Surroundings]) -> None:
+        """No argument may be an array or tensor that is around the function as well."""
+        known = [x for some in around for x in (*(watch.array for watch in some.arrays.values()), *some.tensors)]
+        if len(known) > LOOKS:
+            raise Unsuited
+        for thing in self.things:
+            for x in known:
+                self.write.require(self.write.test("ne", thing, self.write.thing(x)))
 
     def _names(self, structure: Structure, name: str) -> Iterator[str]:
         """The names of the leaves of an argument."""

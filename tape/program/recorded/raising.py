@@ -134,10 +134,10 @@ def heeded() -> int:
     return sum([kind for name, kind in KINDS.items() if state[name] == "warn"])
 
 
-def shown() -> str:
+def shown(kind: type[Warning] = RuntimeWarning) -> str:
     """What Python's filters do with such a warning: the strictest that may be meant for one."""
     for action, message, category, module, line in warnings.filters:
-        if issubclass(RuntimeWarning, category) and (action in REPEATED or not (message or module or line)):
+        if issubclass(kind, category) and (action in REPEATED or not (message or module or line)):
             return action
     return "default"
 

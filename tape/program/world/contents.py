@@ -109,6 +109,9 @@ def fill(container: Any, parts: list[Any]) -> None:
     elif isinstance(container, array.array):
         del container[:]
         container.frombytes(parts[1])
+    elif isinstance(container, np.ndarray):
+        for k, part in enumerate(parts[1:]):
+            container.flat[k] = part
     elif isinstance(container, collections.deque):
         container.clear()
         container.extend(parts[1:])

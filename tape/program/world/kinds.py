@@ -11,7 +11,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -78,6 +78,9 @@ def watch(look: Any, thing: Any) -> Looked:
 
 def _tensor(look: Any, thing: Tensor) -> Looked:
     look.around.tensors.append(thing)
+    own = dict_of(thing)
+    if own and not all(name.startswith("_") for name in own):  # somebody gave it attributes
+        look.open_own(look.around.space(own))
     return None
 
 
@@ -101,6 +104,9 @@ def _own(look: Any, thing: Any) -> Looked:
     listing = getattr(thing, "listing", None)
     if listing is not None:  # a program, which reads what it captured
         return look.all_inside(listing.constants)
+    own = dict_of(thing)
+    if own is not None:
+        look.open_own(look.around.space(own))
     inner = getattr(thing, "__wrapped__", None)
     return look.inside(inner) if inner is not None else None
 
@@ -224,16 +230,21 @@ def _has_known_code(kind: type) -> bool:
 def _slots(look: Any, thing: Any, closed: bool) -> list[Any]:
     """What an object keeps in slots; what is to be looked at together with it."""
     found = []
+    for name, slot in slots_of(thing):
+        look.around.slots.append(slot)
+        if closed:
+            found.append(slot.value)
+        else:
+            look.look(slot.value, name)
+    return found
+
+
+def slots_of(thing: Any) -> Iterator[tuple[str, WatchedSlot]]:
+    """What an object keeps in the slots of its classes, by name."""
     for owner in type(thing).__mro__:
         for name, member in list(vars(owner).items()) if is_written_in_python(owner) else ():
             if type(member) is types.MemberDescriptorType:
-                slot = WatchedSlot(thing, member)
-                look.around.slots.append(slot)
-                if closed:
-                    found.append(slot.value)
-                else:
-                    look.look(slot.value, name)
-    return found
+                yield name, WatchedSlot(thing, member)
 
 
 def _attributes(look: Any, thing: Any, kind: type, closed: bool) -> list[Any]:

@@ -85,7 +85,8 @@ TYPES = {
     datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, functools.partial, np.broadcast, np.dtype,
     np.errstate, np.generic, np.finfo, np.flatiter, np.iinfo, np.ndarray, np.ndenumerate, np.ndindex, np.nditer,
     np.ufunc, type(np.dtype), random.Random, re.Pattern, re.Match, types.MappingProxyType, types.SimpleNamespace,
-    types.MethodType, type(None), type(Ellipsis), type(NotImplemented), types.GenericAlias, types.UnionType,
+    types.MethodType, types.ModuleType, type(None), type(Ellipsis), type(NotImplemented), types.GenericAlias,
+    types.UnionType,
 }  # fmt: skip
 INTROSPECTION = (
     types.FrameType, types.CodeType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,

@@ -11,16 +11,17 @@ import functools
 import importlib.util
 import itertools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...base.location import in_library
-from .contents import MISSING, original
-from .kinds import IMMUTABLE, is_container, watch
+from .contents import MISSING, dict_of, original, parts_of
+from .kinds import IMMUTABLE, is_container, slots_of, watch
 from .known import (
     NAMES,
     READS_ALL,
@@ -30,16 +31,19 @@ from .known import (
     is_library,
     is_looked_into,
     is_trusted,
+    is_written_in_python,
     may_draw,
     named,
     reads_by_name,
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .watched import Cell, Fact, Space, code_facts, is_special, name_facts
+from .watched import Cell, Fact, Space, code_facts, is_special, name_facts, type_fact
 
 MOST = 1 << 15
 """Things looked at beyond which it costs too much to watch them."""
+BEYOND = ("base", "obj")
+"""Attributes by which one gets from a view to what it is a view of."""
 TITLES = {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__"}
 """What functions and classes say of themselves."""
 ENTERING = -1
@@ -67,18 +71,21 @@ class Look:
         by_name: whether attributes are read whose names the code does not tell.
         everywhere: the places that read such; None if it is not known which do.
         equates: whether it is asked if things are equal.
+        beyond: whether arrays are made of the memory around others.
     """
 
     def __init__(self, around: Surroundings, constant: Iterable[Any] = ()):
         self.around = around
         around.names.update(NAMES)
-        self.by_name = self.equates = False
+        self.by_name = self.equates = self.beyond = False
         self.everywhere: list[Place] | None = []
         self._constant = {id(x): x for x in constant}
         around.may_draw = bool(self._constant)
         self._sites: dict[str, list[Place]] = {}
         self._found: list[tuple[Unknown, Route]] = []
         self._libraries: list[ModuleType] = []
+        self._modules: dict[int, type | None] = {}
+        self._own: list[Space] = []
         self._seen: dict[Any, Any] = {}
         self._codes: dict[int, CodeType] = {}
         self._open: dict[int, Space] = {}
@@ -86,16 +93,29 @@ class Look:
 
     def look_at(self, roots: Iterable[Any]) -> None:
         """Watch some things, and all that can be got at from them."""
-        self.around.roots = list(roots)
-        try:
-            for thing in self.around.roots:
-                self.look(thing, None)
-            self._look_into_open()
-            self._look_at_titles()
-        except (RecursionError, TooMuch):
-            self.around.forget()
-            self._found = [(Unknown(None, "more things than can be watched"), None)]
         around = self.around
+        around.roots = list(roots)
+        function, *objects = around.roots
+        try:
+            self.look(function, None)
+            for thing in all_within(objects):
+                if is_written_in_python(type(thing)):
+                    self.inside(type(thing))
+            self._look_into_open()
+            around.apart = {key for key in self._seen if type(key) is int}
+            if objects:
+                known = len(around.names), self.by_name
+                for thing in objects:
+                    self.look(thing, None)
+                self._look_into_open()
+                if known != (len(around.names), self.by_name):  # by which more of the others may be got at
+                    around.apart = None
+            self._look_at_titles()
+            self._look_at_tensors()
+        except (RecursionError, TooMuch):
+            around.forget()
+            self._found = [(Unknown(None, "more things than can be watched"), None)]
+        around.seen = {key: held[0] for key, held in self._seen.items() if type(key) is int} | self._constant
         around.doubts = [Doubt(unknown, self._places(route)) for unknown, route in self._found]
         if self.by_name:
             around.doubts += [Doubt(Unknown(module), self.everywhere) for module in self._libraries]
@@ -111,11 +131,26 @@ class Look:
                 space.whole = space.whole or self.by_name
                 for name in list(space.relevant()):
                     self._attribute(space, name)
-            for module in self._libraries[:]:
-                space = self.around.space(vars(module))
+            for space in (*(self.around.space(vars(module)) for module in self._libraries), *self._own):
                 space.names.update(self._sites)
                 for name in self._sites.keys() & space.copy.keys():
                     self._attribute(space, name)
+            if self.by_name or self.beyond or not self._sites.keys().isdisjoint(BEYOND):
+                self._look_beyond()
+
+    def _look_at_tensors(self) -> None:
+        """Whether gradients flow to the tensors that were found, if that is asked for."""
+        if "requires_grad" in self._sites:
+            tensors = self.around.tensors
+            self.around.facts += [Fact(partial(getattr, x, "requires_grad")) for x in tensors]
+
+    def _look_beyond(self) -> None:
+        """Look at what arrays and buffers are views of."""
+        for array in list(self.around.arrays.values()):
+            self.look(array.array.base, "base")
+        for container in self.around.containers[:]:
+            if type(container.thing) is memoryview:
+                self.look(container.thing.obj, "obj")
 
     def _look_at_titles(self) -> None:
         """What functions and classes are called, if that is asked for."""
@@ -191,6 +226,10 @@ class Look:
         space.attributes = True
         self._open[id(space)] = space
 
+    def open_own(self, space: Space) -> None:
+        """The attributes of an object of this library's, of which the user's code reads some by name."""
+        self._own.append(space)
+
     def open_all(self, space: Space) -> None:
         """The same of what compares, and makes a text of, all that it has: without code of Python's."""
         self.open(space)
@@ -232,6 +271,7 @@ class Look:
         if function.__kwdefaults__:
             self.around.space(function.__kwdefaults__).whole = True
         if not is_looked_into(function):
+            self.beyond = self.beyond or function.__name__ == "as_strided"
             if in_modules(home, READS_ALL):
                 self.read_by_name(None)
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
@@ -252,6 +292,7 @@ class Look:
                 self._sites.setdefault(name, []).extend((code, offset) for offset in offsets)
             self.around.names.update(reads.attributes)
             self.around.compares = self.around.compares or reads.compares
+            self.around.recognises = self.around.recognises or reads.recognises
             self.equates = self.equates or reads.equates
             if reads.texts:
                 self.write_texts()
@@ -297,6 +338,8 @@ class Look:
         for name in load.attributes:
             if not isinstance(value, ModuleType) or id(value) in self._constant:
                 break
+            if self.class_of(value) is not None:
+                break
             if "__getattr__" in vars(value) and name not in vars(value) and is_trusted(value.__name__):
                 getattr(value, name, MISSING)  # which puts it there
             elif "__getattr__" in vars(value) and name not in vars(value):
@@ -315,8 +358,20 @@ class Look:
                 return
         self.look(value, places, ".".join(path))
 
+    def class_of(self, module: ModuleType) -> type | None:
+        """The class of a module, which is watched, if it is one of the user's; its properties are read like names."""
+        if id(module) not in self._modules:
+            self._modules[id(module)] = None
+            if not (is_library(module) or in_library(vars(module).get("__file__") or "")):
+                self.around.facts.append(type_fact(module))
+                if type(module) is not ModuleType:
+                    self._modules[id(module)] = type(module)
+                    self.look(type(module), None)
+        return self._modules[id(module)]
+
     def module(self, module: ModuleType) -> Unknown | None:
         """Watch a module that is handed on, rather than read there and then."""
+        self.class_of(module)
         if in_library(vars(module).get("__file__") or ""):
             return None
         if is_library(module):  # of which only what is named is looked at
@@ -344,6 +399,23 @@ def print_options() -> Callable[[], Any]:
 _dispatching: Any = functools.singledispatch(named)
 DISPATCHING: CodeType = _dispatching.__code__
 """The code of every function that `functools.singledispatch` makes."""
+
+
+def all_within(objects: Iterable[Any]) -> Iterator[Any]:
+    """Some objects, and all that they hold in their attributes and as containers."""
+    stack = list(objects)
+    seen: set[int] = set()
+    while stack:
+        thing = stack.pop()
+        if type(thing) in IMMUTABLE or id(thing) in seen or len(seen) > MOST:
+            continue
+        seen.add(id(thing))
+        yield thing
+        if is_container(thing):
+            stack += parts_of(thing)
+        if is_written_in_python(type(thing)):
+            stack += (dict_of(thing) or {}).values()
+            stack += [slot.value for _, slot in slots_of(thing)]
 
 
 class Import(str):

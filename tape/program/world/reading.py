@@ -23,7 +23,7 @@ NAMED = (
     "LOAD_SUPER_METHOD",
 )
 PLAIN = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CONST", "LOAD_SMALL_INT", *GLOBAL[:2], *ENCLOSED)
-FIXED = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT", "LOAD_GLOBAL", "LOAD_NAME")
+CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT")
 TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 FORMATTING = ("__format__", "__repr__", "__str__", "format", "format_map")
 EQUATING = (
@@ -67,6 +67,7 @@ class Reads(NamedTuple):
         any: offsets where attributes are read whose names do not stand there.
         texts: whether texts are made of things.
         compares: whether it asks of two values if they are the same object.
+        recognises: whether it asks so of a value and something of a global name.
         equates: whether it asks of two things, none of them a constant, if they are equal.
     """
 
@@ -76,6 +77,7 @@ class Reads(NamedTuple):
     any: list[int]
     texts: bool
     compares: bool
+    recognises: bool
     equates: bool
 
 
@@ -103,9 +105,9 @@ def steps_of(code: CodeType) -> list[Step]:
 def reads_of(code: CodeType) -> Reads:
     """What a code object reads, without those inside it."""
     steps = steps_of(code)
-    compares = any(op == "IS_OP" and not is_fixed(steps, k - 1) for k, (op, _, _) in enumerate(steps))
+    asked = {way_of_loading(steps, k - 1) for k, (op, _, _) in enumerate(steps) if op == "IS_OP"}
     equates = any(asks_equality(steps, k) for k in range(len(steps)))
-    found = Reads([], {}, [], [], any(map(makes_text, steps)), compares, equates)
+    found = Reads([], {}, [], [], any(map(makes_text, steps)), None in asked, "global" in asked, equates)
     for k, (op, argument, offsets) in enumerate(steps):
         if op in GLOBAL or op in ENCLOSED or op in UNKNOWN:
             attributes, following = chain(steps, k + 1)
@@ -126,11 +128,11 @@ def reads_of(code: CodeType) -> Reads:
     return found
 
 
-def is_fixed(steps: list[Step], k: int) -> bool:
-    """Whether what an instruction loads is a constant, or something of a global name."""
+def way_of_loading(steps: list[Step], k: int) -> str | None:
+    """Whether an instruction loads a constant, or something of a global name."""
     while k > 0 and steps[k].op in ATTRIBUTE:
         k -= 1
-    return steps[k].op in FIXED
+    return "constant" if steps[k].op in CONSTANT else "global" if steps[k].op in GLOBAL[:2] else None
 
 
 def asks_equality(steps: list[Step], k: int) -> bool:

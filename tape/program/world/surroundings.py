@@ -68,9 +68,12 @@ class Surroundings:
         seeded: classes found there whose objects draw random numbers from a seed, if they are given one.
         may_draw: whether code that is not looked into may draw from the generators that all share.
         roots: what was looked at first: the function, and objects that it is given.
+        seen: by identity, all that was looked at.
+        apart: the identities of what can be got at otherwise than by those objects; None if that is not known.
         names: the attributes that are read of anything.
         asked: which facts about all of Python are among `facts`.
         compares: whether it is asked of two values if they are the same object.
+        recognises: whether that is asked of a value and something of a global name.
         doubts: what is not known to stay what it is.
         stale: whether something here was changed, watched or not.
         busy: how many dicts go on changing where it does not count.
@@ -87,8 +90,10 @@ class Surroundings:
         self.generators: list[Any] = []
         self.functions: list[FunctionType] = []
         self.seeded: list[type] = []
-        self.may_draw = self.compares = False
+        self.may_draw = self.compares = self.recognises = False
         self.roots: list[Any] = []
+        self.seen: dict[int, Any] = {}
+        self.apart: set[int] | None = set()
         self.asked: set[str] = set()
         self.names: set[str] = set()
         self.doubts: list[Doubt] = []

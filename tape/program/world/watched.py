@@ -250,9 +250,12 @@ class Cell(One):
     def now(self) -> Any:
         return content_of(self.cell)
 
+    def put(self, value: Any) -> None:
+        self.cell.cell_contents = value
+
     def put_back(self) -> None:
         if self.value is not MISSING:
-            self.cell.cell_contents = self.value
+            self.put(self.value)
 
 
 class WatchedSlot(One):
@@ -268,12 +271,15 @@ class WatchedSlot(One):
         except AttributeError:
             return MISSING
 
+    def put(self, value: Any) -> None:
+        self.member.__set__(self.thing, value)
+
     def put_back(self) -> None:
         if self.value is MISSING:
             if self.now() is not MISSING:
                 self.member.__delete__(self.thing)
         else:
-            self.member.__set__(self.thing, self.value)
+            self.put(self.value)
 
 
 class Fact(One):
@@ -317,7 +323,7 @@ class Container:
         return holds(self.thing, self.parts)
 
     def put_back(self) -> None:
-        if not self.holds() and not isinstance(self.thing, (np.ndarray, MappingProxyType, memoryview)):
+        if not self.holds() and not isinstance(self.thing, (MappingProxyType, memoryview)):
             fill(self.thing, self.parts)
 
 
@@ -327,11 +333,19 @@ class WatchedArray:
     def __init__(self, array: np.ndarray):
         self.array = array
         self.copy = None if is_frozen(array) else np.array(array, order="C", subok=False)
-        self.layout = array.shape, array.strides, array.dtype, array.flags.writeable
+        self.layout, self.names = self._layout(), self._names()
+
+    def _layout(self) -> tuple[Any, ...]:
+        x = self.array
+        return x.shape, x.strides, x.dtype, x.flags.writeable
+
+    def _names(self) -> str | None:
+        """What the fields of a record are called, which may change within the dtype."""
+        return None if self.array.dtype.names is None else str(self.array.dtype)
 
     def holds(self) -> bool:
         x = self.array
-        if (x.shape, x.strides, x.dtype, x.flags.writeable) != self.layout:
+        if self._layout() != self.layout or (self.names is not None and self._names() != self.names):
             return False
         return self.copy is None or same_bytes(x, self.copy)
 

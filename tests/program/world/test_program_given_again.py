@@ -1,0 +1,190 @@
+"""What a compiled function returns and keeps beside arrays: every call gives what belongs to it alone."""
+
+from __future__ import annotations
+
+import array
+import functools
+import types
+import warnings
+from collections import ChainMap, UserDict, UserList, deque
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import tape
+
+pytestmark = pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+X = np.arange(1.0, 4.0)
+# ruff: noqa: PLC3002
+
+
+class Box:
+    def __init__(self, inside):
+        self.inside = inside
+
+
+class Slotted:
+    __slots__ = ("inside",)
+
+    def __init__(self, inside):
+        self.inside = inside
+
+
+HOLDING = {
+    "a closure": (lambda x: lambda: x * 2, lambda r: r()),
+    "a partial": (lambda x: functools.partial(np.multiply, x), lambda r: r(2.0)),
+    "a method": (lambda x: (x * 2).sum, lambda r: r()),
+    "an object": (lambda x: Box(x * 2), lambda r: r.inside),
+    "an object with slots": (lambda x: Slotted(x * 2), lambda r: r.inside),
+    "an object in an object": (lambda x: Box(Box(x * 2)), lambda r: r.inside.inside),
+    "a list in an object": (lambda x: Box([x * 2]), lambda r: r.inside[0]),
+    "a constant in an object": (lambda x: (Box(np.ones(2)), x)[0], lambda r: r.inside),
+    "a deque": (lambda x: deque([x * 2]), lambda r: r[0]),
+    "keys": (lambda x: {x[0] * 2: 1}, lambda r: next(iter(r))),
+    "a set": (lambda x: frozenset([x[0] * 2]), lambda r: next(iter(r))),
+    "a namespace": (lambda x: types.SimpleNamespace(a=x * 2), lambda r: r.a),
+    "a dict of the user's": (lambda x: UserDict(a=x * 2), lambda r: r["a"]),
+    "a list of the user's": (lambda x: UserList([x * 2]), lambda r: r[0]),
+    "a chain": (lambda x: ChainMap({"a": x * 2}), lambda r: r["a"]),
+    "a proxy": (lambda x: types.MappingProxyType({"a": x * 2}), lambda r: r["a"]),
+    "an exception": (lambda x: ValueError(x * 2), lambda r: r.args[0]),
+    "a slice": (lambda x: slice(x[0], None), lambda r: r.start),
+    "values": (lambda x: {"a": x * 2}.values(), lambda r: next(iter(r))),
+    "things": (lambda x: np.array([x[0] * 2, None], dtype=object), lambda r: r[0]),
+}
+
+
+@pytest.mark.parametrize(("f", "inside"), HOLDING.values(), ids=HOLDING)
+def test_what_holds_a_result(f, inside):
+    fast = tape.compile(f)
+    for x in (X, X, 2 * X):
+        found, expected = inside(fast(x)), inside(f(x))
+        assert type(found) is type(expected)
+        assert_array_equal(found, expected)
+
+
+MUTABLE = {
+    "a set": (lambda: {1}, lambda r: r.add(9)), "a list": (lambda: [1], lambda r: r.append(9)),
+    "a deque": (lambda: deque([1]), lambda r: r.append(9)), "bytes": (lambda: bytearray(b"a"), lambda r: r.append(9)),
+    "an array of Python's": (lambda: array.array("d", [1]), lambda r: r.append(9)),
+    "a namespace": (lambda: types.SimpleNamespace(a=1), lambda r: setattr(r, "a", 9)),
+    "things": (lambda: np.array([[1], None], dtype=object), lambda r: r[0].append(9)),
+    "texts": (lambda: np.array(["a"]), lambda r: r.fill("b")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "change"), MUTABLE.values(), ids=MUTABLE)
+def test_what_a_caller_changes_is_its_own(make, change):
+    fast = tape.compile(lambda x: (x * 2, make()))
+    for _ in range(3):
+        found = fast(X)[1]
+        assert repr(found) == repr(make())
+        change(found)
+
+
+GIVEN = {"k": [1.0]}
+SHARING = {
+    "a list twice": lambda x, o: (lambda y: [y, y])([x * 2]),
+    "a constant twice": lambda x, o: (lambda y: [y, y, x * 2])(np.zeros(2)),
+    "a view of a constant": lambda x, o: (lambda y: [y, y[:1], x * 2])(np.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("f", SHARING.values(), ids=SHARING)
+def test_results_that_are_one_object_or_share_memory(f):
+    fast = tape.compile(f)
+    for _ in range(2):
+        (a, b, *_), (c, d, *_) = fast(X, GIVEN), f(X, GIVEN)
+        assert (a is b) == (c is d)
+        a[0], c[0] = 7.0, 7.0
+        assert b[0] == d[0] == 7.0
+
+
+def test_a_list_or_dict_that_is_returned_is_the_callers_own():
+    around = {"k": 1.0}
+    for f in (lambda x, o: (o, x * 2), lambda x, o: (o["k"], x * 2), lambda x, o: (around, x * 2)):
+        fast = tape.compile(f)
+        for _ in range(2):
+            assert fast(X, GIVEN)[0] is f(X, GIVEN)[0]
+
+
+# What is kept.
+
+
+@pytest.mark.parametrize("keep", [Box, Slotted, lambda y: [[y]], lambda y: lambda: y, lambda y: {"a": (1, y)}])
+def test_a_result_that_is_kept_deep_inside_something_is_kept_by_every_call(keep):
+    kept = []
+
+    def f(x):
+        kept[:] = [keep(x * 2)]
+        return x * 3
+
+    fast = tape.compile(f)
+    for x in (X, 2 * X):
+        assert_array_equal(fast(x), 3 * x)
+        found = kept[0]
+        while not isinstance(found, np.ndarray):
+            found = (
+                found.inside if isinstance(found, (Box, Slotted)) else found() if callable(found)
+                else found["a"] if isinstance(found, dict) else found[-1]
+            )  # fmt: skip
+        assert type(found) is np.ndarray
+        assert_array_equal(found, 2 * x)
+
+
+@pytest.mark.parametrize("make", [Box, Slotted, lambda y: (y, [y]), lambda y: {"a": Box([y])}])
+def test_what_is_made_once_and_kept_has_plain_arrays(make):
+    made = {}
+
+    def f(x):
+        if "w" not in made:
+            made["w"] = make(np.ones(3))
+        return x * len(made)
+
+    fast = tape.compile(f)
+    for _ in range(3):
+        assert_array_equal(fast(X), X)
+    stack = [made["w"]]
+    for found in stack:
+        assert not isinstance(found, np.ndarray) or type(found) is np.ndarray
+        if isinstance(found, (Box, Slotted)):
+            stack.append(found.inside)
+        elif isinstance(found, (tuple, list, dict)):
+            stack += found.values() if isinstance(found, dict) else found
+    assert fast.statistics().replays == 2
+
+
+# What is warned of.
+
+WARNING = {
+    "of an empty slice": lambda x: x * 2 + np.mean(x[:0]),
+    "of nothing but nan": lambda x: x + np.nanmean(x * np.nan),
+    "of what is lost": lambda x: (x * 1j).astype(float),
+    "of a poor fit": lambda x: x * np.polyfit([1.0, 1.0], [1.0, 1.0], 1)[0],
+    "of degrees of freedom": lambda x: x + np.var(x[:1], ddof=1),
+}
+
+
+def warned(function, x):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        function(x)
+    return [w.category for w in found if "tape.compile runs" not in str(w.message)]
+
+
+@pytest.mark.parametrize("f", WARNING.values(), ids=WARNING)
+def test_what_is_warned_of_each_time_is_warned_of_by_each_call(f):
+    fast = tape.compile(f)
+    for _ in range(5):
+        assert warned(fast, X) == warned(f, X)
+
+
+def test_what_is_warned_of_once_keeps_nothing_from_being_compiled():
+    fast = tape.compile(lambda x: (x * 1j).astype(float))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            fast(X)
+    assert len(found) == 1
+    assert fast.statistics().replays == 3
