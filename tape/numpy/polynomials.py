@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,8 @@ import ops
 
 from ..base.tensor import Face
 from .arrays.array_text import lanes
-from .arrays.unwrapping import bare, tensor_of
-from .arrays.warned import warn
+from .arrays.leaving import user_frame
+from .arrays.unwrapping import bare
 from .constructors import as_array, gathered
 
 
@@ -36,7 +37,7 @@ def polyfit(
     c, misfit, rank, s = np.linalg.lstsq(left, right, rcond)
     c = (c.T / scale).T
     if rank != order and not full:
-        warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, tensor_of(c))
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=user_frame()[1])
     if full:
         return c, misfit, rank, s, rcond
     if not cov:

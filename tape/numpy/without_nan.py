@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,8 @@ import numpy as np
 import ops
 
 from .arrays.face_base import numpy
-from .arrays.leaving import plain
-from .arrays.unwrapping import bare, tensor_of
-from .arrays.warned import warn
+from .arrays.leaving import plain, user_frame
+from .arrays.unwrapping import bare
 from .constructors import as_array
 
 LINEAR = "linear"
@@ -65,7 +65,7 @@ def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     """Quantiles of sorted rows, in which all that is not a number stands last; a median is an element, or a mean."""
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
     if not rows.shape[-1] or bool(ops.anywhere(bare(count == 0))):
-        warn("All-NaN slice encountered", RuntimeWarning, tensor_of(rows))
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=user_frame()[1])
     if not rows.shape[-1]:
         return np.full((*rows.shape[:-1], len(q)), np.nan)
     place = q * np.maximum(count - 1, 0)

@@ -15,7 +15,7 @@ from ..base.locks import kept
 from ..base.tensor import Face
 from ..base.untraced import paused
 from ..recording.level import Layer
-from .capture.effects import WAITING
+from .capture.effects import WAITING, hearing
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, in_order, record_call
 from .capture.required import require_count, require_function, require_options
@@ -215,7 +215,7 @@ class CompiledFunction(Generic[P, R]):
             return results
         if recorded is not None:
             recorded.before.put_back()
-        with Telling() as telling:
+        with hearing(), Telling() as telling:
             count = WAITING.count
             try:
                 results = self._eager(args, kwargs)
@@ -381,8 +381,8 @@ def compile(
 
     Args:
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.  Arrays in
-            give arrays out, views of arguments where NumPy gives views; tensors in give tensors out, which can be
-            differentiated to any order.
+            give arrays out: views of arguments where NumPy gives views, else new arrays in row-major order.  Tensors in
+            give tensors out, which can be differentiated to any order.
         tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
             the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.

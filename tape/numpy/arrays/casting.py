@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from ops.core.differentiate import dtype_of
 
 from ...base.dtypes import kind_of
 from ...base.tensor import Face, Tensor
+from .leaving import user_frame
 from .unwrapping import holds_face, stacked
-from .warned import warn
 
 
 def source_of(value: Any, dtype: Any = None) -> Any:
@@ -36,7 +37,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         return value.astype(dtype)
     if value.dtype.kind == "c" and kind_of(dtype) not in "cb":
         text = "Casting complex values to real discards the imaginary part"
-        warn(text, np.exceptions.ComplexWarning, value)
+        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=user_frame()[1])
         value = ops.real(value)
     return ops.cast(value, dtype=dtype)
 

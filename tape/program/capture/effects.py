@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.locks import new_lock
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, require_nothing_beside
 from ...recording.views import owner
@@ -288,31 +289,54 @@ class Waiting(threading.local):
 
     Attributes:
         messages: the warnings that wait until it is known whether a function is recorded; None while none do.
-        count: how many were shown.
+        count: how many were shown while somebody was `hearing`.
     """
 
     messages: list[Any] | None = None
     count = 0
 
-    def watch(self) -> None:
-        """Let Python hand over warnings from now on."""
-        module: Any = warnings
-        show = getattr(module, "_showwarnmsg", None)
-        if show is None or getattr(show, "waits", None) is self:  # another Python may show them in another way
-            return
-
-        def show_later(message: Any) -> None:
-            if self.messages is None or sys._getframe(1).f_globals.get("__name__") in ONCE:
-                self.count += 1
-                show(message)
-            else:
-                self.messages.append(message)
-
-        show_later.waits = self  # type: ignore[attr-defined]
-        module._showwarnmsg = show_later
-
 
 WAITING = Waiting()
+_beginning = new_lock()
+
+
+class _Hook:
+    """What Python calls to show a warning while somebody is `hearing`.
+
+    Attributes:
+        show: what it called before.
+        count: how many are hearing.
+    """
+
+    show: Any = None
+    count = 0
+
+    def __call__(self, message: Any) -> None:
+        if WAITING.messages is None or sys._getframe(1).f_globals.get("__name__") in ONCE:
+            WAITING.count += 1
+            self.show(message)
+        else:
+            WAITING.messages.append(message)
+
+
+_hook = _Hook()
+
+
+@contextmanager
+def hearing() -> Iterator[None]:
+    """Let Python hand over the warnings of this thread meanwhile; those of others are shown as ever."""
+    module: Any = warnings
+    with _beginning:
+        if not _hook.count and hasattr(module, "_showwarnmsg"):  # another Python may show them in another way
+            _hook.show, module._showwarnmsg = module._showwarnmsg, _hook
+        _hook.count += 1
+    try:
+        yield
+    finally:
+        with _beginning:
+            _hook.count -= 1
+            if not _hook.count and getattr(module, "_showwarnmsg", None) is _hook:
+                module._showwarnmsg = _hook.show
 
 
 @contextmanager
@@ -322,18 +346,18 @@ def repeating_none() -> Iterator[None]:
     Raises:
         Untraceable: if Python's filters show such a warning each time.
     """
-    WAITING.watch()
-    outer, WAITING.messages = WAITING.messages, []
     repeated: list[Any] = []
-    try:
-        yield
-    finally:
-        waited, WAITING.messages = WAITING.messages, outer
-        for message in waited:
-            if shown(message.category) in REPEATED:
-                repeated.append(message)  # which the function itself gives again
-            else:
-                warnings._showwarnmsg(message)  # type: ignore[attr-defined]
+    with hearing():
+        outer, WAITING.messages = WAITING.messages, []
+        try:
+            yield
+        finally:
+            waited, WAITING.messages = WAITING.messages, outer
+            for message in waited:
+                if shown(message.category) in REPEATED:
+                    repeated.append(message)  # which the function itself gives again
+                else:
+                    warnings._showwarnmsg(message)  # type: ignore[attr-defined]
     if repeated:
         first = repeated[0]
         raise Untraceable(f"it warns ({first.category.__name__}: {first.message}), which every call has to do")
