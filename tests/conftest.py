@@ -39,6 +39,19 @@ settings.register_profile("intense", max_examples=2000, deadline=None, suppress_
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+DEAR = {"a_cluster", "warm"}
+"""Fixtures that take some seconds to make: a cluster of processes, caches that a process has filled."""
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that share what is dear to make come first, file by file.
+
+    Each worker of pytest-xdist begins with a long row of tests, so that all of these are one worker's, and nothing dear
+    is made by several; what is long, as they are, does not come when the others have nothing left to do.
+    """
+    items.sort(key=lambda item: DEAR.isdisjoint(getattr(item, "fixturenames", ())))
+
+
 def pytest_collection_finish(session):
     """What tens of thousands of tests consist of is there to stay: collections of garbage need not look at it."""
     if session.items:

@@ -11,6 +11,11 @@ def test_a_damaged_rule_is_caught(way):
     assert "mul" in failed
 
 
+def test_a_rule_that_is_wrapped_and_right_is_not_caught():
+    """So what catches the others is the damage, and not how it is done."""
+    assert mutation.survives("mul:1:sound") == (True, "")
+
+
 def test_the_script_reaches_many_rooms():
     """At least twenty different rules, from at least six files."""
     chosen = mutation.mutants(mutation.ENOUGH)

@@ -26,16 +26,24 @@ def assigned_from_outside(tree):
     """What a module puts on the class `Tensor`: ``Tensor.name = …`` and ``setattr(Tensor, …)``."""
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
-        yield from (t.attr for t in targets if isinstance(t, ast.Attribute) and ast.unparse(t.value) == "Tensor")
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr" and ast.unparse(node.args[0]) == "Tensor":
+        yield from (t.attr for t in targets if isinstance(t, ast.Attribute) and is_name(t.value, "Tensor"))
+        if isinstance(node, ast.Call) and is_name(node.func, "setattr") and is_name(node.args[0], "Tensor"):
             yield ast.unparse(node.args[1])
 
 
+def is_name(node, name):
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def parsed():
+    """The modules one after another, so that only one of the trees is in memory, with millions of nodes in all."""
+    for path in ROOT.rglob("*.py"):
+        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
 def test_nothing_is_put_on_the_class_but_its_themes():
-    found = {p: set(assigned_from_outside(ast.parse(p.read_text(encoding="utf-8")))) for p in ROOT.rglob("*.py")}
-    assert {p.relative_to(ROOT).as_posix(): names for p, names in found.items() if names} == {
-        "methods.py": {"__bases__"}
-    }
+    found = {path: set(assigned_from_outside(tree)) for path, tree in parsed()}
+    assert {path: names for path, names in found.items() if names} == {"methods.py": {"__bases__"}}
 
 
 def test_that_check_sees_what_it_looks_for():
@@ -87,11 +95,8 @@ def _source(hook):
 
 def test_every_change_in_place_is_functionalised_in_one_place():
     """The function is called by the kinds' `_alter` and by nobody else, and no kind computes a change by itself."""
-    trees = {p.relative_to(ROOT).as_posix(): ast.parse(p.read_text(encoding="utf-8")) for p in ROOT.rglob("*.py")}
     callers = {
-        path
-        for path, tree in trees.items()
-        if any(getattr(node, "id", "") == "functionalise" for node in ast.walk(tree))
+        path for path, tree in parsed() if any(getattr(node, "id", "") == "functionalise" for node in ast.walk(tree))
     }
     assert callers == {"memory/eager.py", "recording/level.py", "program/recorded/traced_inplace.py"}
     assert {kind.__name__ for kind in KINDS if "_alter" in vars(kind)} == {"Outside"}  # which asks what it stands for
