@@ -329,8 +329,10 @@ def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
     return bool(named["upper"]) if "upper" in named else str((*rest, named.get("UPLO", "L"))[0]).upper() == "U"
 
 
-def promoted(function: Any, args: Any) -> Any:
+def promoted(function: Any, args: Any, kwargs: Any) -> Any:
     """The arguments of a function that NumPy computes in another dtype than that of its argument, or makes arrays."""
+    if function in CASTING and kwargs.get("dtype") is not None and isinstance(args[0], Recorded):
+        return (args[0].astype(kwargs["dtype"]) if args[0].dtype.kind == "c" else args[0], *args[1:])
     if function in OF_ARRAYS:
         return tuple(map(as_array, args))
     if function in WIDER and args:
@@ -346,6 +348,9 @@ def _wider(x: Any, dtype: np.dtype[Any]) -> Any:
 
 WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dtype(int)}
 """Functions that compute in a dtype that has room for this one as well."""
+
+CASTING = frozenset({np.sum, np.prod, np.mean, np.cumsum, np.cumprod, np.cumulative_sum, np.cumulative_prod})
+"""Functions that cast complex numbers to ``dtype=``, and warn of what that discards."""
 
 OF_ARRAYS = frozenset({np.broadcast_arrays})
 """Functions that give arrays also of numbers."""

@@ -289,7 +289,7 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in COMPOSED and (found := COMPOSED[function](*args, **kwargs)) is not NotImplemented:
         return found
-    args = promoted(function, with_one_triangle(function, args, kwargs))
+    args = promoted(function, with_one_triangle(function, args, kwargs), kwargs)
     given, named = bare(list(args)), bare(kwargs)
     leaves = leaves_of([given, named])
     tensors: list[Any] = [x for x in leaves if isinstance(x, Tensor)]

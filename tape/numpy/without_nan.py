@@ -1,4 +1,7 @@
-"""Medians and quantiles that leave out what is not a number, or that weigh: each row says for itself what counts."""
+"""Medians and quantiles that leave out what is not a number, or that weigh: each row says for itself what counts.
+
+And what the largest and smallest without nan warn of.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +67,7 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, median: bool = False) -
 def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     """Quantiles of sorted rows, in which all that is not a number stands last; a median is an element, or a mean."""
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
-    if not rows.shape[-1] or bool(ops.anywhere(bare(count == 0))):
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=user_frame()[1])
+    _warn_of_none(count == 0 if rows.shape[-1] else np.True_)
     if not rows.shape[-1]:
         return np.full((*rows.shape[:-1], len(q)), np.nan)
     place = q * np.maximum(count - 1, 0)
@@ -77,6 +79,20 @@ def _of_rows(rows: Any, q: Any, median: bool) -> Any:
         return np.where(share == 0, below, (below + above) / 2) + 0.0  # a mean, also of one: +0.0 of −0.0
     near = np.take_along_axis(rows, np.where(share < 0.5, low, high), axis=-1)
     return near + (above - below) * (share - (share >= 0.5))
+
+
+def _warn_of_none(are_empty: Any) -> None:
+    """Warn as NumPy does where there is nothing but nan in a row."""
+    if bool(ops.anywhere(bare(are_empty))):
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=user_frame()[1])
+
+
+def nan_extreme(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+    """What `np.nanmax` and `np.nanmin` warn of; their numbers are an op's."""
+    a = as_array(a)
+    if a.size and a.dtype.kind in "fc" and options.get("initial") is None:
+        _warn_of_none(np.all(np.isnan(a), axis=axis))
+    return NotImplemented
 
 
 def quantile(
@@ -141,6 +157,6 @@ def _with_axes(found: Any, a: Any, axes: tuple[int, ...], q: Any, keepdims: bool
 
 NAN_QUANTILES: dict[Any, Callable[..., Any]] = {
     np.nanquantile: nanquantile, np.nanpercentile: nanpercentile, np.nanmedian: nanmedian,
-    np.quantile: quantile, np.percentile: percentile,
+    np.quantile: quantile, np.percentile: percentile, np.nanmax: nan_extreme, np.nanmin: nan_extreme,
 }  # fmt: skip
 """What answers for these functions of NumPy's; NotImplemented, if nothing does for these arguments."""
