@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...base.location import in_library
+from ...base.tensor import Tensor
 from .contents import MISSING, dict_of, original, parts_of
 from .kinds import IMMUTABLE, is_container, slots_of, watch
 from .known import (
@@ -292,13 +293,18 @@ class Look:
                 self._sites.setdefault(name, []).extend((code, offset) for offset in offsets)
             self.around.names.update(reads.attributes)
             self.around.compares = self.around.compares or reads.compares
-            self.around.recognises = self.around.recognises or reads.recognises
             self.equates = self.equates or reads.equates
             if reads.texts:
                 self.write_texts()
             if reads.any:
                 self.read_by_name((code, offset) for offset in reads.any)
             self._found += [(Unknown(name, f"the attribute {name}"), ((code, at),)) for at, name in reads.inner]
+        for how, name, path in reads.recognised:
+            if how == "enclosed" and name not in enclosed:  # a variable of its own
+                self.around.compares = True
+                continue
+            thing = enclosed[name] if how == "enclosed" else self._global(name, function)
+            self.around.recognises = self.around.recognises or may_be_given(thing, path)
         for load in reads.loads:
             places = tuple((code, offset) for offset in load.offsets)
             if load.how == "global":
@@ -416,6 +422,15 @@ def all_within(objects: Iterable[Any]) -> Iterator[Any]:
         if is_written_in_python(type(thing)):
             stack += (dict_of(thing) or {}).values()
             stack += [slot.value for _, slot in slots_of(thing)]
+
+
+def may_be_given(thing: Any, path: Iterable[str]) -> bool:
+    """Whether something, or what is read of it, is of a kind that is stood in for where it is an argument."""
+    for name in path:
+        if not isinstance(thing, ModuleType):
+            return True
+        thing = vars(thing).get(name, MISSING)
+    return isinstance(thing, (Tensor, np.ndarray, np.generic, float, complex, list, dict, tuple))
 
 
 class Import(str):

@@ -67,7 +67,7 @@ class Reads(NamedTuple):
         any: offsets where attributes are read whose names do not stand there.
         texts: whether texts are made of things.
         compares: whether it asks of two values if they are the same object.
-        recognises: whether it asks so of a value and something of a global name.
+        recognised: names from outside, and what is read of them, of which it asks so: how it gets at them, name, path.
         equates: whether it asks of two things, none of them a constant, if they are equal.
     """
 
@@ -77,7 +77,7 @@ class Reads(NamedTuple):
     any: list[int]
     texts: bool
     compares: bool
-    recognises: bool
+    recognised: list[tuple[str, str, tuple[str, ...]]]
     equates: bool
 
 
@@ -105,9 +105,13 @@ def steps_of(code: CodeType) -> list[Step]:
 def reads_of(code: CodeType) -> Reads:
     """What a code object reads, without those inside it."""
     steps = steps_of(code)
-    asked = {way_of_loading(steps, k - 1) for k, (op, _, _) in enumerate(steps) if op == "IS_OP"}
+    found_at = [loaded_at(steps, k - 1) for k, (op, _, _) in enumerate(steps) if op == "IS_OP"]
     equates = any(asks_equality(steps, k) for k in range(len(steps)))
-    found = Reads([], {}, [], [], any(map(makes_text, steps)), None in asked, "global" in asked, equates)
+    asked = [(op, str(argument), path) for (op, argument, _), path in found_at if path[-1:] != ("__class__",)]
+    outer = {**dict.fromkeys(GLOBAL[:2], "global"), **dict.fromkeys(ENCLOSED, "enclosed")}
+    names = [(outer[op], name, path) for op, name, path in asked if op in outer]
+    compares = any(op not in outer and op not in CONSTANT for op, _, _ in asked)
+    found = Reads([], {}, [], [], any(map(makes_text, steps)), compares, names, equates)
     for k, (op, argument, offsets) in enumerate(steps):
         if op in GLOBAL or op in ENCLOSED or op in UNKNOWN:
             attributes, following = chain(steps, k + 1)
@@ -128,11 +132,13 @@ def reads_of(code: CodeType) -> Reads:
     return found
 
 
-def way_of_loading(steps: list[Step], k: int) -> str | None:
-    """Whether an instruction loads a constant, or something of a global name."""
+def loaded_at(steps: list[Step], k: int) -> tuple[Step, tuple[str, ...]]:
+    """The instruction that loads what is there after another one, and the attributes that are read of it."""
+    path: list[str] = []
     while k > 0 and steps[k].op in ATTRIBUTE:
+        path.append(str(steps[k].argument))
         k -= 1
-    return "constant" if steps[k].op in CONSTANT else "global" if steps[k].op in GLOBAL[:2] else None
+    return steps[k], tuple(reversed(path))
 
 
 def asks_equality(steps: list[Step], k: int) -> bool:

@@ -73,7 +73,7 @@ class Surroundings:
         names: the attributes that are read of anything.
         asked: which facts about all of Python are among `facts`.
         compares: whether it is asked of two values if they are the same object.
-        recognises: whether that is asked of a value and something of a global name.
+        recognises: whether that is asked of a value and something of a global name that may be an argument.
         doubts: what is not known to stay what it is.
         stale: whether something here was changed, watched or not.
         busy: how many dicts go on changing where it does not count.
