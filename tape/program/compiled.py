@@ -210,7 +210,7 @@ class CompiledFunction(Generic[P, R]):
         Where Python's filters show a warning once for each place, once is enough for each kind of error.
         """
         results = program.run(call.given)
-        kinds = noted.kinds & program.unsaid
+        kinds = noted.kinds and program.heed_filters() and noted.kinds & program.unsaid
         if not kinds or not (kinds := kinds & heeded()) or (filters := shown()) == "ignore":
             return results
         if recorded is not None:
@@ -225,8 +225,10 @@ class CompiledFunction(Generic[P, R]):
             except Exception:  # it is one that only works while it is recorded
                 telling.told = False
         program.alarms = 0 if telling.told else program.alarms + 1
-        if program.alarms > FALSE_ALARMS or (telling.told and filters not in REPEATED):
+        if program.alarms > FALSE_ALARMS:
             program.unsaid &= ~kinds
+        elif telling.told and filters not in REPEATED:
+            program.say(kinds)
         return results
 
     def _paths_of(self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:

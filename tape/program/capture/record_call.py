@@ -288,6 +288,8 @@ def _record_once(
                 leaves = list(map(constant_array, leaves))
             tensors = list(leaves)
             rows, shown = places(leaves), {}
+            if trace.tensors and not trace.leaves.isdisjoint(rows.keys() - set(trace.inputs)):
+                raise Untraceable("it returned a tensor that it told to require gradients, which every call makes anew")
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)
             if not trace.tensors:
