@@ -17,7 +17,7 @@ from ..base.untraced import paused
 from ..recording.level import Layer
 from .capture.effects import WAITING, hearing
 from .capture.labels import parameters_of
-from .capture.record_call import RecordedCall, in_order, record_call
+from .capture.record_call import RecordedCall, layout, record_call
 from .capture.required import require_count, require_function, require_options
 from .capture.signature import (
     CallArguments,
@@ -175,8 +175,9 @@ class CompiledFunction(Generic[P, R]):
             or (paths.tensors and any(isinstance(x, (Face, Traced, Outside, Layer)) for x in call.given))
         ):
             return self._eager(args, kwargs)
-        if paths.ordered and not in_order(call.given):
-            self._warn("what it gives depends on how they lie in memory", "for arguments in another order than by rows")
+        if paths.layout is not None and paths.layout != layout(call.given):
+            order = "for arguments in another order than " + ("by rows" if paths.layout is True else "the first")
+            self._warn("what it gives depends on how they lie in memory", order)
             return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
             del self._paths[paths.key]
@@ -250,7 +251,8 @@ class CompiledFunction(Generic[P, R]):
     def _look(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
         """Let the next such call come by this path without looking for it."""
         assert self._surroundings is not None
-        path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
+        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
+            path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
         if missed is not None:
@@ -273,7 +275,7 @@ class CompiledFunction(Generic[P, R]):
             recorded.before.put_back()
             paths.fixed_floats = True
             return self(*args, **kwargs)
-        paths.ordered = paths.ordered or recorded.ordered
+        paths.layout = layout(call.given) if recorded.ordered else paths.layout
         parameters = parameters_of(self.function)
         program = Program(
             recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory
