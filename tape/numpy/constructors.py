@@ -25,7 +25,7 @@ from .arrays.casting import cast
 from .arrays.face import Array, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain, still
-from .arrays.memory_order import copied, outline, resolved
+from .arrays.memory_order import copied, lying_in, resolved
 from .arrays.unwrapping import common_dtype, holds_face, stacked
 
 FILLED = (
@@ -173,16 +173,14 @@ def array_(
         tensor = cast(tensor, dtype)
         if order != "K":
             tensor = copied(tensor, order)
-    elif (copy and found is object) or (order != "K" and not _is_in(order, outline(tensor).flags)):
+    elif copy and found is object:
         tensor = copied(tensor, order)
+    elif order != "K":
+        tensor = lying_in(tensor, order)
     missing = ndmin - len(tensor._spec.shape)
     if missing > 0:
         tensor = ops.reshape(tensor, shape=(1,) * missing + tensor._spec.shape)
     return found if tensor is found._tensor and type(found) is Array else array(tensor)
-
-
-def _is_in(order: str, flags: Any) -> bool:
-    return bool(flags.f_contiguous if order == "F" else flags.c_contiguous)
 
 
 def _converter(original: Callable[..., Any], ndmin: int = 0, kept: str = "K") -> Callable[..., Any]:

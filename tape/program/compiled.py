@@ -17,7 +17,7 @@ from ..base.untraced import paused
 from ..recording.level import Layer
 from .capture.effects import WAITING, hearing
 from .capture.labels import parameters_of
-from .capture.record_call import RecordedCall, in_order, record_call
+from .capture.record_call import RecordedCall, layout, record_call
 from .capture.required import require_count, require_function, require_options
 from .capture.signature import (
     CallArguments,
@@ -175,8 +175,9 @@ class CompiledFunction(Generic[P, R]):
             or (paths.tensors and any(isinstance(x, (Face, Traced, Outside, Layer)) for x in call.given))
         ):
             return self._eager(args, kwargs)
-        if paths.ordered and not in_order(call.given):
-            self._warn("what it gives depends on how they lie in memory", "for arguments in another order than by rows")
+        if paths.layout is not None and paths.layout != layout(call.given):
+            order = "for arguments in another order than " + ("by rows" if paths.layout is True else "the first")
+            self._warn("what it gives depends on how they lie in memory", order)
             return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
             del self._paths[paths.key]
@@ -210,7 +211,7 @@ class CompiledFunction(Generic[P, R]):
         Where Python's filters show a warning once for each place, once is enough for each kind of error.
         """
         results = program.run(call.given)
-        kinds = noted.kinds & program.unsaid
+        kinds = noted.kinds and program.heed_filters() and noted.kinds & program.unsaid
         if not kinds or not (kinds := kinds & heeded()) or (filters := shown()) == "ignore":
             return results
         if recorded is not None:
@@ -225,8 +226,10 @@ class CompiledFunction(Generic[P, R]):
             except Exception:  # it is one that only works while it is recorded
                 telling.told = False
         program.alarms = 0 if telling.told else program.alarms + 1
-        if program.alarms > FALSE_ALARMS or (telling.told and filters not in REPEATED):
+        if program.alarms > FALSE_ALARMS:
             program.unsaid &= ~kinds
+        elif telling.told and filters not in REPEATED:
+            program.say(kinds)
         return results
 
     def _paths_of(self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
@@ -248,7 +251,8 @@ class CompiledFunction(Generic[P, R]):
     def _look(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
         """Let the next such call come by this path without looking for it."""
         assert self._surroundings is not None
-        path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
+        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
+            path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
         if missed is not None:
@@ -271,7 +275,7 @@ class CompiledFunction(Generic[P, R]):
             recorded.before.put_back()
             paths.fixed_floats = True
             return self(*args, **kwargs)
-        paths.ordered = paths.ordered or recorded.ordered
+        paths.layout = layout(call.given) if recorded.ordered else paths.layout
         parameters = parameters_of(self.function)
         program = Program(
             recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -59,6 +60,7 @@ class Program(Native, Display):
         missed: how often a guard did not hold.
         unsaid: of compiled functions, the kinds of floating-point errors of which no call has warned so far; `alarms`
             is how often in a row the function was called for one, and did not warn.
+        said: the kinds that were told, and need not be again while Python's filters are what they were then, and these.
         most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
         recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
         parameters: the arguments of the function, after which the inputs are called.
@@ -86,6 +88,7 @@ class Program(Native, Display):
         self.count = recorded.results
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
+        self.said: tuple[int, list[Any]] | None = None
         self.missed = self.recording_bytes = self.alarms = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
@@ -117,6 +120,18 @@ class Program(Native, Display):
     @unsaid.setter
     def unsaid(self, kinds: int) -> None:
         self._unsaid, self.flags.value = kinds, flags_of(kinds)
+
+    def say(self, kinds: int) -> None:
+        """Errors of these kinds were told, once for as long as Python's filters stay what they are."""
+        self.said = kinds | (self.said[0] if self.said else 0), [*warnings.filters]
+        self.unsaid &= ~kinds
+
+    def heed_filters(self) -> bool:
+        """Let what was told be told again if Python's filters are others now; true, as entries go on either way."""
+        said = self.said
+        if said is not None and warnings.filters != said[1]:
+            self.said, self.unsaid = None, self.unsaid | said[0]
+        return True
 
     @property
     def input_specs(self) -> list[Spec]:

@@ -273,3 +273,33 @@ def test_what_is_made_of_numbers_that_are_the_same_as_needed_ones():
         fast(np.array([2.0, 3.0]))
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         fast(np.array([0.5, 2.0]))
+
+
+@pytest.mark.parametrize("calls", [1, 600])
+def test_filters_that_change_after_a_warning_was_shown_once(calls):
+    def f(x):
+        return (1.0 / x).sum()
+
+    compiled = tape.compile(f)
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("default")
+        for _ in range(calls):
+            compiled(GOOD)
+        for _ in range(calls):
+            compiled(bad(0.0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compiled(GOOD)
+            for _ in range(2):
+                with pytest.raises(RuntimeWarning, match="divide by zero"):
+                    compiled(bad(0.0))
+    for _ in range(2):
+        assert told(compiled, bad(0.0)) == told(f, bad(0.0)) != []
+    assert not compiled.programs[0].said
+
+
+def test_finding_out_what_an_op_moves_makes_no_warning():
+    x = np.array([1.0, 3.0, 2.0], np.float16)
+    for f in (np.median, lambda x: np.median(x) * 2):
+        compiled = tape.compile(lambda x, f=f: f(x))
+        assert [told(compiled, x) for _ in range(3)] == [told(f, x)] * 3 == [[]] * 3

@@ -142,3 +142,44 @@ def test_gradients_through_a_compiled_function_that_gives_its_argument():
 
     for _ in range(3):
         np.testing.assert_allclose(tape.func.grad(f)(x), [1.0, 6.0, 9.0])
+
+
+ORDERS = {
+    "rows": lambda a: a.copy(),
+    "columns": lambda a: np.array(a, order="F"),
+    "strided": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+    "backwards": lambda a: a[::-1].copy()[::-1],
+}
+ASKING = {
+    "in a row": lambda x: x.ravel(),
+    "by columns": lambda x: x.ravel("F"),
+    "flat": lambda x: x.reshape(-1),
+    "part of it": lambda x: x[1:].ravel(),
+    "contiguous": lambda x: np.ascontiguousarray(x),
+    "columns": lambda x: np.asfortranarray(x),
+    "required": lambda x: np.require(x, requirements="C"),
+    "no copy": lambda x: x.astype(float, order="C", copy=False),
+    "no copy by columns": lambda x: x.astype(float, order="F", copy=False),
+    "a row of the function's own": lambda x: (y := x * 2, y[0].reshape(-1).ravel())[1],
+}
+
+
+def shares(f, x):
+    z = f(x)
+    z[...] = 7.0
+    return np.shares_memory(z, x), x.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("shape", [(6,), (2, 3)])
+@pytest.mark.parametrize("name", ASKING)
+def test_a_view_for_one_order_is_a_copy_for_another_whichever_came_first(name, shape):
+    f, x = ASKING[name], np.arange(6.0).reshape(shape)
+    for first in ORDERS:
+        giving, writing = tape.compile(f), tape.compile(lambda x: (f(x).fill(7.0), x.sum())[1])
+        for order in (first, *ORDERS, first):
+            given = [ORDERS[order](x) for _ in range(4)]
+            assert shares(giving, given[0]) == shares(f, given[1]), (first, order)
+            f(given[3]).fill(7.0)
+            assert writing(given[2]) == given[3].sum(), (first, order)
+            assert given[2].tolist() == given[3].tolist(), (first, order)

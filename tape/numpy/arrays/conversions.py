@@ -22,7 +22,7 @@ from .attributes import Attributes
 from .casting import cast
 from .face_base import numpy
 from .leaving import called_now, number_of, refusal, value_of
-from .memory_order import copied, outline, resolved, shown, tell_layout
+from .memory_order import copied, lying_in, outline, resolved, shown, tell_layout
 
 pictures = Room("tape.surface.pictures")
 
@@ -49,7 +49,11 @@ class Conversions(Attributes):
         if kind_of(wanted) not in NUMERIC:
             return value_of(self, f"astype({wanted})").astype(wanted)
         if wanted == self.dtype:
-            return self._like(copied(self._tensor, order)) if copy or resolved(self._tensor, order) == "F" else self
+            order = resolved(self._tensor, order)
+            kept = (
+                copied(self._tensor, order) if copy else lying_in(self._tensor, order) if order != "K" else self._tensor
+            )
+            return self if kept is self._tensor else self._like(kept)
         made = cast(self._tensor, wanted)
         return self._like(made if resolved(made, order) == "K" else copied(made, order))
 

@@ -129,6 +129,14 @@ def copied(tensor: Tensor, order: Any = "K") -> Tensor:
     return ordered if type(tensor) is Tensor and ordered is not tensor else ops.clone(ordered)
 
 
+def lying_in(tensor: Tensor, order: str) -> Tensor:
+    """A tensor that lies in order ``"C"`` or ``"F"`` itself, else a copy, which for other arguments may be none."""
+    flags = outline(tensor).flags
+    if flags.f_contiguous if order == "F" else flags.c_contiguous:
+        return tensor
+    return _turned(_turned(tensor).contiguous()) if order == "F" else tensor.contiguous()
+
+
 def lying_like(tensor: Tensor, wanted: np.ndarray) -> Tensor:
     """A tensor, or a copy of it, without gaps and with its axes in memory in the order in which another array's are."""
     axes = tuple(sorted(range(wanted.ndim), key=lambda k: -abs(wanted.strides[k])))
@@ -171,6 +179,5 @@ def in_a_row(tensor: Tensor, order: Any) -> Tensor:
             tensor = ops.permute(tensor, axes=visited(tensor._spec.shape, strides_of(tensor)))
     elif order == "F":
         tensor = _turned(tensor)
-    if not outline(tensor).flags.c_contiguous:  # also where reshape would give a view, NumPy's ravel copies
-        tensor = copied(tensor, "C")
-    return ops.reshape(tensor, shape=(-1,))
+    # Also where reshape would give a view, NumPy's ravel copies.
+    return ops.reshape(lying_in(tensor, "C"), shape=(-1,))

@@ -55,7 +55,7 @@ class RecordedCall(NamedTuple):
     Attributes:
         listing, results: what it did, and what it returned.
         before: what it may have changed.
-        ordered: whether it is for arguments in row-major order alone.
+        ordered: whether it is for arguments alone that lie in memory as these did.
         computed: the most bytes of large arrays that were held at once, because the function looked at some.
     """
 
@@ -287,14 +287,16 @@ def _record_once(
             if not trace.tensors:
                 leaves = list(map(constant_array, leaves))
             tensors = list(leaves)
-            rows, shown = places(leaves), {}
+            rows, shown, depends = places(leaves), {}, False
+            if trace.tensors and not trace.leaves.isdisjoint(rows.keys() - set(trace.inputs)):
+                raise Untraceable("it returned a tensor that it told to require gradients, which every call makes anew")
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)
             if not trace.tensors:
                 sharing = Sharing(theirs, given, around)
                 shown = sharing.views(leaves_of(tree), tensors, leaves)
                 require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays)
-                trace.ordered = trace.ordered or (sharing.depends_on_order and in_order(given))
+                depends = sharing.depends_on_order
         finally:
             trace.open = False
             drawn = chance.rewind()
@@ -315,7 +317,7 @@ def _record_once(
         around.settle()
         settle_constants(trace)
         results, computed = Results(structure, leaves, len(rows), shown), trace.computing.peak
-        return RecordedCall(listing_of(trace, rows), results, before, trace.ordered, computed)
+        return RecordedCall(listing_of(trace, rows), results, before, trace.ordered or depends, computed)
     except BaseException:
         before.put_back()
         raise
@@ -330,6 +332,11 @@ def in_order(given: Iterable[Any]) -> bool:
     """Whether all arrays, also those in tensors, are in row-major order."""
     values = [value_in(x) for x in given]
     return all(x.flags.c_contiguous for x in values if isinstance(x, np.ndarray))
+
+
+def layout(given: Sequence[Any]) -> Any:
+    """How arrays lie in memory: True if all of them do in row-major order, else the strides of each."""
+    return in_order(given) or tuple([getattr(value_in(x), "strides", ()) for x in given])
 
 
 def places(leaves: list[Any]) -> dict[int, int]:

@@ -44,8 +44,8 @@ class Path:
 
 
 class Paths:
-    """The decision tree of one signature, whose root is `first`.  Some are for arguments in row-major order alone
-    (``ordered``).
+    """The decision tree of one signature, whose root is `first`.  Some are for arguments alone that lie in
+    memory in one way (``layout``, see `record_call.layout`).
     """
 
     def __init__(self, key: Any, fixed_floats: bool = False) -> None:
@@ -54,7 +54,8 @@ class Paths:
         self.count = 0
         self.missed = 0
         self.fixed_floats = fixed_floats
-        self.eager = self.ordered = False
+        self.eager = False
+        self.layout: Any = None
         self.key = key
         self.around: list[Surroundings] = []
 

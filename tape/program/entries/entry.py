@@ -116,6 +116,8 @@ class _Way:
         count = w.load(w.known(counter))
         w.require(w.test("slt", count, w.known(self.replay.until)))
         self.conditions.is_quiet()
+        if self.program.said is not None:
+            self.conditions.checks.append(self.program.heed_filters)
         for surroundings in around:
             self.conditions.around(surroundings)
         self._arguments(key, call)
@@ -378,7 +380,7 @@ class Shortcut:
     def __init__(self) -> None:
         self.entry: Entry | None = None
         self._regions: Any = None
-        self._until = 0, 0
+        self._until = 0, 0, False
 
     def look(self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = ()) -> None:
         """Make the entry if it is time, after a call that went the general way.
@@ -390,8 +392,9 @@ class Shortcut:
         if program.replays < PAYS:
             return
         busy = sum([some.busy for some in around])
-        if (program.replay.until, busy) != self._until:
-            self._until = program.replay.until, busy
+        until = program.replay.until, busy, program.said is not None
+        if until != self._until:
+            self._until = until
             with making("its entry"):
                 self.entry, self._regions = entry_of(program, key, call, around)
 

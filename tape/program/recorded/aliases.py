@@ -178,10 +178,16 @@ def _shares(memory: SharedMemory, steps: Any, op: Op, params: dict[str, Any]) ->
     return bool(np.may_share_memory(x, op.forward(x, **params)))
 
 
+def judge(memory: SharedMemory, tensor: Traced) -> None:
+    """Note that it was asked how memory lies: in a row, if it was made here and has no more than one axis."""
+    shape = tensor._trace.spec(memory.row).shape  # type: ignore[union-attr]
+    memory.judged = memory.judged or memory.sealed or len(shape) > 1
+
+
 def contiguous(tensor: Traced) -> Traced:
     """The tensor itself, if eager execution has it in row-major order, else a copy."""
     memory, steps = memory_of(tensor)
-    memory.judged = memory.judged or tensor.ndim > 1
+    judge(memory, tensor)
     known = memory.first is not None and steps is not None
     if known and np.asarray(look(memory.first, steps)).flags.c_contiguous:
         return tensor
@@ -209,7 +215,7 @@ def strides_of(tensor: Traced) -> tuple[int, ...]:
     memory, steps = memory_of(tensor)
     if memory.first is None or steps is None:
         raise Untraceable(UNKNOWN_LAYOUT)
-    memory.judged = memory.judged or tensor.ndim > 1
+    judge(memory, tensor)
     return tuple([n // tensor.dtype.itemsize for n in np.asarray(look(memory.first, steps)).strides])
 
 

@@ -230,6 +230,8 @@ class Traced(TracedMemory):
             raise Untraceable("requires_grad was switched off")
         if not self._spec.inexact:
             raise Untraceable("integers or truth values were asked to require gradients")
+        if self._row in self._trace.inputs:
+            raise Untraceable("an argument was told to require gradients, which every call has to do")
         self._trace.leaves.add(self._row)
         return self
 

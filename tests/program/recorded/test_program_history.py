@@ -313,3 +313,27 @@ def test_a_derivative_at_what_has_no_history_is_recorded():
     for k in (1, 2):
         np.testing.assert_allclose(fast(k * x), 2 * (k * x) ** 2)
     assert fast.statistics().eager == 0
+
+
+LEAVES = {
+    "an argument": lambda x: x.requires_grad_() * 2,
+    "a view of none": lambda x: x.requires_grad_(True)[1:].sum(),
+    "a result": lambda x: (x * 2).requires_grad_(),
+    "a copy": lambda x: (x.detach().requires_grad_(), x * 2),
+    "a leaf of its own": lambda x: tape.autograd.grad((w := x.detach().requires_grad_()).sin().sum(), w)[0],
+}
+
+
+@pytest.mark.parametrize("f", LEAVES.values(), ids=LEAVES)
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+def test_what_is_told_to_require_gradients(f):
+    for order in ((True, False), (False, True)):
+        fast = tape.compile(f)
+        for required in order * 2:
+            found = []
+            for function in (fast, f):
+                x = tape.tensor([1.0, 2.0], requires_grad=required)
+                zs = function(x)
+                zs = zs if isinstance(zs, tuple) else (zs,)
+                found.append([(z.requires_grad, z.is_leaf, z.detach().numpy().round(9).tolist()) for z in (x, *zs)])
+            assert found[0] == found[1]

@@ -56,8 +56,9 @@ def moves_of(op: Op, params: dict[str, Any], operands: Sequence[Spec], result: S
     pool = _tagged(int(ends[-1]))
     given = [r.reshape(spec.shape)[()] for r, spec in zip(np.split(pool, ends[:-1]), operands)]
     try:
-        z = np.asarray(op.forward(*given, **params))
-        turned = None if result.dtype.kind != "c" else np.asarray(op.forward(*(x * 1j for x in given), **params))
+        with np.errstate(all="ignore"):  # a tag may be too large for a dtype that every number here fits
+            z = np.asarray(op.forward(*given, **params))
+            turned = None if result.dtype.kind != "c" else np.asarray(op.forward(*(x * 1j for x in given), **params))
     except Exception:  # an op may well take no integers
         return None
     if z.dtype != pool.dtype or z.shape != result.shape:
