@@ -403,8 +403,9 @@ def compile(
     runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise,
     print or call something.  A call whose replay makes one of which NumPy would warn, and Python show the warning, is
     made by the function itself, which warns as ever; where warnings are shown once for each place, one of a kind is
-    enough.  Values that no result needs are computed for their errors alone (the sum of squares of which the gradient
-    is wanted), or what makes the same ones for less (a root for a logarithm); not decompositions.
+    enough, and what is computed of numbers that do not vary is told of once.  Values that no result needs are computed
+    for their errors alone (the sum of squares of which the gradient is wanted), or what makes the same ones for less (a
+    root for a logarithm); not decompositions.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.

@@ -258,7 +258,7 @@ def naming_type() -> list[dict[str, Any]]:
     """The globals of the user's modules in which code calls Python's `type`, whoever reaches that code, and how."""
     loaded = len(sys.modules), sys.modules.get(latest_module())
     if loaded[0] != _loaded[0] or loaded[1] is not _loaded[1]:
-        modules = [module for name, module in list(sys.modules.items()) if _may_name_type(name, module)]
+        modules = [module for name, module in sys.modules.copy().items() if _may_name_type(name, module)]
         _loaded[:] = [*loaded, list(map(vars, modules))]
     found: list[dict[str, Any]] = _loaded[2]
     return found
@@ -345,7 +345,7 @@ def hold(modules: tuple[ModuleType, ...]) -> None:
         _twins[id(module)] = module, _twin(module)
     for _, made in _twins.values():
         _exchange(vars(made))
-    for name, room in list(sys.modules.items()):
+    for name, room in sys.modules.copy().items():  # copied at once, while other threads may import
         if name.partition(".")[0] in OURS and type(room) is ModuleType and in_library(vars(room).get("__file__") or ""):
             _exchange(vars(room))
 
@@ -367,6 +367,6 @@ def _twin(module: ModuleType) -> ModuleType:
 
 
 def _exchange(names: dict[str, Any]) -> None:
-    for name, value in list(names.items()):
+    for name, value in names.copy().items():
         if isinstance(value, ModuleType) and id(value) in _twins:
             names[name] = _twins[id(value)][1]
