@@ -211,7 +211,12 @@ class CompiledFunction(Generic[P, R]):
         Where Python's filters show a warning once for each place, once is enough for each kind of error.
         """
         results = program.run(call.given)
-        kinds = noted.kinds and program.heed_filters() and noted.kinds & program.unsaid
+        if recorded is not None:
+            program.unvarying = recorded.errors & ~noted.kinds
+        kinds = noted.kinds | program.unvarying
+        if kinds:
+            program.heed_filters()
+            kinds &= program.unsaid
         if not kinds or not (kinds := kinds & heeded()) or (filters := shown()) == "ignore":
             return results
         if recorded is not None:
@@ -251,7 +256,7 @@ class CompiledFunction(Generic[P, R]):
     def _look(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
         """Let the next such call come by this path without looking for it."""
         assert self._surroundings is not None
-        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
+        if paths.layout in (None, True) and not path.program.tells:  # an entry takes arrays in row-major order alone
             path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
@@ -283,6 +288,7 @@ class CompiledFunction(Generic[P, R]):
         program.recording_bytes, program.unsaid = recorded.computed, ALL_KINDS
         path = Path(program)
         paths.add(path, last, missed)
+        forget_errors()
         try:
             with paused():  # listing, steps and plan are many objects, which one search for circles would visit twice
                 path.program.expect(call.given)
@@ -328,9 +334,10 @@ class CompiledFunction(Generic[P, R]):
             paths.watch(around)
         try:
             with noting():
+                forget_errors()
                 recorded = record_call(
                     self.function, args, kwargs, call.given, paths.fixed_floats, around, self.most_memory
-                )
+                )._replace(errors=noted.kinds)
         except Again:
             self._surroundings = self._around()
             return self._recorded(args, kwargs, call, paths)
@@ -403,9 +410,8 @@ def compile(
     runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise,
     print or call something.  A call whose replay makes one of which NumPy would warn, and Python show the warning, is
     made by the function itself, which warns as ever; where warnings are shown once for each place, one of a kind is
-    enough, and what is computed of numbers that do not vary is told of once.  Values that no result needs are computed
-    for their errors alone (the sum of squares of which the gradient is wanted), or what makes the same ones for less (a
-    root for a logarithm); not decompositions.
+    enough.  Values that no result needs are computed for their errors alone (the sum of squares of which the gradient
+    is wanted), or what makes the same ones for less (a root for a logarithm); not decompositions.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.

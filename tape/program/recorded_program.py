@@ -60,6 +60,7 @@ class Program(Native, Display):
         missed: how often a guard did not hold.
         unsaid: of compiled functions, the kinds of floating-point errors of which no call has warned so far; `alarms`
             is how often in a row the function was called for one, and did not warn.
+        unvarying: the kinds that recording made, and no replay does: of numbers that are the same in every call.
         said: the kinds that were told, and need not be again while Python's filters are what they were then, and these.
         most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
         recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
@@ -89,7 +90,7 @@ class Program(Native, Display):
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
         self.said: tuple[int, list[Any]] | None = None
-        self.missed = self.recording_bytes = self.alarms = 0
+        self.missed = self.recording_bytes = self.alarms = self.unvarying = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
@@ -126,12 +127,17 @@ class Program(Native, Display):
         self.said = kinds | (self.said[0] if self.said else 0), [*warnings.filters]
         self.unsaid &= ~kinds
 
+    @property
+    def tells(self) -> bool:
+        """Whether every call has an error to tell that its replay does not make."""
+        return bool(self.unvarying & self._unsaid)
+
     def heed_filters(self) -> bool:
-        """Let what was told be told again if Python's filters are others now; true, as entries go on either way."""
+        """Let what was told be told again if Python's filters are others now; whether replays make all that is told."""
         said = self.said
         if said is not None and warnings.filters != said[1]:
             self.said, self.unsaid = None, self.unsaid | said[0]
-        return True
+        return not self.tells
 
     @property
     def input_specs(self) -> list[Spec]:

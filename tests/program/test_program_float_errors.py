@@ -303,3 +303,25 @@ def test_finding_out_what_an_op_moves_makes_no_warning():
     for f in (np.median, lambda x: np.median(x) * 2):
         compiled = tape.compile(lambda x, f=f: f(x))
         assert [told(compiled, x) for _ in range(3)] == [told(f, x)] * 3 == [[]] * 3
+
+
+UNVARYING = {
+    "a constant": lambda x: x + 1.0 / np.zeros(5),
+    "clipped": lambda x: x * (np.ones(1) / np.zeros(1)).clip(0, 1),
+    "a number": lambda x: x * np.log(np.zeros(1))[0],
+    "beside what varies": lambda x: (x + 1.0 / np.zeros(5)) * np.log(x),
+    "none": lambda x: x * 2,
+}
+
+
+@pytest.mark.parametrize("actions", [("always",), ("default", "always", "error"), ("ignore", "always"), ("error",)])
+@pytest.mark.parametrize("name", UNVARYING)
+def test_errors_of_what_does_not_vary_are_told_by_every_call(name, actions):
+    f = UNVARYING[name]
+    compiled = tape.compile(f)
+    for action in actions:
+        for x in (GOOD, bad(-1.0), *[GOOD] * 40):
+            if action != "default":
+                assert told(compiled, x, action) == told(f, x, action)
+            elif x is GOOD:
+                assert bool(told(compiled, x, action)) <= bool(told(f, x, "always"))

@@ -57,6 +57,7 @@ class RecordedCall(NamedTuple):
         before: what it may have changed.
         ordered: whether it is for arguments alone that lie in memory as these did.
         computed: the most bytes of large arrays that were held at once, because the function looked at some.
+        errors: the kinds of floating-point errors that were made meanwhile.
     """
 
     listing: Listing
@@ -64,6 +65,7 @@ class RecordedCall(NamedTuple):
     before: Before
     ordered: bool
     computed: int
+    errors: int = 0
 
 
 class OutputPlace:
