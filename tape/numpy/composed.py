@@ -316,9 +316,25 @@ def _joining(function: Any) -> Callable[..., Any]:
     return answer
 
 
+def _spread(function: Any) -> Callable[..., Any]:
+    """What `np.var` or `np.std` warns of, where too few numbers are left; their numbers are an op's."""
+
+    def answer(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, *rest: Any, **named: Any
+    ) -> Any:
+        shape, free = np.shape(as_array(a)), plain(named.get("correction", ddof))
+        axes = range(len(shape)) if axis is None else normalize_axis_tuple(plain(axis), len(shape))
+        if "where" not in named and np.prod([shape[k] for k in axes]) <= free:
+            function(np.zeros(shape), plain(axis), ddof=free)
+        return NotImplemented
+
+    return answer
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
-    np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace,
+    np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace, np.var: _spread(np.var),
+    np.std: _spread(np.std),
     np.transpose: transpose, np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip

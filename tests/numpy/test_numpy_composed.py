@@ -336,7 +336,8 @@ WARNING = {
     "nanmedian": lambda x: np.nanmedian(x * np.nan), "nanmax": lambda x: np.nanmax(x * np.nan),
     "nanmin of rows": lambda x: np.nanmin(np.outer(np.log(x - 1) * np.inf * 0, x), axis=0) + x,
     "sum": lambda x: np.sum(x * 1j, dtype=float), "mean": lambda x: (x * 1j).mean(dtype=np.float32),
-    "cumsum": lambda x: np.cumsum(x * 1j, dtype=float),
+    "cumsum": lambda x: np.cumsum(x * 1j, dtype=float), "var": lambda x: x[:1].var(ddof=1) + x,
+    "std": lambda x: np.std(x[:0]) + x, "std of rows": lambda x: np.std(np.outer(x, x), 0, ddof=3) + x,
 }  # fmt: skip
 
 
