@@ -256,7 +256,9 @@ class CompiledFunction(Generic[P, R]):
     def _look(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
         """Let the next such call come by this path without looking for it."""
         assert self._surroundings is not None
-        if paths.layout in (None, True) and not path.program.tells:  # an entry takes arrays in row-major order alone
+        if path.program.unvarying and path.program.tells:
+            return
+        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
             path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
@@ -334,7 +336,6 @@ class CompiledFunction(Generic[P, R]):
             paths.watch(around)
         try:
             with noting():
-                forget_errors()
                 recorded = record_call(
                     self.function, args, kwargs, call.given, paths.fixed_floats, around, self.most_memory
                 )._replace(errors=noted.kinds)
