@@ -334,8 +334,7 @@ def _spread(function: Any) -> Callable[..., Any]:
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace, np.var: _spread(np.var),
-    np.std: _spread(np.std),
-    np.transpose: transpose, np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
+    np.std: _spread(np.std), np.transpose: transpose, np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

@@ -230,9 +230,8 @@ def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[st
         return reduceat(ufunc, *inputs, **options)
     xs = bare(inputs)
     target: Any = next((x for x in xs if isinstance(x, Tensor)), None)
-    if target is None or any(
-        x is None or _is_of_objects(x) for x in xs
-    ):  # out= or where= alone is an array of this function
+    beside_objects = any(x is None or _is_of_objects(x) for x in xs)
+    if target is None or beside_objects:  # out= or where= alone is an array of this function
         return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
     if how == "__call__" and ufunc in COMPOSED_UFUNCS:
         return COMPOSED_UFUNCS[ufunc](*inputs)

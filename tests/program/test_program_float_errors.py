@@ -320,8 +320,7 @@ def test_errors_of_what_does_not_vary_are_told_by_every_call(name, actions):
     f = UNVARYING[name]
     compiled = tape.compile(f)
     for action in actions:
-        for x in (GOOD, bad(-1.0), *[GOOD] * 40):
-            if action != "default":
-                assert told(compiled, x, action) == told(f, x, action)
-            elif x is GOOD:
-                assert bool(told(compiled, x, action)) <= bool(told(f, x, "always"))
+        for k, x in enumerate((GOOD, bad(-1.0), *[GOOD] * 40)):
+            found = told(compiled, x, action)
+            if action != "default" or k == 0:  # where it is told once, the first call tells it
+                assert found == told(f, x, action)
