@@ -12,9 +12,10 @@ from ..base.tree import build, structure_of, transform
 from ..levels.direction import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
 from ..recording.level import requires_grad
+from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
 from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
-from .reverse import check_chunk_size, jacrev, recording
+from .reverse import check_chunk_size, jacrev
 from .seeds import blocks_along
 
 
@@ -127,7 +128,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     inner = Inner()
     structure = structure_of(primals)
     xs = tensors_in(primals, "the primals of linearize()")
-    with recording():
+    with differentiating():
         output = func(*build(structure, map(inner.argument, xs)))
         inner.called()
         outputs = inexact(outputs_in(output, "linearize()"), "linearize()")

@@ -14,7 +14,7 @@ from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
 from ..recording.level import history, live, requires_grad
 from ..recording.recorder import wrap
-from ..recording.recording_modes import enable_grad
+from ..recording.recording_modes import differentiating
 from ..recording.wengert import key
 from .inner import Inner
 
@@ -35,7 +35,7 @@ class FunctionalCall:
         self.name, self.func, self.create, self.strict = name, func, create_graph, strict
         self.many_inputs, given = tuple_of(inputs, "inputs", name)
         self.inner = Inner(recording=create_graph)
-        with enable_grad():
+        with differentiating():
             self.arguments = [self.inner.argument(x) for x in given]
         self.new = self.inner.targets
         self.outputs: list[Tensor] = []
@@ -46,7 +46,7 @@ class FunctionalCall:
         xs: Sequence[Tensor] = self.arguments
         if x_dots is not None and level is not None:
             xs = [make(x, ones(x) if d is None else d, level) for x, d in zip(xs, x_dots)]
-        with enable_grad():
+        with differentiating():
             result = self.func(*xs)
         self.inner.called()
         self.many_outputs, outputs = tuple_of(result, "outputs of the user-provided function", self.name)
@@ -102,7 +102,7 @@ class FunctionalCall:
         implicit(self.outputs[0]._spec)
         if not needed:
             return []
-        with enable_grad():
+        with differentiating():
             found = self.gradients(self.outputs, [None], create=True)
         if self.strict:
             for i, g in enumerate(found):

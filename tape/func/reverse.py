@@ -13,7 +13,7 @@ from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..numpy.inside import arrays_inside, inputs_inside
-from ..recording.recording_modes import set_grad_enabled
+from ..recording.recording_modes import differentiating, set_grad_enabled
 from ..recording.wengert import current
 from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
 from .seeds import no_block, rows_of
@@ -28,8 +28,9 @@ class _Called:
         self.inner = Inner()
         wrt = chosen(argnums, args)
         self.structure = structure_of(wrt)
-        new = [self.inner.argument(x) for x in tensors_in(wrt, f"{name}: the arguments that are differentiated")]
-        with recording():
+        given = tensors_in(wrt, f"{name}: the arguments that are differentiated")
+        with differentiating():
+            new = [self.inner.argument(x) for x in given]
             result = func(*replaced(argnums, args, build(self.structure, new)), **kwargs)
         self.inner.called()
         self.output, rest = split_aux(result, aux, name)
@@ -43,11 +44,6 @@ class _Called:
         self, outputs: Iterable[Tensor], weights: Iterable[Any], *, retain: bool, create: bool | None = None
     ) -> list[Tensor]:
         return self.inner.filled(self.inner.gradients(outputs, weights, retain=retain, create=create))
-
-
-def recording() -> Any:
-    """Recording switched on, also within `no_grad`: a derivative does not depend on where it is taken."""
-    return set_grad_enabled(True)
 
 
 @arrays_inside

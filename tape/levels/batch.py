@@ -25,6 +25,7 @@ from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
 from ..recording.recorder import CUSTOM, wrap
+from ..recording.version import count
 from .batched import Batched, batched, form_of, gained
 
 STATIC = TypeError, ShapeError
@@ -136,7 +137,8 @@ class Batch(Level):
         """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here."""
         if not self.lifting or not requires_grad(x):
             return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
-        k = tuple([(p._node if type(p._node) is int else id(p), p._version) for p in components(x)])
+        nodes = [p._node if type(p._node) is int else id(p) for p in components(x)]
+        k = tuple(nodes), *versions(x)
         known = self._known.get(k)
         if known is None or versions(known[0]) != known[1]:  # the memory was changed in place since
             with_lanes = as_it_is(ops.broadcast_to(x, shape=(self.n, *x._spec.shape)))
@@ -259,7 +261,7 @@ class Batch(Level):
 
 def versions(x: Any) -> list[int]:
     """How often the memory of a tensor's parts was changed in place."""
-    return [part._version for part in components(x)]
+    return [count(part) if part._inference else part._version for part in components(x)]
 
 
 def as_it_is(x: Any) -> Any:

@@ -12,7 +12,7 @@ from ops import Op
 
 from ..base.tensor import Tensor
 from .views import infer
-from .wengert import INFERRING
+from .wengert import INFERRING, current
 
 
 class InferenceTensor(Tensor):
@@ -65,6 +65,8 @@ def stays_out(op: Op, operands: Sequence[Any], params: dict[str, Any], wanted: S
     """
     if op.is_view(params) and operands[0]._inference:
         return True
+    if current().inferred:
+        return False
     needs = op.needs(wanted)
     for i, x in enumerate(operands):
         if isinstance(x, Tensor) and x._inference and ("xs" if op.variadic else op.operands[i]) in needs:

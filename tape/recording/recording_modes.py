@@ -289,6 +289,28 @@ class inference_mode:
         return decorate(function, partial(inference_mode, self.mode))
 
 
+class differentiating(inference_mode):
+    """Recording on, within `no_grad` and `inference_mode` too: a derivative does not depend on where it is taken.
+
+    Its function may save what was made in inference mode, as nobody else sees what it records.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        wengert, *_, switched = self._before[-1]
+        wengert.inferred += switched is not None
+
+    def __exit__(self, *error: Any) -> None:
+        wengert, *_, switched = self._before[-1]
+        wengert.inferred -= switched is not None
+        super().__exit__()
+
+
 _asked = threading.local()
 
 

@@ -57,11 +57,12 @@ class WengertList:
         hooks: by handle, what hangs on a record (`tape.history.chain.Chain`).
         task: the backward that this thread is at work on, if any.
         unpacked: why no hooks may put saved values away, or None where they may.
+        inferred: how many derivatives are being taken within inference mode, each in another one.
     """
 
     __slots__ = (
         "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_late", "_lock", "entangled", "extend", "hooks",
-        "limit", "next", "number", "recording", "released", "rows", "shift", "sweeps", "task", "unpacked", "where",
+        "inferred", "limit", "next", "number", "recording", "released", "rows", "shift", "sweeps", "task", "unpacked", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
@@ -76,6 +77,7 @@ class WengertList:
         self.sweeps: set[int] = set()
         self.task: Any = None
         self.unpacked: str | None = None
+        self.inferred = 0
         self._lock = new_lock()
         self._late: list[Any] = []
         self.entangled = False
