@@ -17,7 +17,7 @@ from ..pointwise.selection import abs, sgn, where
 from ..reductions.extremes import amax, amin
 from ..shapes.index import getitem
 from ..shapes.parts import dot_part
-from ..shapes.shape import permute, reshape
+from ..shapes.shape import cast, permute, reshape
 from ..shapes.sums import Axis, kept, normal_axes, sum
 from .inverses import inv
 from .spectral import svdvals
@@ -81,8 +81,9 @@ vector_norm = general(
 def _matrix_norm(x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False) -> Any:
     """Norms of the matrices in two axes: 'fro', 'nuc', and ±1, ±inf, ±2 (sums of columns, rows; singular values)."""
     x = ready(x)
+    x = x if x.dtype.kind in "fc" else cast(x, dtype=np.dtype(float))
     rows, columns = normal_axes(tuple(axis), x.ndim)
-    if ord in (None, "fro"):
+    if ord in (None, "fro", "f"):
         return vector_norm(x, ord=2, axis=(rows, columns), keepdims=keepdims)
     order = (*(k for k in range(x.ndim) if k not in (rows, columns)), rows, columns)
     z = _of_matrices(permute(x, axes=order), ord)

@@ -24,6 +24,8 @@ from .numpy_functions import diff
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     """The function through the points (xp, fp), straight between them and constant outside, at x, in 64 bits."""
     x, xp, fp = (_in_double(ready(v)) for v in (x, xp, fp))
+    if "c" in (x.dtype.kind, xp.dtype.kind):
+        raise TypeError(f"interp needs real numbers x and xp; got {x.dtype} and {xp.dtype}")
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
         raise ValueError(f"interp needs vectors xp and fp of one length; got shapes {xp.shape} and {fp.shape}")
     if period is not None:

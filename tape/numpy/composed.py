@@ -172,22 +172,34 @@ DEFAULTS: dict[str, Any] = dict.fromkeys(MODES) | {"constant": 0, "linear_ramp":
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """`np.linalg.lstsq`: by the pseudo-inverse, whose rule also holds where the matrix has not full rank."""
+    """`np.linalg.lstsq`: by the pseudo-inverse, whose rule also holds where the matrix has not full rank.
+
+    Raises:
+        TypeError: for numbers of another precision than 32 and 64 bits; NumPy computes with 64, and rounds the results.
+        LinAlgError: if the shapes do not fit.
+    """
     a, b = as_array(a), as_array(b)
+    for dtype in (a.dtype, b.dtype):
+        if dtype.kind in "fc" and dtype.char not in "fdFD":
+            raise TypeError(f"array type {dtype.name} is unsupported in linalg")
+    made = np.result_type(*[x.dtype if x.dtype.kind in "fc" else float for x in (a, b)])
+    a, b = (x.astype(np.result_type(x.dtype, float), copy=False) for x in (a, b))
     if a.ndim != 2 or b.ndim not in (1, 2):
         raise np.linalg.LinAlgError(f"lstsq needs a matrix and one or two axes; got {a.ndim} and {b.ndim}")
     m, n = a.shape
     if b.shape[0] != m:
         raise np.linalg.LinAlgError("Incompatible dimensions")
-    precision = float(np.finfo(np.result_type(a, b, np.float32)).eps)
+    precision = float(np.finfo(float).eps)
     rcond = precision * max(m, n) if rcond is None else precision if rcond == -1 else rcond
     s = np.linalg.svd(a, compute_uv=False)
     rank = int(np.sum(s > rcond * np.max(s))) if min(m, n) else 0
     x = np.linalg.pinv(a, rcond) @ b
+    real = np.empty(0, made).real.dtype
+    solution, s = x.astype(made, copy=False), s.astype(real, copy=False)
     if rank < n or m <= n:
-        return x, np.empty(0, x.real.dtype), np.int32(rank), s
-    misfit = np.sum(np.abs(a @ x - b) ** 2, axis=0)
-    return x, misfit if b.ndim == 2 else np.reshape(misfit, 1), np.int32(rank), s
+        return solution, np.empty(0, real), np.int32(rank), s
+    misfit = np.sum(np.abs(a @ x - b) ** 2, axis=0).astype(real, copy=False)
+    return solution, misfit if b.ndim == 2 else np.reshape(misfit, 1), np.int32(rank), s
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:

@@ -31,9 +31,12 @@ def polyfit(
     left, right = np.vander(x, order), y
     if w is not None:
         w = as_array(w) + 0.0
-        left, right = left * w[:, None], right * (w[:, None] if y.ndim == 2 else w)
+        if w.ndim != 1 or w.shape[0] != y.shape[0]:
+            raise TypeError(f"polyfit needs one weight for each of {y.shape[0]} values; got shape {w.shape}")
+        left *= w[:, None]
+        right *= w[:, None] if y.ndim == 2 else w
     scale = np.sqrt(np.sum(left * left, axis=0))
-    left = left / scale
+    left /= scale
     c, misfit, rank, s = np.linalg.lstsq(left, right, rcond)
     c = (c.T / scale).T
     if rank != order and not full:

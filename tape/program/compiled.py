@@ -23,6 +23,7 @@ from .capture.signature import (
     CallArguments,
     Variety,
     advice,
+    history_of,
     is_told_apart,
     numbers_of_arrays,
     objects_in,
@@ -37,7 +38,7 @@ from .recorded.guards import GuardMissed
 from .recorded.listing import narrower
 from .recorded.outside import Outside
 from .recorded.raising import ALL_KINDS, REPEATED, Telling, forget_errors, heeded, is_quiet, noted, noting, shown
-from .recorded.trace import ERRORS, Untraceable
+from .recorded.trace import ERRORS, Untraceable, WithoutHistory
 from .recorded.traced import Traced
 from .recorded_program import Program
 from .show.display import counted
@@ -169,6 +170,8 @@ class CompiledFunction(Generic[P, R]):
         if paths is not None and paths.fixed_floats:
             call = take_apart(args, kwargs, fixed_floats=True)
             paths = self._paths_of(call, args, kwargs, fixed_floats=True)
+        if paths is not None and paths.historic:
+            paths = self._paths_of(call, args, kwargs, paths.fixed_floats, history_of(call.given))
         if (
             paths is None
             or paths.eager
@@ -180,8 +183,7 @@ class CompiledFunction(Generic[P, R]):
             self._warn("what it gives depends on how they lie in memory", order)
             return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
-            del self._paths[paths.key]
-            paths = self._paths[call.key] = Paths(call.key, paths.fixed_floats)
+            paths = self._paths[paths.place] = Paths(call.key, paths.fixed_floats, paths.history)
             self._renewed += 1
         last, missed = None, None
         forget_errors()
@@ -237,27 +239,42 @@ class CompiledFunction(Generic[P, R]):
             program.say(kinds)
         return results
 
-    def _paths_of(self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False) -> Paths | None:
+    def _paths_of(
+        self, call: CallArguments, args: Any, kwargs: Any, fixed_floats: bool = False, history: Any = None
+    ) -> Paths | None:
         """The programs for such a call; None if there are none, and too many for others that differ little."""
-        paths = self._paths.get(call.key)
+        paths = self._paths.get(call.key if history is None else (call.key, history))
         if paths is not None:
             return paths
-        if self._variety.is_exhausted(call.key):
+        if history is None and self._variety.is_exhausted(call.key):
             return None
-        blamed = self._variety.add(call.key)
+        blamed = self._variety.add(call.key) if history is None else None
         if blamed is not None:
             self._warn(advice(self.function, args, kwargs, blamed))
             return None
         while len(self._paths) >= MOST_SIGNATURES:
             self._paths.pop(next(iter(self._paths)), None)
-        paths = self._paths[call.key] = Paths(call.key, fixed_floats)
+        paths = Paths(call.key, fixed_floats, history)
+        self._paths[paths.place] = paths
         return paths
+
+    def _by_history(self, paths: Paths, call: CallArguments, args: Any, kwargs: Any) -> Paths:
+        """The programs for tensors that require grad as those of a call do, where gradients are recorded as there."""
+        paths.historic = True
+        paths.forget()
+        self._entry = None
+        found = self._paths_of(call, args, kwargs, paths.fixed_floats, history_of(call.given))
+        assert found is not None
+        found.around = paths.around
+        return found
 
     def _look(self, path: Path, paths: Paths, call: CallArguments, arguments: Any) -> None:
         """Let the next such call come by this path without looking for it."""
         assert self._surroundings is not None
         if path.program.unvarying and path.program.tells:
             return
+        if paths.history is not None and any(paths.history[1:]):
+            return  # an entry takes tensors that require no grad
         if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
             path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
@@ -272,6 +289,8 @@ class CompiledFunction(Generic[P, R]):
         try:
             recorded = self._recorded(args, kwargs, call, paths)
         except Untraceable as reason:
+            if isinstance(reason, WithoutHistory) and paths.history is None:
+                paths = self._by_history(paths, call, args, kwargs)
             self._give_up(paths, str(reason))
             return self._eager(args, kwargs)
         except Exception as error:
@@ -282,12 +301,14 @@ class CompiledFunction(Generic[P, R]):
             recorded.before.put_back()
             paths.fixed_floats = True
             return self(*args, **kwargs)
+        if recorded.historic and paths.history is None:
+            paths, last, missed = self._by_history(paths, call, args, kwargs), None, None
         paths.layout = layout(call.given) if recorded.ordered else paths.layout
         parameters = parameters_of(self.function)
         program = Program(
             recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory
         )
-        program.recording_bytes, program.unsaid = recorded.computed, ALL_KINDS
+        program.recording_bytes, program.unsaid, program.historic = recorded.computed, ALL_KINDS, recorded.historic
         path = Path(program)
         paths.add(path, last, missed)
         forget_errors()

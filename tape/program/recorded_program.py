@@ -60,6 +60,7 @@ class Program(Native, Display):
         missed: how often a guard did not hold.
         unsaid: of compiled functions, the kinds of floating-point errors of which no call has warned so far; `alarms`
             is how often in a row the function was called for one, and did not warn.
+        historic: whether it is for tensors that require grad, where gradients are recorded, as when it was recorded.
         unvarying: the kinds that recording made, and no replay does: of numbers that are the same in every call.
         said: the kinds that were told, and need not be again while Python's filters are what they were then, and these.
         most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
@@ -86,7 +87,7 @@ class Program(Native, Display):
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
         self.key, self.tensors = of_numbers(key), gives_tensors(key)
         self.guards = list(recorded.guards)
-        self.count = recorded.results
+        self.count, self.historic = recorded.results, False
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
         self.said: tuple[int, list[Any]] | None = None
@@ -190,14 +191,17 @@ class Program(Native, Display):
         assert self.results is not None
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
+        if self.historic and any(t._node is None for t in self.captures):
+            raise Refitted("a captured tensor required grad when it was recorded, and requires none now")
         if self.plain:
             return self.results.build(list(map(unboxed, self.untracked(given))), given)
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
             outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
-            return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)])
+            return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)], given)
         values = self.untracked(given)
-        return self.results.build([wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values)))
+        outputs = [wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values))
+        return self.results.build(outputs, given)
 
     def untracked(self, given: Sequence[Any]) -> list[Any]:
         """The results as arrays, where nothing of the replay is recorded."""

@@ -141,7 +141,9 @@ def _switch(mode: bool) -> None:
     if INFERRING and ident in INFERRING:
         INFERRING[ident] = mode
     else:
-        current().recording = mode
+        wengert = current()
+        wengert.recording = mode
+        wengert.switched += mode
 
 
 class _Switch:

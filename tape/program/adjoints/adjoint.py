@@ -19,7 +19,7 @@ from ...recording.level import Layer, live
 from ..recorded.boxes import Region, region_of, shape_of
 from ..recorded.later import Later, is_ordered
 from ..recorded.outside import Outside, recorded_here, stand_in
-from ..recorded.reach import check_not_released, have_history
+from ..recorded.reach import check_not_released, require_history
 from ..recorded.stretches import RECORDS
 from ..recorded.trace import Trace, Untraceable
 from ..recorded.trace_records import CODE, arguments_in
@@ -70,13 +70,8 @@ def _trace_of(tensors: Iterable[Any]) -> Trace:
 
 
 def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
-    """Leave outputs and inputs without a history to the tensors that refuse them.
-
-    Raises:
-        Untraceable: if there is one.
-    """
-    if not have_history(tensor._trace, [x._row for x in tensors if isinstance(x, Traced)]):
-        raise Untraceable("a gradient of, or with respect to, something without history was asked for")
+    """Leave outputs and inputs without a history to the tensors that refuse them."""
+    require_history(tensor._trace, [x._row for x in tensors if isinstance(x, Traced)], "a gradient was asked for")
 
 
 def _release(runs: Runs, roots: list[int], retain: bool) -> None:

@@ -23,7 +23,7 @@ from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, require_nothing_beside
 from ...recording.views import owner
 from ..recorded.raising import REPEATED, shown
-from ..recorded.trace import Trace, Untraceable
+from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced
 from ..world.contents import alike, dict_of, fill, original, parts_of
 from ..world.kinds import IMMUTABLE, MADE_OF, slots_of
@@ -223,7 +223,7 @@ def require_own_memory(constants: Iterable[Any], given: Iterable[Any]) -> None:
         Untraceable: if so.
     """
     held = {id(owner(x)) for x in given}
-    for x in constants:
+    for x in map(value_in, constants):
         if type(x) is np.ndarray:
             if id(owner(x)) in held:
                 raise Untraceable("it returned an array that shares memory with another one, or with an argument")

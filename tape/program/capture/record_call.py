@@ -23,7 +23,9 @@ from ...recording.level import live
 from ...recording.views import owner
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
-from ..recorded.trace import Trace, Untraceable, value_in
+from ..recorded.aliases import DETACHED, way_to
+from ..recorded.reach import flows
+from ..recorded.trace import Trace, Untraceable, WithoutHistory, value_in
 from ..recorded.traced import Traced, traced
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
@@ -57,6 +59,7 @@ class RecordedCall(NamedTuple):
         before: what it may have changed.
         ordered: whether it is for arguments alone that lie in memory as these did.
         computed: the most bytes of large arrays that were held at once, because the function looked at some.
+        historic: whether it is for tensors that require grad as these did, and where gradients are recorded.
         errors: the kinds of floating-point errors that were made meanwhile.
     """
 
@@ -65,6 +68,7 @@ class RecordedCall(NamedTuple):
     before: Before
     ordered: bool
     computed: int
+    historic: bool
     errors: int = 0
 
 
@@ -81,7 +85,7 @@ class SharedResult(NamedTuple):
     """How a result shows memory that the caller has as well.
 
     Attributes:
-        source: the number of an input, an array from around the function, or another result's place.
+        source: the number of an input, an array or tensor from around the function, or the place of an output.
         steps: how that is looked at.
         writeable: whether the result may be written.
     """
@@ -92,10 +96,13 @@ class SharedResult(NamedTuple):
 
     def of(self, outputs: Any, given: Sequence[Any]) -> Any:
         """The result of a call."""
-        source = self.source
-        if type(source) is int:
-            source = given[source]
-        seen = look(outputs[source.number] if isinstance(source, OutputPlace) else source, self.steps)
+        seen = self.source
+        if type(seen) is int:
+            seen = given[seen]
+        elif type(seen) is OutputPlace:
+            seen = outputs[seen.number]
+        for step in self.steps:
+            seen = seen.detach() if step == DETACHED else look(seen, (step,))
         if not self.writeable:
             seen.flags.writeable = False
         return seen
@@ -149,7 +156,7 @@ def copied(x: Any) -> Any:
 
 
 class Sharing:
-    """Finds which arrays that a function returned share memory with its arguments, arrays around it, or each other.
+    """Finds which results of a function share memory with its arguments, what is around it, or each other.
 
     So they do in every call: what the caller writes into the one is seen in the other.
 
@@ -157,36 +164,56 @@ class Sharing:
         depends_on_order: whether it depends on how arguments lie in memory that a result is a view, or a copy.
     """
 
-    def __init__(self, arguments: list[Any], given: Sequence[Any], around: Surroundings):
-        self.arguments, self.given = arguments, given
+    def __init__(self, trace: Trace, arguments: list[Any], given: Sequence[Any], around: Surroundings):
+        self.trace, self.arguments, self.given, self.around = trace, arguments, given, around
         self.depends_on_order = False
-        tensors: list[Any] = [x._tensor if type(x) is Array else None for x in arguments]
-        self._rows = {z._row: k for k, z in enumerate(tensors) if z is not None}
-        self.around, self._around = around, [watch.array for watch in around.arrays.values()]
+        self._around = [watch.array for watch in around.arrays.values()]
+        self._arguments = {row: k for k, row in enumerate(trace.inputs) if is_memory(arguments[k], given[k])}
+        self._tensors = trace.rows_of(around.tensors) if trace.tensors else {}
 
-    def views(self, results: list[Any], tensors: list[Any], places: list[Any]) -> Shown:
-        """By the number of a result, what it shows; `tensors` are what results stand for, `places` where they go."""
-        bases = {id(z._look[0]): place for x, z, place in zip(results, tensors, places) if is_whole(x, z)}
-        found = {}
-        for i, (x, z) in enumerate(zip(results, tensors)):
-            if type(x) is not Array or not isinstance(z, Traced):
+    def views(self, results: list[Any], tensors: list[Any], places: list[Any], rows: dict[int, int]) -> Shown:
+        """By the number of a result, what it shows.
+
+        Args:
+            tensors, places: what results stand for, and where they go.
+            rows: the records that are outputs, and their numbers; what results share, and is none of them, is added.
+
+        Raises:
+            Untraceable: if it cannot be told how a result looks at memory that the caller has.
+        """
+        mine = [isinstance(z, Traced) and (self.trace.tensors or type(x) is Array) for x, z in zip(results, tensors)]
+        seen = [way_to(z) if own else None for z, own in zip(tensors, mine)]
+        bases = {id(way[0]): place for way, place in zip(seen, places) if way is not None and way[1] == ()}
+        found: dict[int, SharedResult | None] = {}
+        for i, (x, way) in enumerate(zip(results, seen)):
+            if way is None:
                 found[i] = self._outer(x)
                 continue
-            memory, steps = getattr(z, "_look", (None, ()))
-            self.depends_on_order = self.depends_on_order or (memory is not None and memory.judged)
-            k = self._rows.get(z._row if memory is None else memory.row)
-            if k is not None and steps is not None:
-                found[i] = self._argument(k, x, steps)
-            elif steps and id(memory) in bases:
-                found[i] = SharedResult(bases[id(memory)], steps, not x._tensor._readonly)
+            memory, steps = way
+            self.depends_on_order = self.depends_on_order or memory.judged
+            if memory.row in self._arguments:
+                found[i] = self._argument(self._arguments[memory.row], x, steps)
+            elif memory.row in self._tensors:
+                found[i] = self._tensor(self._tensors[memory.row], x, steps)
+            elif steps != () and (id(memory) in bases or self._overlap(way, seen)):
+                if id(memory) not in bases:
+                    whole = memory.whole(tensors[i])
+                    bases[id(memory)] = OutputPlace(rows.setdefault(whole, len(rows)))
+                found[i] = SharedResult(bases[id(memory)], known(steps), is_writeable(x))
+            elif not is_writeable(x):
+                found[i] = SharedResult(places[i], (), writeable=False)
         return {i: view for i, view in found.items() if view is not None}
 
-    def _argument(self, k: int, x: Any, steps: Steps) -> SharedResult | None:
-        seen = look(self.given[k], steps)
-        if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
-            return None
-        steps = steps if x is self.arguments[k] else steps or WHOLE
-        return SharedResult(k, steps, not x._tensor._readonly)
+    def _argument(self, k: int, x: Any, steps: Steps | None) -> SharedResult | None:
+        if not self.trace.tensors:
+            seen = look(self.given[k], known(steps))
+            if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
+                return None
+        steps = known(steps) if x is self.arguments[k] else known(steps) or WHOLE
+        return SharedResult(k, steps, is_writeable(x))
+
+    def _tensor(self, tensor: Tensor, x: Any, steps: Steps | None) -> SharedResult:
+        return SharedResult(tensor, known(steps) if x is tensor else known(steps) or WHOLE)
 
     def _outer(self, x: Any) -> SharedResult | None:
         found = [array for array in self._around if type(x) is np.ndarray and owner(array) is owner(x)]
@@ -196,10 +223,42 @@ class Sharing:
             self.around.apart = None  # it is an argument's, and another one's for another argument
         return SharedResult(x, () if any(array is x for array in self._around) else WHOLE)
 
+    def _overlap(self, way: Any, ways: Iterable[Any]) -> bool:
+        """Whether others look at what a result looks at, and maybe at the same elements."""
+        memory, steps = way
+        others = [w[1] for w in ways if w is not None and w[0] is memory and w is not way]
+        if not others or steps is None or None in others:
+            return bool(others)
+        spec = self.trace.spec(memory.row)
+        whole = np.empty(spec.shape, spec.dtype) if memory.first is None else memory.first  # type: ignore[union-attr]
+        seen = shown_of(whole, steps)
+        return any(np.may_share_memory(seen, shown_of(whole, other)) for other in others)
 
-def is_whole(x: Any, z: Any) -> bool:
-    """Whether a result is an array that others may look at: all of the memory that it has."""
-    return type(x) is Array and isinstance(z, Traced) and getattr(z, "_look", (None, None))[1] == ()
+
+def is_memory(argument: Any, given: Any) -> bool:
+    """Whether a result may be a view of an argument, or the argument itself: arrays and tensors, but no numbers."""
+    return type(argument) is Array or isinstance(given, Tensor)
+
+
+def is_writeable(x: Any) -> bool:
+    """Whether an array that a function returned may be written."""
+    return type(x) is not Array or not x._tensor._readonly
+
+
+def known(steps: Steps | None) -> Steps:
+    """The steps in which a result looks at memory.
+
+    Raises:
+        Untraceable: if they are None.
+    """
+    if steps is None:
+        raise Untraceable("it returned a view that a replay cannot make again")
+    return steps
+
+
+def shown_of(whole: Any, steps: Steps) -> Any:
+    """What some steps show of an array."""
+    return look(whole, tuple([step for step in steps if step != DETACHED]))
 
 
 WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
@@ -217,12 +276,14 @@ def record_call(
 ) -> RecordedCall:
     """Call a function on traced arguments: what it did as a list, and what it returned.
 
-    The tensors `around` it are constants of the list, and what else is there must stay what it is.  Of what it looks
-    at, `most_memory` bytes are kept.
+    The tensors `around` it are constants of the list, and what else is there must stay what it is; if that is None,
+    the list is for whoever calls it, and may differentiate with respect to all arguments.  Of what it looks at,
+    `most_memory` bytes are kept.
 
     Raises:
         Untraceable: if it did something that a list cannot repeat.
     """
+    apart = around is not None
     around = around or surroundings(function)
     reached = with_arguments(function, (args, kwargs), around)
     generators, hidden = reached.generators, around.may_draw or reached.may_draw
@@ -231,10 +292,10 @@ def record_call(
         # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
         for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
             try:
-                return _record_once(function, args, kwargs, given, fixed_floats, around, chance, most_memory)
+                return _record_once(function, args, kwargs, given, fixed_floats, around, chance, most_memory, apart)
             except Drew:
                 continue
-        return _record_once(function, args, kwargs, given, fixed_floats, around, chance, most_memory)
+        return _record_once(function, args, kwargs, given, fixed_floats, around, chance, most_memory, apart)
 
 
 def with_arguments(function: Callable[..., Any], arguments: Any, around: Surroundings) -> Surroundings:
@@ -252,11 +313,12 @@ def with_arguments(function: Callable[..., Any], arguments: Any, around: Surroun
 
 def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
-    around: Surroundings, watched: Callable[[], Chance], most_memory: int | None,
+    around: Surroundings, watched: Callable[[], Chance], most_memory: int | None, apart: bool,
 ) -> RecordedCall:  # fmt: skip
     if around.reads("is_grad_enabled"):
         raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
     trace = Trace()
+    trace.mode = trace.mode if apart else None
     if most_memory is not None:
         trace.computing.most = most_memory
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
@@ -277,6 +339,7 @@ def _record_once(
     witness, before, chance = Witness(around), Before(around, (args, kwargs), fixed_arrays), watched()
     try:
         try:
+            switched = trace.wengert.switched
             with trace.recording(), standing(around.tensors, trace):
                 with ExitStack() as doors:
                     doors.enter_context(told())
@@ -289,16 +352,15 @@ def _record_once(
             if not trace.tensors:
                 leaves = list(map(constant_array, leaves))
             tensors = list(leaves)
-            rows, shown, depends = places(leaves), {}, False
-            if trace.tensors and not trace.leaves.isdisjoint(rows.keys() - set(trace.inputs)):
-                raise Untraceable("it returned a tensor that it told to require gradients, which every call makes anew")
+            rows = places(leaves)
+            if trace.tensors:
+                check_history(trace, [*rows], trace.wengert.switched > switched)
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)
-            if not trace.tensors:
-                sharing = Sharing(theirs, given, around)
-                shown = sharing.views(leaves_of(tree), tensors, leaves)
-                require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays)
-                depends = sharing.depends_on_order
+            sharing = Sharing(trace, theirs, given, around)
+            shown = sharing.views(leaves_of(tree), tensors, leaves, rows)
+            require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays)
+            depends = sharing.depends_on_order
         finally:
             trace.open = False
             drawn = chance.rewind()
@@ -319,10 +381,26 @@ def _record_once(
         around.settle()
         settle_constants(trace)
         results, computed = Results(structure, leaves, len(rows), shown), trace.computing.peak
-        return RecordedCall(listing_of(trace, rows), results, before, trace.ordered or depends, computed)
+        ordered = trace.ordered or depends
+        return RecordedCall(listing_of(trace, rows), results, before, ordered, computed, trace.historic)
     except BaseException:
         before.put_back()
         raise
+
+
+def check_history(trace: Trace, rows: list[int], switched: bool) -> None:
+    """Raise unless results have histories as a replay gives them.
+
+    Raises:
+        Untraceable: if one depends on a tensor that the function told to require gradients.
+        WithoutHistory: if it switched the recording of gradients on where they were off.
+    """
+    trace.historic = trace.historic or switched
+    if switched and trace.mode is False:
+        raise WithoutHistory("it switches the recording of gradients on, where they were off")
+    own = trace.leaves.difference(trace.inputs)
+    if own and any(flows(trace, rows, [*own])):
+        raise Untraceable("it returned what depends on a tensor that it told to require gradients, one of each call")
 
 
 def is_changed(mine: Any, z: Any, k: int) -> bool:

@@ -13,6 +13,7 @@ from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import check_class
+from ...recording.wengert import current
 from ..world.contents import parts_of
 from ..world.kinds import IMMUTABLE
 from ..world.looking import all_within
@@ -98,6 +99,11 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
     parts = [structure, *(leaf_key(x, given, fixed_floats) for x in leaves)]
     put_together(parts)
     return CallArguments(tuple(parts), given)
+
+
+def history_of(given: Sequence[Any]) -> tuple[bool, ...]:
+    """Whether gradients are recorded here, and which of the arguments require grad."""
+    return current().recording, *[isinstance(x, Tensor) and x._node is not None for x in given]
 
 
 def put_together(parts: Sequence[Any]) -> None:

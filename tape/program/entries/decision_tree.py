@@ -44,11 +44,14 @@ class Path:
 
 
 class Paths:
-    """The decision tree of one signature, whose root is `first`.  Some are for arguments alone that lie in
-    memory in one way (``layout``, see `record_call.layout`).
+    """The decision tree of one signature, whose root is `first`.
+
+    Some are for arguments alone that lie in memory in one way (``layout``, see `record_call.layout`), or that require
+    grad, and where it is recorded, in one way (``history``, see `signature.history_of`); a tree is ``historic`` if
+    others of that kind stand in its place.
     """
 
-    def __init__(self, key: Any, fixed_floats: bool = False) -> None:
+    def __init__(self, key: Any, fixed_floats: bool = False, history: Any = None) -> None:
         self.tensors = any(type(part) is tuple for part in varying(key))
         self.first: Path | None = None
         self.count = 0
@@ -56,7 +59,8 @@ class Paths:
         self.fixed_floats = fixed_floats
         self.eager = False
         self.layout: Any = None
-        self.key = key
+        self.key, self.history, self.historic = key, history, False
+        self.place = key if history is None else (key, history)
         self.around: list[Surroundings] = []
 
     def __iter__(self) -> Iterator[Path]:

@@ -22,6 +22,7 @@ from ...base.tree import Structure, leaves_of, structure_of
 from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
+from ...recording.wengert import current
 from ..capture.record_call import OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep, making
@@ -116,6 +117,8 @@ class _Way:
         count = w.load(w.known(counter))
         w.require(w.test("slt", count, w.known(self.replay.until)))
         self.conditions.is_quiet()
+        if self.program.historic:
+            self.conditions.checks.append(records_gradients)
         if self.program.said is not None:
             self.conditions.checks.append(self.program.heed_filters)
         for surroundings in around:
@@ -348,6 +351,11 @@ class _Way:
         if kind in (tuple, list):
             return str(self.write.new_items(kind, inside))
         raise Unsuited
+
+
+def records_gradients() -> bool:
+    """Whether gradients are recorded here."""
+    return current().recording
 
 
 def whole_results(results: Results, plan: Any) -> dict[int, int]:

@@ -31,6 +31,8 @@ MAY_COPY = {RESHAPE, REGISTRY["view_as_complex"]}
 OVERLAPPING = {"broadcast_to", "as_strided"}
 """Views in which one element of the base may be several."""
 NOTHING: tuple[SharedMemory | None, Any] = None, None
+DETACHED: Any = "detach", (), None
+"""The step from a tensor to one that is detached from its history, and shares its memory."""
 FIXED = frozenset((int, type(None), type(Ellipsis)))
 """What is in an index of integers and slices."""
 UNKNOWN_LAYOUT = "how an array lies in memory was asked for, which is not known while recording"
@@ -219,9 +221,25 @@ def strides_of(tensor: Traced) -> tuple[int, ...]:
     return tuple([n // tensor.dtype.itemsize for n in np.asarray(look(memory.first, steps)).strides])
 
 
-def seal(view: Traced, parent: Traced) -> None:
-    """Note that a tensor looks at another one's memory in a way in which a change of it cannot be followed."""
+def seal(view: Traced, parent: Traced, step: Any = None) -> None:
+    """Note that a tensor looks at another one's memory in a way in which a change of it cannot be followed.
+
+    Args:
+        step: how it looks at the other tensor, if that can be done again.
+    """
     memory_of(parent)[0].show(view, None)
+    if step is not None:
+        view.__dict__["_through"] = parent, step
+
+
+def way_to(tensor: Traced) -> tuple[SharedMemory, Any]:
+    """What a tensor looks at, and in which steps that can be done again, if not followed; None if in none."""
+    memory, steps = memory_of(tensor)
+    if steps is None and "_through" in tensor.__dict__:
+        parent, step = tensor.__dict__["_through"]
+        before = way_to(parent)[1]
+        steps = None if before is None else (*before, step)
+    return memory, steps
 
 
 def is_shared(tensor: Traced) -> bool:

@@ -17,7 +17,7 @@ from ...base.tensor import Tensor
 from ...recording.recorder import plan
 from .listing import Columns, Listing, listing_of, operands_of
 from .rule_lists import rules
-from .trace import CONSTANT, INPUT, NUMBERS, Trace
+from .trace import CONSTANT, INPUT, NUMBERS, Trace, WithoutHistory
 
 
 def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
@@ -27,13 +27,28 @@ def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
     return leads
 
 
-def have_history(trace: Trace, rows: Sequence[int]) -> bool:
-    """Whether a gradient flows from each of these records to anything."""
-    sources = trace.sources()
-    if not rows or not sources or min(rows) < min(sources):
-        return not rows
-    window = Window(trace, min(sources))
-    return bool(leading(window.list, window.places(sources))[window.places(rows)].all())
+def require_history(trace: Trace, rows: Sequence[int], what: str) -> None:
+    """Leave records without a history to the tensors that refuse what is asked of them.
+
+    Raises:
+        WithoutHistory: if no gradient flows from one of them to anything, or none is recorded.
+    """
+    exact = trace.tensors and trace.mode is not None
+    trace.historic = trace.historic or exact
+    if exact and not trace.mode:
+        raise WithoutHistory(f"{what} where gradients are not recorded")
+    if not all(flows(trace, rows, trace.sources(tracked=exact))):
+        raise WithoutHistory(f"{what} of something without history")
+
+
+def flows(trace: Trace, rows: Sequence[int], sources: Sequence[int]) -> list[bool]:
+    """Whether a gradient flows from each of these records to one of the sources."""
+    first = min(sources, default=len(trace))
+    if max(rows, default=-1) < first:
+        return [False] * len(rows)
+    window = Window(trace, first)
+    leads = leading(window.list, window.places(sources))
+    return [row >= first and bool(leads[window.places([row])[0]]) for row in rows]
 
 
 def reaches(trace: Trace, row: int, targets: Iterable[int]) -> bool:

@@ -54,6 +54,10 @@ class Untraceable(AsItIs):
         note(self)
 
 
+class WithoutHistory(Untraceable):
+    """It asks for gradients that there are none of: for such arguments, or where gradients are not recorded."""
+
+
 def escaped() -> RuntimeError:
     """The error for a tensor that outlived its recording."""
     return RuntimeError(
@@ -83,6 +87,8 @@ class Trace(Records):
         templates: by all that rules can see of a record, its parameters and what they append for it.
         parts: by index and by how a tensor looks: the parameters, layout and spec of what is read there.
         tracked: which of the arguments require grad.
+        mode: whether gradients are recorded where it is called; None if all calls count alike, and all arguments.
+        historic: whether it does something else if either is otherwise.
         apart: by the number of the first one, what rows became that were taken apart already.
         calm: what NumPy keeps of how errors are handled, if that raises nothing (see `raising.handling`).
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
@@ -90,8 +96,8 @@ class Trace(Records):
     """
 
     __slots__ = (
-        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "hooks", "inputs",
-        "integers", "leaves", "looks", "numbers", "open", "ordered", "own", "parts", "plain", "released", "sought",
+        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "historic", "hooks", "inputs",
+        "integers", "leaves", "looks", "mode", "numbers", "open", "ordered", "own", "parts", "plain", "released", "sought",
         "stopped", "templates", "tensors", "tracked", "unsure", "wengert",
     )  # fmt: skip
 
@@ -120,6 +126,8 @@ class Trace(Records):
         self.templates: dict[Any, Any] = {}
         self.parts: dict[Any, Any] = {}
         self.tracked: tuple[bool, ...] = ()
+        self.mode: bool | None = self.wengert.recording
+        self.historic = False
         self.calm = None if raises() else handling(None)
         self.failed = False
         self.computing = Computing()
@@ -211,6 +219,10 @@ class Trace(Records):
         """Identities of the arrays and tensors from outside that became constants."""
         return self._objects.keys()
 
+    def rows_of(self, things: Iterable[Any]) -> dict[int, Any]:
+        """By the record of each that was captured, these arrays or tensors from outside."""
+        return {self._objects[id(x)]: x for x in things if id(x) in self._objects}
+
     def check_captured(self) -> None:
         """Raise if an array was changed after it had been read, for a replay would read what it held at last.
 
@@ -228,10 +240,14 @@ class Trace(Records):
         targets += [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
         return targets if self.wengert.recording else []
 
-    def sources(self) -> list[int]:
-        """The records that a gradient may flow to from others: what has a history depends on one of them."""
+    def sources(self, tracked: bool = False) -> list[int]:
+        """The records that a gradient may flow to from others: what has a history depends on one of them.
+
+        Of the arguments all are, as in another call, or those alone that are `tracked`.
+        """
         captured = [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
-        return [*captured, *self.leaves]
+        without = [k for k, has_history in zip(self.inputs, self.tracked) if tracked and not has_history]
+        return [*captured, *self.leaves.difference(without)]
 
     def _constant(self, thing: Any, value: Any) -> int:
         check_order_of_bytes(value)

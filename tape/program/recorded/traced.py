@@ -21,10 +21,10 @@ from ...memory.inplace import NOT_AUGMENTED
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from ...recording.short_ways import is_operand
-from .aliases import check_sure, contiguous, link, memory_of, read, seal, strides_of
+from .aliases import DETACHED, check_sure, contiguous, link, memory_of, read, seal, strides_of
 from .later import Later, part_at, unheld
 from .narrowing import apply_in_32_bits, rounded
-from .reach import have_history, reaches
+from .reach import reaches, require_history
 from .trace import NUMBER, Trace, Untraceable, escaped
 from .traced_index import AT_PLACES, basic_key, has_places
 from .traced_inplace import TracedMemory, known, plain
@@ -96,8 +96,8 @@ class Traced(TracedMemory):
             if op.view and op.is_view(params):
                 link(made, operands[0], op, params)
             return made
-        for z in made if op.view else ():
-            seal(z, operands[0])
+        for i, z in enumerate(made) if op.view else ():
+            seal(z, operands[0], (op.name, tuple(params.items()), i))
         return made
 
     # What the rest of the library reads of a tensor.
@@ -212,7 +212,7 @@ class Traced(TracedMemory):
     def detach(self) -> Tensor:
         made = ops.reshape(self, shape=self._spec.shape)
         self._trace.stopped.add(made._row)
-        seal(made, self)
+        seal(made, self, DETACHED)
         return made
 
     data = property(detach)
@@ -242,8 +242,7 @@ class Traced(TracedMemory):
         raise Untraceable("register_post_accumulate_grad_hook() was called, and a recorded list accumulates nothing")
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
-        if not have_history(self._trace, [self._row]):
-            raise Untraceable("a hook was registered on something without history")
+        require_history(self._trace, [self._row], "a hook was registered")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
 
