@@ -90,6 +90,9 @@ class TensorKind(Operators):
     def _leave_layout_open(self) -> None:
         """It is not known how eager execution lays the tensor, so the user's code is not to be told of it."""
 
+    def _stand_for_view(self, whole: Tensor) -> None:
+        """Note that this is a copy where the user's code has a view of another tensor."""
+
     def _tell_layout(self) -> None:
         """How the tensor lies in memory has been told to the user's code."""
 

@@ -35,6 +35,8 @@ class FunctionalCall:
         self.name, self.func, self.create, self.strict = name, func, create_graph, strict
         self.many_inputs, given = tuple_of(inputs, "inputs", name)
         self.inner = Inner(recording=create_graph)
+        for x in given if create_graph else ():
+            x._check_histories((x,))  # of one without, the results depend on a leaf of this call's own
         with differentiating():
             self.arguments = [self.inner.argument(x) for x in given]
         self.new = self.inner.targets

@@ -197,6 +197,8 @@ def sliding_window_view(
         tensor = _windows(tensor, k, n) if is_record else tensor.unfold(k, n, 1)
     if tensor is not x._tensor and memories(tensor) != memories(x._tensor):
         copied(tensor, x._tensor)
+        for part, whole in zip(components(tensor), components(x._tensor)):
+            part._stand_for_view(whole)
     return readonly(array(tensor))
 
 

@@ -33,10 +33,10 @@ def polyfit(
         w = as_array(w) + 0.0
         if w.ndim != 1 or w.shape[0] != y.shape[0]:
             raise TypeError(f"polyfit needs one weight for each of {y.shape[0]} values; got shape {w.shape}")
-        left *= w[:, None]
-        right *= w[:, None] if y.ndim == 2 else w
+        weighted = left * w[:, None], right * (w[:, None] if y.ndim == 2 else w)  # NumPy weights them in place
+        left, right = (z.astype(x.dtype, casting="same_kind", copy=False) for z, x in zip(weighted, (left, right)))
     scale = np.sqrt(np.sum(left * left, axis=0))
-    left /= scale
+    left = left / scale
     c, misfit, rank, s = np.linalg.lstsq(left, right, rcond)
     c = (c.T / scale).T
     if rank != order and not full:

@@ -23,9 +23,9 @@ from .capture.signature import (
     CallArguments,
     Variety,
     advice,
+    are_entangled,
     history_of,
     is_told_apart,
-    numbers_of_arrays,
     objects_in,
     take_apart,
 )  # fmt: skip
@@ -182,6 +182,8 @@ class CompiledFunction(Generic[P, R]):
             order = "for arguments in another order than " + ("by rows" if paths.layout is True else "the first")
             self._warn("what it gives depends on how they lie in memory", order)
             return self._eager(args, kwargs)
+        if paths.history is not None and self._is_entangled(paths, call):
+            return self._eager(args, kwargs)
         if paths.around and not all(around.unchanged() for around in paths.around):
             paths = self._paths[paths.place] = Paths(call.key, paths.fixed_floats, paths.history)
             self._renewed += 1
@@ -208,7 +210,7 @@ class CompiledFunction(Generic[P, R]):
         return self._record(args, kwargs, call, paths, last, missed)
 
     def _replayed(self, program: Program, call: CallArguments, args: Any, kwargs: Any, recorded: Any = None) -> Any:
-        """A replay's results; those of the function itself where it warns of floating-point errors that a replay makes.
+        """A replay's results; the function itself is called too where it warns of errors that a replay makes.
 
         Where Python's filters show a warning once for each place, once is enough for each kind of error.
         """
@@ -226,9 +228,9 @@ class CompiledFunction(Generic[P, R]):
         with hearing(), Telling() as telling:
             count = WAITING.count
             try:
-                results = self._eager(args, kwargs)
+                self._eager(args, kwargs)
                 telling.told = telling.told or WAITING.count > count
-            except Warning:  # which is what Python was told to do with it
+            except (Warning, ArithmeticError):  # what Python was told to do with it; of the caller's own floats
                 raise
             except Exception:  # it is one that only works while it is recorded
                 telling.told = False
@@ -257,6 +259,15 @@ class CompiledFunction(Generic[P, R]):
         paths = Paths(call.key, fixed_floats, history)
         self._paths[paths.place] = paths
         return paths
+
+    def _is_entangled(self, paths: Paths, call: CallArguments) -> bool:
+        """Whether gradients that the function takes are not those that a list takes; if so, say it."""
+        assert self._surroundings is not None
+        around = [t for some in (self._surroundings, *paths.around) for t in some.tensors]
+        found = are_entangled([*call.given, *{id(t): t for t in around}.values()])
+        if found:
+            self._warn("it takes gradients", "where tensors depend on others that require grad, or have hooks")
+        return found
 
     def _by_history(self, paths: Paths, call: CallArguments, args: Any, kwargs: Any) -> Paths:
         """The programs for tensors that require grad as those of a call do, where gradients are recorded as there."""
@@ -303,6 +314,9 @@ class CompiledFunction(Generic[P, R]):
             return self(*args, **kwargs)
         if recorded.historic and paths.history is None:
             paths, last, missed = self._by_history(paths, call, args, kwargs), None, None
+        if recorded.historic and self._is_entangled(paths, call):
+            recorded.before.put_back()
+            return self._eager(args, kwargs)
         paths.layout = layout(call.given) if recorded.ordered else paths.layout
         parameters = parameters_of(self.function)
         program = Program(
@@ -394,8 +408,8 @@ class CompiledFunction(Generic[P, R]):
         warnings.warn(text, RuntimeWarning, stacklevel=depth)
 
     def _eager(self, args: Any, kwargs: Any) -> Any:
-        """Call the function itself, on the caller's own arrays or tensors; floats among arrays as NumPy's."""
-        return self.function(*numbers_of_arrays(args, (args, kwargs)), **numbers_of_arrays(kwargs, (args, kwargs)))
+        """Call the function itself, on the caller's own arguments."""
+        return self.function(*args, **kwargs)
 
 
 def compile(

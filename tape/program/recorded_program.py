@@ -98,7 +98,7 @@ class Program(Native, Display):
         self.without_history = tuple([t for t in tensors.values() if t._node is None])
         self.plain = not self.captures and not self.tensors
         self._lock = new_lock()
-        self._derived: dict[Any, Program] = {}
+        self._derived: dict[Any, tuple[Program, Any]] = {}
         self._still: dict[tuple[bool, ...], frozenset[int]] = {}
         self._shortcut = Shortcut()
         self._native: Any = None
@@ -197,8 +197,7 @@ class Program(Native, Display):
             return self.results.build(list(map(unboxed, self.untracked(given))), given)
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
-            outputs, still = REPLAY(*given, *self.captures, program=self), self._without_gradient(given)
-            return self.results.build([z.detach() if i in still else z for i, z in enumerate(outputs)], given)
+            return self.results.build(self._recorded([*given, *self.captures]), given)
         values = self.untracked(given)
         outputs = [wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values))
         return self.results.build(outputs, given)
@@ -267,35 +266,43 @@ class Program(Native, Display):
     # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
 
     def vjp(self, g: Bundle, xs: Sequence[Any], wanted: tuple[int, ...]) -> list[Any]:
-        """Adjoints of the operands; None where none is wanted."""
+        """Adjoints of the operands; None where none is wanted, or no output with a weight depends on the operand."""
         weights = {i: g[i] for i in range(self.count) if g[i] is not None}
-        program = self._derive(
+        program, reached = self._derive(
             ("vjp", wanted, tuple(weights)),
             lambda: adjoint_of(self.recorded, self.captures, xs, wanted, weights),
         )
-        found = iter(program.outputs((*xs, *weights.values())))
-        return [next(found) if i in wanted else None for i in range(len(xs))]
+        found = dict(zip(wanted, program.outputs((*xs, *weights.values())) if reached else ()))
+        return [found.get(i) if i in reached else None for i in range(len(xs))]
 
     def jvp(self, xs: Sequence[Any], x_dots: Sequence[Any]) -> tuple[Any, ...]:
         """Tangents of the results."""
         moving = {i: t for i, t in enumerate(x_dots) if t is not None}
-        program = self._derive(
-            ("jvp", tuple(moving)), lambda: tangent_of(self.recorded, self.captures, self.count, xs, moving)
+        program, _ = self._derive(
+            ("jvp", tuple(moving)), lambda: (tangent_of(self.recorded, self.captures, self.count, xs, moving), ())
         )
         return tuple(program.outputs((*xs, *moving.values())))
 
     def outputs(self, xs: Sequence[Any]) -> Any:
         """The results for operands that are arrays or, recording, tensors."""
-        return REPLAY(*xs, program=self) if any(isinstance(x, Tensor) for x in xs) else self.evaluate(xs)
+        if not any(isinstance(x, Tensor) for x in xs):
+            return self.evaluate(xs)
+        return self._recorded(xs)
 
-    def _derive(self, key: Any, make: Callable[[], Listing]) -> Program:
+    def _recorded(self, xs: Sequence[Any]) -> list[Any]:
+        """The results as a replay whose history is recorded; those that depend on no tensor with one have none."""
+        outputs, still = REPLAY(*xs, program=self), self._without_gradient(xs)
+        return [z.detach() if i in still else z for i, z in enumerate(outputs)]
+
+    def _derive(self, key: Any, make: Callable[[], tuple[Listing, Any]]) -> tuple[Program, Any]:
         found = self._derived.get(key)
         if found is None:
             with self._lock:
                 found = self._derived.get(key)
                 if found is None:
-                    found = Program(make(), None, None, self.tier, self.threads, most_memory=self.most_memory)
-                    self._derived[key] = found
+                    listing, reached = make()
+                    program = Program(listing, None, None, self.tier, self.threads, most_memory=self.most_memory)
+                    found = self._derived[key] = program, reached
         return found
 
 

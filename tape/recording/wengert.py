@@ -62,7 +62,8 @@ class WengertList:
 
     __slots__ = (
         "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_late", "_lock", "entangled", "extend", "hooks",
-        "inferred", "limit", "next", "number", "recording", "released", "rows", "shift", "sweeps", "switched", "task", "unpacked", "where",
+        "inferred", "limit", "next", "number", "recording", "released", "rows", "shift", "sweeps", "switched", "task",
+        "unpacked", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):

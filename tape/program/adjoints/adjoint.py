@@ -55,9 +55,16 @@ def gradients(
     for i, (x, row) in enumerate(zip(inputs, targets)):
         if row not in found and not unused:
             raise unused_error(i, x._spec.shape)
-        bar = found.get(row)
-        results.append(bar if create or not isinstance(bar, Traced) else bar.detach())
+        results.append(found.get(row) if create else without_history(found.get(row)))
     return results
+
+
+def without_history(x: Any) -> Any:
+    """A gradient through which nothing is differentiated, in all its layers."""
+    x = live(x)
+    if isinstance(x, Layer):
+        return x.through(without_history)
+    return x.detach() if isinstance(x, Traced) else x
 
 
 def _trace_of(tensors: Iterable[Any]) -> Trace:

@@ -96,8 +96,8 @@ class Retraced:
 
 def adjoint_of(
     listing: Listing, captures: Sequence[Tensor], xs: Sequence[Any], wanted: Sequence[int], weights: dict[int, Any]
-) -> Listing:
-    """(operands, adjoints of the outputs in `weights`) ↦ adjoints of the wanted operands."""
+) -> tuple[Listing, tuple[int, ...]]:
+    """(operands, adjoints of the outputs in `weights`) ↦ adjoints of the wanted operands; which these depend on."""
     again = Retraced(listing, captures, xs)
     adjoints: dict[int, Any] = {}
     for i, g in weights.items():
@@ -111,7 +111,8 @@ def adjoint_of(
         check_not_released(again.trace, runs.targets, runs.consumed(adjoints))
         with again.trace.recording():
             found = propagate(runs, adjoints)
-    return again.finish([found.get(t._row, np.zeros(t._spec.shape, t._spec.dtype)[()]) for t in targets])
+    reached = tuple([i for i, t in zip(wanted, targets) if t._row in found])
+    return again.finish([found.get(t._row, np.zeros(t._spec.shape, t._spec.dtype)[()]) for t in targets]), reached
 
 
 def tangent_of(

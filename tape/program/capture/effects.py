@@ -9,7 +9,7 @@ import gc
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import is_
@@ -216,8 +216,11 @@ def keys_in(structure: Structure) -> Iterator[Any]:
             yield from keys_in(inside)
 
 
-def require_own_memory(constants: Iterable[Any], given: Iterable[Any]) -> None:
+def require_own_memory(constants: Iterable[Any], given: Iterable[Any], lent: Sequence[np.ndarray]) -> None:
     """Raise if one of the arrays that every call gets a copy of shares memory with another, or with a given one.
+
+    Args:
+        lent: arrays of what recorded ones hold; what looks at their memory may have another array as its owner.
 
     Raises:
         Untraceable: if so.
@@ -225,7 +228,7 @@ def require_own_memory(constants: Iterable[Any], given: Iterable[Any]) -> None:
     held = {id(owner(x)) for x in given}
     for x in map(value_in, constants):
         if type(x) is np.ndarray:
-            if id(owner(x)) in held:
+            if id(owner(x)) in held or any(np.may_share_memory(x, other) for other in lent):
                 raise Untraceable("it returned an array that shares memory with another one, or with an argument")
             held.add(id(owner(x)))
 

@@ -21,9 +21,9 @@ from ...numpy.arrays.unwrapping import bare
 from ...numpy.opening import opened
 from ...recording.level import live
 from ...recording.views import owner
+from ..recorded.aliases import DETACHED, way_to
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
-from ..recorded.aliases import DETACHED, way_to
 from ..recorded.reach import flows
 from ..recorded.trace import Trace, Untraceable, WithoutHistory, value_in
 from ..recorded.traced import Traced, traced
@@ -151,7 +151,9 @@ class Results:
 def copied(x: Any) -> Any:
     """Something that is returned by every call, safe from what the caller does with it."""
     if isinstance(x, np.ndarray):
-        return x.copy()
+        made = x.copy()
+        made.flags.writeable = x.flags.writeable
+        return made
     return x.detach().clone() if isinstance(x, Tensor) else x
 
 
@@ -359,7 +361,8 @@ def _record_once(
             require_lasting(tree, structure, kept, before)
             sharing = Sharing(trace, theirs, given, around)
             shown = sharing.views(leaves_of(tree), tensors, leaves, rows)
-            require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays)
+            lent = [x for x in [ref() for ref in trace.lent] if x is not None]
+            require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays, lent)
             depends = sharing.depends_on_order
         finally:
             trace.open = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,6 +106,18 @@ def history_of(given: Sequence[Any]) -> tuple[bool, ...]:
     return current().recording, *[isinstance(x, Tensor) and x._node is not None for x in given]
 
 
+def are_entangled(tensors: Iterable[Any]) -> bool:
+    """Whether a gradient may flow from one of these to another, or meet a hook: a recorded list takes them to be apart.
+
+    One that requires grad alone is apart; several are if each is a leaf of its own.
+    """
+    tracked = [x for x in tensors if isinstance(x, Tensor) and x._node is not None]
+    several = len(tracked) > 1
+    if len(set(map(id, tracked))) < len(tracked) or (several and not all(x.is_leaf for x in tracked)):
+        return True
+    return any(x._backward_hooks or x.retains_grad for x in tracked)
+
+
 def put_together(parts: Sequence[Any]) -> None:
     """Let the arguments of a call that are compared as objects be compared as one: they may have parts in common."""
     fixed = [p for p in parts if isinstance(p, Fixed) and type(p.value) not in IMMUTABLE]
@@ -116,31 +128,6 @@ def put_together(parts: Sequence[Any]) -> None:
 
 
 FLOATS = frozenset({float})
-
-
-def numbers_of_arrays(part: Any, arguments: Any) -> Any:
-    """A part of a call's arguments as its function meets them while it is recorded: floats are numbers of NumPy's.
-
-    They stay Python's beside tensors, and beside arrays of less than 64 bits, whose precision they take.  Lists and
-    dicts stay the caller's own, with what is in them, as the function may change them.
-    """
-    leaves = leaves_of(arguments)
-    if not any(type(x) is float for x in leaves) or any(isinstance(x, Tensor) or is_narrow(x) for x in leaves):
-        return part
-    return {name: _numpys(x) for name, x in part.items()} if type(part) is dict else _numpys(part)
-
-
-def _numpys(x: Any) -> Any:
-    """A float as NumPy's, also within tuples."""
-    if type(x) is tuple:
-        return tuple(map(_numpys, x))
-    return np.float64(x) if type(x) is float else x
-
-
-def is_narrow(x: Any) -> bool:
-    """Whether something holds floating-point numbers of less than 64 bits."""
-    dtype = getattr(x, "dtype", None)
-    return isinstance(dtype, np.dtype) and dtype.kind in "fc" and np.finfo(dtype).bits < np.finfo(float).bits
 
 
 def exact(structure: Structure) -> Structure:

@@ -160,16 +160,19 @@ def _on_its_own(tensor: Traced) -> tuple[SharedMemory, Any]:
 def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
     """Note that an op has made a tensor that looks at another one's memory, if it has: some may have copied."""
     memory, steps = memory_of(parent)
-    if op in MAY_COPY and steps is not None and parent._spec.shape:
+    known = op not in MAY_COPY or not parent._spec.shape
+    if not known and steps is not None:
         shares = _shares(memory, steps, op, params)
         memory.judged = memory.judged or parent.ndim > 1 or op is not RESHAPE
         if shares is False:
             memory_of(view)[0].judged = True
             return
-        steps = steps if shares else None
-    if steps is not None:
-        steps = (*steps, (op.name, tuple(params.items()), None)) if len(steps) < DEEPEST else None
-    memory.show(view, steps)
+        steps, known = (steps, True) if shares else (None, False)
+    step = op.name, tuple(params.items()), None
+    if steps is None:
+        seal(view, parent, step if known else None)
+    else:
+        memory.show(view, (*steps, step) if len(steps) < DEEPEST else None)
 
 
 def _shares(memory: SharedMemory, steps: Any, op: Op, params: dict[str, Any]) -> bool | None:

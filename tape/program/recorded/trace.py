@@ -8,6 +8,7 @@ value, a number, an array) becomes a `Guard`, because the list holds for that va
 
 from __future__ import annotations
 
+import weakref
 from _thread import get_ident
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -90,15 +91,16 @@ class Trace(Records):
         mode: whether gradients are recorded where it is called; None if all calls count alike, and all arguments.
         historic: whether it does something else if either is otherwise.
         apart: by the number of the first one, what rows became that were taken apart already.
+        lent: weakly, the plain arrays that Python was told.
         calm: what NumPy keeps of how errors are handled, if that raises nothing (see `raising.handling`).
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
         computing: computes what somebody looks at, and knows how much memory that takes.
     """
 
     __slots__ = (
-        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "historic", "hooks", "inputs",
-        "integers", "leaves", "looks", "mode", "numbers", "open", "ordered", "own", "parts", "plain", "released", "sought",
-        "stopped", "templates", "tensors", "tracked", "unsure", "wengert",
+        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "historic", "hooks",
+        "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open", "ordered", "own", "parts", "plain",
+        "released", "sought", "stopped", "templates", "tensors", "tracked", "unsure", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -128,6 +130,7 @@ class Trace(Records):
         self.tracked: tuple[bool, ...] = ()
         self.mode: bool | None = self.wengert.recording
         self.historic = False
+        self.lent: list[weakref.ref[np.ndarray]] = []
         self.calm = None if raises() else handling(None)
         self.failed = False
         self.computing = Computing()
@@ -311,7 +314,11 @@ class Trace(Records):
         value = self.value(row)
         seen = value.copy() if isinstance(value, np.ndarray) else value
         self.guards.append(Guard(row, seen, what, *self.where(depth + 1)))
-        return seen.copy() if isinstance(seen, np.ndarray) else seen
+        if not isinstance(seen, np.ndarray):
+            return seen
+        lent = seen.copy()
+        self.lent.append(weakref.ref(lent))
+        return lent
 
 
 _DATA: Any = Tensor.__dict__["_data"]

@@ -49,6 +49,9 @@ class Traced(TracedMemory):
     def _leave_layout_open(self) -> None:
         self._trace.unsure = True
 
+    def _stand_for_view(self, whole: Tensor) -> None:
+        seal(self, whole)  # type: ignore[arg-type]
+
     def _tell_layout(self) -> None:
         check_sure(self._trace)
         self._trace.ordered = self._trace.ordered or self._spec.size > 1
@@ -182,7 +185,8 @@ class Traced(TracedMemory):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         if not force and self._spec.inexact and self._carries_gradient():
             raise numpy_error()
-        value = np.array(self._trace.guard(self._row, "detach().numpy()" if force or not self._spec.inexact else LEFT))
+        how = "detach().numpy()" if force or not self._spec.inexact else LEFT
+        value = np.asarray(self._trace.guard(self._row, how))
         value.flags.writeable = False  # what is written there would not reach the tensor
         return value
 

@@ -299,11 +299,11 @@ class Display:
         with self._lock:
             found = self._derived.get(("vjp", wanted, tuple(given)))
         if found is not None:
-            return found
+            return found[0]
         weights = {i: np.ones(s.shape, s.dtype)[()] for i, s in given.items()}
         xs = [plausible(s) for s in specs]
         try:
-            listing = adjoint_of(self.recorded, self.captures, xs, wanted, weights)
+            listing, _ = adjoint_of(self.recorded, self.captures, xs, wanted, weights)
         except (ArithmeticError, ValueError) as error:
             raise RuntimeError(
                 f"the list of the adjoints is made by differentiating somewhere, and this failed: {error}.\n"
