@@ -94,11 +94,9 @@ def _contains(self: Recorded, element: Any) -> bool:
 
 def rounded(self: Number, ndigits: int | None = None) -> Any:
     """``round(x)`` of a number: Python's integer, or rounded to some digits."""
-    if ndigits is None and self.dtype.kind == "f":
-        return number_of(numpy.round(self), int)
-    if ndigits is None and self.dtype.kind in "bc":
-        return round(numpy.ones((), self.dtype)[()])  # NumPy's own error, or its result
-    return self if ndigits is None else numpy.round(self, ndigits)
+    if self.dtype.kind in "bc":
+        return round(numpy.ones((), self.dtype)[()], ndigits)  # NumPy's own error
+    return number_of(numpy.round(self), int) if ndigits is None else numpy.round(self, ndigits)
 
 
 def _not_rounded(self: Array, ndigits: int | None = None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import cmath
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..base.tensor import Face, Tensor
 from .arrays.array_text import numbers_of, without_layers
 from .arrays.face import Number, face, faces
 from .arrays.float_parts import frexp, ldexp, remainder
-from .arrays.python_number import as_numpy, as_python
+from .arrays.python_number import PythonNumber, as_float, as_numpy, as_python
 from .arrays.unwrapping import bare, holds_face
 from .constructors import as_array, gathered
 
@@ -49,7 +50,7 @@ def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
         if not any(map(holds_face, args)):
             return original(*args, **kwargs)
         with np.errstate(all="ignore"):
-            xs = [as_numpy(as_python(_alone(x))) for x in args]
+            xs = [as_numpy(as_float(_alone(x))) for x in args]
             z = compute(*xs, **kwargs)
         if not is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
             lanes = zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args]))
@@ -120,6 +121,10 @@ def _hypot(*xs: Any) -> Any:
     return np.hypot(*xs) if len(xs) == 2 else np.linalg.norm(gathered(list(xs)))
 
 
+def _ldexp(x: Any, exponent: Any) -> Any:
+    return ldexp(x, exponent) if isinstance(exponent, int) else math.ldexp(1.0, exponent)  # which raises
+
+
 def _whole(original: Callable[..., Any]) -> Callable[..., Any]:
     """`math.floor` and the like, which give a Python integer: Python is told it, and no gradient flows."""
 
@@ -127,8 +132,9 @@ def _whole(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any) -> Any:
         if not isinstance(x, Face):
             return original(x)
-        shape = x._tensor._spec.shape
-        return original(np.ones(shape)) if shape else original(_settled(x))
+        if type(x) is not PythonNumber:
+            original(np.ones(x._tensor._spec.shape, x._tensor._spec.dtype)[()])  # what is raised of NumPy's numbers
+        return original(_settled(x))
 
     return call
 
@@ -146,6 +152,23 @@ def _summed(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
     return call
 
 
+def as_floats(xs: Any) -> Any:
+    """Numbers in an array as Python's floats are, of which there is one precision."""
+    xs = as_array(xs)
+    return xs if xs.dtype.kind == "c" else xs.astype(float)
+
+
+def _product(xs: Any, *, start: Any = 1) -> Any:
+    """A product, of integers one after the other, in the dtypes that their products have."""
+    return functools.reduce(operator.mul, xs, start) if xs.dtype.kind in "iub" else np.prod(xs) * start
+
+
+def _sum_of_products(p: Any, q: Any) -> Any:
+    if np.result_type(p, q).kind in "iub" and len(p) == len(q):
+        return sum(map(operator.mul, p, q))
+    return np.dot(p, q)
+
+
 def _tested(module: Any, name: str) -> Callable[..., Any]:
     original, test = getattr(module, name), getattr(np, name)
 
@@ -161,6 +184,7 @@ def _close(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
         if not holds_face(a) and not holds_face(b):
             return original(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+        a, b = [as_numpy(as_float(_alone(x))) for x in (a, b)]
         near = abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
         return bool(a == b or (near and np.isfinite(a) and np.isfinite(b)))
 
@@ -174,8 +198,7 @@ def _parts(original: Callable[..., Any], compute: Callable[..., Any]) -> Callabl
     def call(x: Any, /) -> Any:
         if not holds_face(x):
             return original(x)
-        found = compute(as_numpy(as_python(_alone(x))))
-        return tuple([int(part) if part.dtype.kind == "i" else as_python(part) for part in found])
+        return tuple(map(as_python, compute(as_numpy(as_float(_alone(x))))))
 
     return call
 
@@ -197,13 +220,13 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
        {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma", "gamma": "special_gamma"}.items()},
     **{(math, name): _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc", "ulp")},
     (math, "modf"): _parts(math.modf, np.modf), (math, "frexp"): _parts(math.frexp, frexp),
-    (math, "ldexp"): checked(math.ldexp, ldexp), (math, "remainder"): checked(math.remainder, remainder),
+    (math, "ldexp"): checked(math.ldexp, _ldexp), (math, "remainder"): checked(math.remainder, remainder),
     **{(math, name): _tested(math, name) for name in ("isnan", "isinf", "isfinite")},
     (math, "log"): checked(math.log, _log), (math, "hypot"): checked(math.hypot, _hypot),
     (math, "isclose"): _close(math.isclose), (cmath, "isclose"): _close(cmath.isclose),
-    (math, "fsum"): _summed(math.fsum, lambda xs: as_python(np.sum(xs))),
-    (math, "prod"): _summed(math.prod, lambda xs, *, start=1: np.prod(xs) * start),
-    (math, "dist"): _summed(math.dist, lambda p, q: as_python(np.linalg.norm(as_array(p) - q))),
+    (math, "fsum"): _summed(math.fsum, lambda xs: as_float(np.sum(as_floats(xs)))),
+    (math, "prod"): _summed(math.prod, _product),
+    (math, "dist"): _summed(math.dist, lambda p, q: as_float(np.linalg.norm(as_floats(p) - as_floats(q)))),
     **{(cmath, name): _of_complex(name) for name in COMPLEX},
     (cmath, "log"): checked(cmath.log, lambda x, base=None: _log(x + 0j, base)),
     (cmath, "phase"): checked(cmath.phase, np.angle),
@@ -215,4 +238,4 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
 if hasattr(math, "fma"):
     FUNCTIONS[math, "fma"] = checked(math.fma, lambda x, y, z: x * y + z)
 if hasattr(math, "sumprod"):
-    FUNCTIONS[math, "sumprod"] = _summed(math.sumprod, lambda p, q: np.dot(p, q))
+    FUNCTIONS[math, "sumprod"] = _summed(math.sumprod, _sum_of_products)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import json
 import math
 import warnings
 
@@ -11,6 +12,7 @@ import pytest
 from arrays import seen
 
 import tape
+from tape.base.tree import transform
 
 X = np.array([0.3, -0.7, 2.0])
 SPACE = {"np": np, "math": math, "cmath": cmath}
@@ -167,3 +169,70 @@ def test_absolute_values_of_complex_numbers_are_those_of_their_class():
             assert tape.func.jvp(f, (z,), (z,))[0] == f(z), name
             assert tape.compile(f)(z) == f(z), name
     assert tape.func.grad(lambda x: abs(x * (3 + 4j)))(np.float64(2.0)) == 5.0
+
+
+DTYPES = [np.dtype(kind) for kind in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
+INTEGERS = """
+sum(v.tolist()) | v.tolist()[1] - v.tolist()[0] | v.sum().item() ** 60 | 10 ** (np.argmax(v).item() + 18)
+(v[0].item() << 8) | v[1].item() | ~v[1].item() | isinstance(v.item(0), int) | v[0].item() is True
+np.array(v.tolist()).dtype.name | np.ones(2, 'f4') * v.tolist()[0] | str(v.tolist()) | json.dumps(v[:2].tolist())
+{k: i for i, k in enumerate(v.tolist())} | np.outer(v, v).tolist() | v[:0].tolist() | v.item() | v[0].tolist() * 1000
+1 / (v > 250).sum().item() | 1 % (v > 250).sum().item() | divmod(v[0].item(), 7) | type(v[0].item()).__name__
+round(v[0]) * 1000 | round(v[0], 1) | round(v[0], -1) | round(v[0], None) | int(v[0]) * 10**6 | math.trunc(v[0])
+math.floor(v[0]) * 10**6 | math.ceil(v[0]) * 10**6 | v[0].item().bit_length() | f"{v[0].item():>5}" | "%x" % v.item(1)
+[v[j] for j in v.tolist()]
+"""
+FLOATS_OF_INTEGERS = """
+math.sin(v[0]) | math.sqrt(v[0]) | math.pow(v[0], v[1]) | math.fmod(v[0], v[1]) | math.hypot(v[0], v[1])
+math.log(v[0] + 1) | math.log(v[2], 3) | math.copysign(v[0], -1) | math.fsum(v) | math.dist(v, v[::-1]) | math.prod(v)
+math.isclose(v[0], v[1]) | math.ldexp(v[0], 3) | math.ldexp(1.5, v[2]) | math.frexp(v[0]) | cmath.sqrt(v[0])
+cmath.phase(v[0]) | math.gamma(v[2] + 1) | math.remainder(v[0], 3) | math.gcd(v[0], v[1]) | math.comb(10, v[2])
+math.fabs(v[0]) | math.modf(v[0])
+"""
+
+
+def as_compiled(found):
+    """What a function gives, as a compiled one gives it: floats of Python's are NumPy's."""
+    return transform(lambda x: {float: np.float64, complex: np.complex128}.get(type(x), lambda x: x)(x), found)
+
+
+def numbers_of(dtype):
+    return np.array([200 if dtype.itemsize > 1 or dtype.kind == "u" else 100, 100, 2]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_integers_and_truth_values_of_pythons_are_pythons_own(dtype):
+    """They know no overflow, raise, print as Python's, and weigh nothing beside an array; no gradient is lost by it."""
+    v = numbers_of(dtype)
+    for program in programs(INTEGERS) + programs(FLOATS_OF_INTEGERS):
+        f, found = eval(f"lambda v: {program}", {**SPACE, "json": json}), []
+        fast, expected = tape.compile(f), outcome(f, v)
+        for x in (v, v, v[::-1].copy(), v):
+            assert outcome(fast, x) == outcome(lambda x, f=f: as_compiled(f(x)), x), program
+
+        def noted(x, f=f, found=found):
+            found.append(outcome(f, (x + v).astype(dtype)))
+            return x.sum()
+
+        tape.func.grad(noted)(np.zeros(3))
+        tape.func.jvp(noted, (np.zeros(3),), (X,))
+        assert found == [expected] * 2, program
+
+
+def test_a_truth_value_counts_in_a_gradient():
+    def f(v):
+        return v.sum() * ((v > 0.1).tolist()[0] + (v > 0.1).item(2))
+
+    assert tape.func.grad(f)(X).tolist() == tape.compile(tape.func.grad(f))(X).tolist() == [2.0, 2.0, 2.0]
+    assert tape.func.jacfwd(f)(X).tolist() == tape.func.jacrev(f)(X).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_integers_that_differ_from_lane_to_lane_are_not_told():
+    for take in (lambda v: (v > 0).tolist(), lambda v: v.argmax().item(), lambda v: round(v.argmax())):
+        with pytest.raises(RuntimeError, match="from lane to lane"):
+            tape.func.vmap(lambda v, take=take: (take(v), v)[1])(np.stack([X, -X]))
+
+
+def test_lists_of_integers_are_one_guard():
+    program = tape.record(lambda v: v * sum((v > 0).tolist()), np.arange(100.0))
+    assert len(program.guards) == 1

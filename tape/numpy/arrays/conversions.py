@@ -21,7 +21,7 @@ from .array_text import text_of
 from .attributes import Attributes
 from .casting import cast
 from .face_base import numpy
-from .leaving import called_now, number_of, refusal, value_of
+from .leaving import called_now, number_of, refusal, still, value_of
 from .memory_order import copied, lying_in, outline, resolved, shown, tell_layout
 
 pictures = Room("tape.surface.pictures")
@@ -76,11 +76,15 @@ class Conversions(Attributes):
         return value_of(self, f"view({dtype})").view(dtype)
 
     def tolist(self) -> Any:
-        """The elements as nested lists of numbers, which are recorded still."""
-        return [x.tolist() for x in self] if self.ndim else self._python(self[()]._tensor)
+        """The elements as nested lists of Python's numbers: those with a derivative are recorded still, others told."""
+        if self.ndim and not self._tensor._spec.inexact:
+            return still(self._tensor).tolist()
+        return [x.tolist() for x in self] if self.ndim else self._python(self._tensor)
 
     def item(self, *args: Any) -> Any:
-        """One element, the only one or that at the index ``args``, as a number that is recorded still.
+        """One element, the only one or that at the index ``args``, as a number of Python's.
+
+        One with a derivative is recorded still, an integer or a truth value is told.
 
         Raises:
             ValueError: if no element is named and there is not exactly one.

@@ -89,7 +89,7 @@ def still(tensor: Tensor) -> Tensor:
     below = live(tensor)
     while isinstance(below, Layer) and below._level.moves:
         below = live(below._primal)
-    return below if isinstance(below, Layer) else below.detach()
+    return below if isinstance(below, Layer) or not below._spec.inexact else below.detach()
 
 
 TEXT = "%"

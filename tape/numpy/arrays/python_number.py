@@ -3,6 +3,9 @@
 A float of Python's is not NumPy's: it has no ``.shape``, ``1.0 / 0.0`` raises, ``(-1.0) ** 0.5`` is complex,
 ``(a > b) + (c > d)`` counts, and beside an array of 32 bits it does not count as one of 64.  Whoever wrote ``math.sin``
 wrote for such a number, so it goes by these rules here too; once it meets one of NumPy's, the result is NumPy's.
+
+Python's integers and truth values are told, for they have no derivative, and none of NumPy's do what they do: those of
+Python's know no overflow, and there are only one True and one False.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from ...base.tensor import Face, Tensor
 from .array_text import text_of
 from .casting import cast
 from .face import Number, Recorded
-from .leaving import is_foreign
+from .leaving import is_foreign, still
 
 new = object.__new__
 KINDS: dict[str, tuple[type, Any]] = {"f": (float, np.dtype(float)), "c": (complex, np.dtype(complex))}
@@ -59,16 +62,26 @@ class PythonTruth(Number):
 
 
 def python_number(tensor: Tensor) -> Any:
-    """A tensor without axes as a number of Python's, where that has a derivative; as NumPy's else."""
-    kind = tensor._spec.dtype.kind
-    made = new(PythonNumber if kind in KINDS else Number)
-    made._tensor = tensor if kind not in KINDS or tensor._spec.dtype == KINDS[kind][1] else cast(tensor, KINDS[kind][1])
+    """A tensor without axes as a number of Python's, recorded if it has a derivative, and told if it has none."""
+    spec = tensor._spec
+    if not spec.inexact:
+        return still(tensor).item()
+    dtype = KINDS["c" if spec.complex else "f"][1]
+    made = new(PythonNumber)
+    made._tensor = tensor if spec.dtype == dtype else cast(tensor, dtype)
     return made
 
 
 def as_python(x: Any) -> Any:
     """A recorded number as one of Python's."""
     return python_number(x._tensor) if isinstance(x, Face) and not x._tensor._spec.shape else x
+
+
+def as_float(x: Any) -> Any:
+    """A recorded number as one of Python's with a fraction, which `math` takes an integer for."""
+    if isinstance(x, Face) and not x._tensor._spec.inexact:
+        return python_number(cast(x._tensor, KINDS["f"][1]))
+    return as_python(x)
 
 
 def as_numpy(x: Any, *others: Any) -> Any:
