@@ -214,11 +214,12 @@ def _python_binary(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
     if op.symbol in RAISING:
         compute = checked(getattr(operator, op.symbol), compute)
     is_known = op.symbol in ARITHMETIC or op.symbol in COMPARISONS
+    is_of_reals = op.symbol in ORDERED | {"floordiv", "mod"}
     give = truth if op.symbol in COMPARISONS else as_python
 
     def apply(self: PythonNumber, other: Any) -> Any:
         if type(other) in PYTHON:
-            if not is_known:
+            if not is_known or (is_of_reals and complex in (self.__class__, other.__class__)):
                 return NotImplemented
             return give(compute(other, self) if is_reflected else compute(self, other))
         if isinstance(other, (np.ndarray, np.generic, Tensor)):

@@ -33,7 +33,7 @@ from .arrays.array_text import Text, read_back
 from .arrays.callee import compared_with, is_called_at_once
 from .arrays.leaving import is_recorded, plain, recording
 from .arrays.memory_order import shown
-from .arrays.python_number import as_numpy
+from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
 from .iterating import nditer
@@ -56,6 +56,8 @@ def converted(kind: type) -> Callable[..., Any]:
             return kind(float(args[0]))
         if len(args) != 1 or not holds_face(args[0]):
             return kind(*args)
+        if type(args[0]) is PythonNumber and args[0]._tensor._spec.complex:
+            kind(1j)  # NumPy's own error
         x = gathered(as_numpy(args[0])).astype(kind)
         return x if x.ndim else x[()]
 

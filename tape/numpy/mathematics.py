@@ -20,6 +20,7 @@ from ops.core.batching import raised_in_some
 from ..base.errors import note
 from ..base.tensor import Face, Tensor
 from .arrays.array_text import numbers_of, without_layers
+from .arrays.casting import cast
 from .arrays.face import Number, face, faces
 from .arrays.float_parts import frexp, ldexp, remainder
 from .arrays.python_number import PythonNumber, as_float, as_numpy, as_python
@@ -45,12 +46,14 @@ def _from_numpy(module: Any, name: str) -> Callable[..., Any]:
 def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callable[..., Any]:
     """A function of recorded numbers that gives Python's numbers, and raises what Python's raises of them."""
 
+    convert = _as_real if original.__module__ == "math" else as_float
+
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any(map(holds_face, args)):
             return original(*args, **kwargs)
         with np.errstate(all="ignore"):
-            xs = [as_numpy(as_float(_alone(x))) for x in args]
+            xs = [as_numpy(convert(_alone(x))) for x in args]
             z = compute(*xs, **kwargs)
         if not is_finite(z):  # a guard, where it is recorded: Python raises, or the arguments are infinite
             lanes = zip(*np.broadcast_arrays(*[np.ravel(numbers_of(x)) for x in args]))
@@ -59,6 +62,15 @@ def checked(original: Callable[..., Any], compute: Callable[..., Any]) -> Callab
         return as_python(z)
 
     return call
+
+
+def _as_real(x: Any) -> Any:
+    """A recorded number as the float that a function of `math` takes it for."""
+    if isinstance(x, Face) and x._tensor._spec.complex:
+        if type(x) is PythonNumber:
+            math.sqrt(1j)  # type: ignore[arg-type]  # Python's own error
+        return as_float(face(cast(x._tensor, np.dtype(float))))
+    return as_float(x)
 
 
 def _is_complex(original: Callable[..., Any], lanes: list[list[Any]], kwargs: dict[str, Any]) -> bool:

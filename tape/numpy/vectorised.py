@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 from ops.core.differentiate import dtype_of
 
 from ..base.tensor import Face
-from .arrays.face import array
-from .arrays.leaving import plain
+from .arrays.array_text import numbers_of
+from .arrays.face import Number, Recorded, array
+from .arrays.leaving import plain, still
 from .arrays.memory_order import lying_like, outline
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
+from .mathematics import holds
 
 _vectorize = np.vectorize.__call__
 
@@ -31,29 +33,61 @@ def vectorize(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _with_signature(self, args, kwargs)
     varying = [k for k in range(len(args)) if k not in excluded]
     named = [k for k in kwargs if k not in excluded]
-    parts = [*[gathered(args[k]) for k in varying], *[gathered(kwargs[k]) for k in named]]
-    arrays: Any = np.broadcast_arrays(*parts)
-    shape = arrays[0].shape
+    given = [*[args[k] for k in varying], *[kwargs[k] for k in named]]
+    parts = list(map(gathered, given))
 
-    def call(place: tuple[int, ...]) -> Any:
-        here: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
-        here.update((k, x[place]) for k, x in zip([*varying, *named], arrays))
+    def call(elements: list[Any]) -> Any:
+        here: dict[Any, Any] = {**dict(enumerate(args)), **kwargs, **dict(zip([*varying, *named], elements))}
         return self.pyfunc(*[here.pop(k) for k in range(len(args))], **here)
 
+    if not parts:
+        return call([])
+    arrays: Any = np.broadcast_arrays(*parts)
+    shape = arrays[0].shape
     like = _together(parts, shape)
     places = list(np.ndindex(shape))
-    first = [call(place) for place in places[:1]] if self.otypes is None else []  # to see what it gives
-    arrays = [x.copy() for x in arrays]  # what the function writes into them from here on, NumPy does not see
-    results = first if self.cache else []
-    results += [call(place) for place in places[len(results) :]]
-    if not results:
-        if not self.otypes:
-            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-        empty = [np.zeros(shape, kind) for kind in self.otypes]
-        return empty[0] if len(empty) == 1 else tuple(empty)
-    if isinstance(results[0], tuple):
-        return tuple([_shaped([r[k] for r in results], like, self.otypes, k) for k in range(len(results[0]))])
-    return _shaped(results, like, self.otypes, 0)
+    if self.otypes is not None:
+        kinds, results = [dtype_of(kind) for kind in self.otypes], []
+    elif places:  # NumPy sees from the first call what the function gives, and hands its own numbers to that one alone
+        first = call([x[places[0]] for x in arrays])
+        kinds = [_kind(part) for part in (first if isinstance(first, tuple) else (first,))]
+        results = [first] if self.cache else []
+    else:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    arrays = [np.broadcast_to(_of_pythons(x), shape) for x in given]
+    results += [call([x.item(*place) for x in arrays]) for place in places[len(results) :]]
+    if len(kinds) == 1:
+        return _shaped(results, like, kinds[0])
+    return tuple([_shaped([r[k] for r in results], like, kind) for k, kind in enumerate(kinds)])
+
+
+def _kind(x: Any) -> np.dtype[Any]:
+    """The dtype of the array that NumPy makes of something, texts in it of any length."""
+    return np.dtype((x if isinstance(x, Recorded) else np.asarray(gathered(x))).dtype.char)
+
+
+def _of_pythons(x: Any) -> Any:
+    """A copy of an array, whose elements are Python's numbers: all integers and truth values are told at once.
+
+    What stands for itself, or in a list, is handed over as it is.
+    """
+    if not holds_face(x):
+        return np.array(x, object)
+    if isinstance(x, Number):
+        return _objects([x]).reshape(())
+    if isinstance(x, Recorded):
+        return x.copy() if x._tensor._spec.inexact else still(x._tensor).numpy(force=True)
+    return _objects(list(_leaves(x))).reshape(gathered(x).shape)
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    """What NumPy makes an array of objects of."""
+    if isinstance(x, (list, tuple)):
+        for part in x:
+            yield from _leaves(part)
+    else:
+        part = _of_pythons(x)
+        yield from [part.item(*place) for place in np.ndindex(part.shape)]
 
 
 def _together(parts: list[Any], shape: tuple[int, ...]) -> np.ndarray:
@@ -112,15 +146,13 @@ def _joined(results: list[Any], loop: tuple[int, ...], kind: str | None) -> Any:
     return joined.reshape(loop + results[0].shape)
 
 
-def _shaped(results: list[Any], like: np.ndarray, types: str | None, k: int) -> Any:
-    """Results one after another as an array, of the dtype that was asked for or that of the first.
+def _shaped(results: list[Any], like: np.ndarray, dtype: np.dtype[Any]) -> Any:
+    """Results one after another as an array of some dtype.
 
     It has the shape of another array, and lies in memory as that does.
     """
-    dtype = dtype_of(types[k]) if types else np.asarray(results[0]).dtype if not holds_face(results[0]) else None
-    flat = gathered(results) if holds_face(results) else np.array(results, dtype)
-    dtype = dtype or results[0].dtype
-    found = (flat if flat.dtype == dtype else flat.astype(dtype)).reshape(like.shape)
+    found = _fitted(results, dtype) if holds_face(results) else _objects(results).astype(dtype)
+    found = found.reshape(like.shape)
     if found.ndim < 2:
         return found
     if isinstance(found, Face):
@@ -128,6 +160,30 @@ def _shaped(results: list[Any], like: np.ndarray, types: str | None, k: int) -> 
     laid = np.empty_like(like, dtype)
     laid[...] = found
     return laid
+
+
+def _fitted(results: list[Any], dtype: np.dtype[Any]) -> Any:
+    """Results, some of which are recorded, as an array of a dtype; NumPy converts them one by one, as objects."""
+    for kind in {r.dtype for r in results if isinstance(r, Recorded)}:
+        if kind.kind == "c":
+            np.ones(1, kind).astype(object).astype(dtype)  # which is no real number
+        if kind.kind == "f" and dtype.kind in "iu":
+            _check_range(gathered([r for r in results if isinstance(r, Recorded) and r.dtype == kind]), dtype)
+    return gathered([r if isinstance(r, Face) else _objects([r]).astype(dtype)[0] for r in results], dtype)
+
+
+def _check_range(x: Any, dtype: np.dtype[Any]) -> None:
+    """Raise what NumPy raises of numbers that no integer of a dtype can hold."""
+    least, most = float(np.iinfo(dtype).min) - 1.0, float(np.iinfo(dtype).max) + 1.0
+    if not holds(lambda numbers: (numbers > least) & (numbers < most), x):
+        numbers_of(x).astype(object).astype(dtype)
+
+
+def _objects(things: list[Any]) -> np.ndarray:
+    made = np.empty(len(things), object)
+    for k, thing in enumerate(things):
+        made[k] = thing
+    return made
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:

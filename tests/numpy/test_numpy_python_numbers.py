@@ -236,3 +236,44 @@ def test_integers_that_differ_from_lane_to_lane_are_not_told():
 def test_lists_of_integers_are_one_guard():
     program = tape.record(lambda v: v * sum((v > 0).tolist()), np.arange(100.0))
     assert len(program.guards) == 1
+
+
+KINDS = "?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"
+VECTORISED = """
+V(lambda p, q: (p + q) / 2)(v[:-1], v[1:]) | V(lambda p, q: abs(p - q), otypes=[int])(v[:-1], v[1:])
+V(math.sqrt)(v) | V(lambda n: n**30 % 7)(v) | V(lambda n: n**40)(v) | V(lambda n: n * 1000, otypes=['u1'])(v)
+V(lambda n: (n, n * 300))(v) | V(lambda n: n * 2, cache=True)(v) | V(lambda p, q=2: p * q)(v, q=3)
+V(lambda p, q: p * len(q), excluded={1})(v, [1, 2]) | V(lambda n: type(n).__name__, otypes=['U9'])(v)
+V(lambda n: f'{n}')(v) | V(lambda n: n == True)(v) | V(lambda n: [1])(v) | V(lambda n: n / 2, otypes=[int])(v)
+V(lambda n: n * 1e30, otypes=[int])(v) | V(lambda n: n + 1j, otypes=[float])(v) | V(lambda n: n * 2)(v[:0])
+V(lambda n: n * 2, otypes='d')(v[:0]) | V(lambda n: 0 if n > 150 else n * 0.5)(v) | V(round)(v)
+V(lambda n: 1 / (n - 2))(v) | V(lambda n: n / 2 if n > 0 else 10**30)(v) | V(lambda n: n // 3)(np.outer(v, v).T)
+V(lambda n: n > 3, otypes=[bool])(v) | V(lambda n: n * 0.1, otypes=['e'])(v) | V(lambda n: np.float32(n) * 0.1)(v)
+V(lambda p, q: p * 100 * q)([v[0], 3], [[v[1]], [v[0]]]) | V(lambda p, q: p * 100 + q)(v, v[0])
+V(lambda n: np.sin(n))(v) | V(lambda p: p * 100)([v, v]) | V(lambda p, q: p + q, excluded={0, 1})(v, v)
+np.frompyfunc(lambda n: n * 1000, 1, 1)(v) + 0
+"""
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_vectorize_hands_over_numbers_of_pythons(dtype):
+    v = np.array([100 if dtype in ("?", "i1") else 200, 100, 2]).astype(dtype)
+    for program in programs(VECTORISED):
+        f = eval(f"lambda v: {program}", {**SPACE, "V": np.vectorize})
+        fast = tape.compile(f)
+        for x in (v, v, v[::-1].copy()):
+            assert outcome(fast, x) == outcome(lambda x, f=f: as_compiled(f(x)), x), program
+
+
+def test_vectorize_has_derivatives_beside_integers():
+    def f(x):
+        halves = np.vectorize(lambda p, k: p * p / 2 if k else p)(x, x > 0)
+        products = np.vectorize(lambda p, q: p * q)([x[0], 3.0], [[x[1]], [x[0]]])
+        return halves.sum() + products.sum() + np.vectorize(lambda p, q: p / q)(x, x[0]).sum()
+
+    x = np.array([0.5, -1.3, 2.0])
+    expected = [(f(x + e) - f(x - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
+    for how in (tape.func.grad(f), tape.func.jacfwd(f), tape.compile(tape.func.grad(f))):
+        np.testing.assert_allclose(how(x), expected, rtol=1e-7)
+    with pytest.raises(RuntimeError, match="from lane to lane"):
+        tape.func.vmap(f)(np.stack([x, -x]))
