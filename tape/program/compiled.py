@@ -445,9 +445,9 @@ def compile(
     iterator, a function written in C that is not known), that prints, draws random numbers or changes its arguments
     runs as it is, with a warning that says why.  So do calls where `np.errstate` makes floating-point errors raise,
     print or call something.  A replay that makes one of which NumPy would warn, and Python show the warning, is
-    followed by a call of the function itself, which warns as ever; where warnings are shown once for each place, one of a kind is
-    enough.  Values that no result needs are computed for their errors alone (the sum of squares of which the gradient
-    is wanted), or what makes the same ones for less (a root for a logarithm); not decompositions.
+    followed by a call of the function itself, which warns as ever; where warnings are shown once for each place, one of
+    a kind is enough.  Values that no result needs are computed for their errors alone (the sum of squares of which the
+    gradient is wanted), or what makes the same ones for less (a root for a logarithm); not decompositions.
 
     Raises:
         TypeError, ValueError: if it is not given a function that returns its result, or options as above.

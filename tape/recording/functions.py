@@ -48,8 +48,9 @@ SPELLINGS = {
 
 FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({
-    "output", "custom", "replay", "chain_mul", "clamp_to_arrays", "copy_over", "general_power", "multiple", "put_view",
-    "scatter_extreme", "sparse_product", "sparse_solve", "sum_to", "within", "zero",
+    "output", "custom", "replay", "chain_mul", "clamp_to_arrays", "copy_over", "exact_dot", "exact_sum",
+    "general_power", "multiple", "put_view", "scatter_extreme", "sparse_product", "sparse_solve", "sum_to", "within",
+    "zero",
 })  # fmt: skip
 TRANSFORMS, SCIPYS = "fft_", "special_"
 """How the names of ops begin that are public in the room `tape.fft` alone, or under SciPy's names alone."""

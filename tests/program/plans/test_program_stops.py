@@ -19,7 +19,7 @@ from tape.program.plans.plan import Plan
 
 MAY_STOP = frozenset(
     """
-    cofactor contract cummax cummin digamma eig elimination lgamma log_ndtr
+    cofactor contract cummax cummin digamma eig elimination exact_dot exact_sum lgamma log_ndtr
     logcumsumexp masked_choice masked_place matrix_exp median_all median_along nan_to_num nanmedian_all nanmedian_along
     ndtr numpy_i0 pinv polygamma scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi
     special_bip special_chi special_ci special_fresnelc special_fresnels special_shi special_si special_zeta std_mean
