@@ -18,6 +18,6 @@ replay = general(
     "replay", lambda *xs, program: tuple(program.evaluate(xs)),
     joint=lambda g, xs, wanted, program: program.vjp(g, xs, wanted),
     jvp=lambda xs, x_dots, program: program.jvp(xs, x_dots),
-    node="ReplayBackward0", outputs=-1,
+    node="ReplayBackward0", outputs=-1, complex=ADJOINT,
     doc="The results of a recorded program, ``program.evaluate(xs)``, whose adjoint and tangent are programs as well.",
 )

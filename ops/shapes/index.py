@@ -13,7 +13,7 @@ from ..core.batching_index import parts_of
 from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import composite, is_complex, linear, ready
-from .shape import broadcast_arrays, ravel
+from .shape import broadcast_arrays, ravel, reshape
 from .sums import broadcast_to, sum_to
 
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
@@ -169,7 +169,11 @@ def _written(g: Any, y_shape: tuple[int, ...], index: Any, accumulate: bool) -> 
     stays = None if accumulate else _last_writer(g.shape, index)
     if stays is not None and not stays.all():
         bar = bar * stays
-    return bar if bar.shape == y_shape else sum_to(bar, shape=y_shape)
+    if bar.shape == y_shape:
+        return bar
+    spare = len(y_shape) - len(bar.shape)  # axes in front, of length 1, that assigning leaves away
+    bar = sum_to(bar, shape=y_shape[max(spare, 0) :])
+    return reshape(bar, shape=y_shape) if spare > 0 else bar
 
 
 def _put_cases(rng: np.random.Generator) -> Iterator[Case]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import warnings
 from _thread import get_ident
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -108,6 +109,19 @@ def note(error: Refusal) -> Refusal:
     if scopes:
         scopes[-1].append(error)
     return error
+
+
+@contextmanager
+def not_noted() -> Iterator[None]:
+    """What is refused meanwhile is told to whoever called, and the function around them has swallowed nothing."""
+    scopes = _noted.setdefault(get_ident(), [])
+    scopes.append([])
+    try:
+        yield
+    finally:
+        scopes.pop()
+        if not scopes:
+            _noted.pop(get_ident(), None)
 
 
 class unswallowed:

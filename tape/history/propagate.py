@@ -30,6 +30,7 @@ from ..base.errors import used_up_error
 from ..base.location import locate
 from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
+from ..recording.halves import SEEING_TO_IT
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
@@ -136,7 +137,7 @@ def _by_its_rules(
         if z is not None:
             z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
     dtype, wide = row[SPEC] and row[SPEC].dtype, None
-    if row[SPEC] is None or row[SPEC].narrow:
+    if (row[SPEC] is None or row[SPEC].narrow) and op.name not in SEEING_TO_IT:
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
         wide = float32
     operands = [(i, refs[i]) for i in positions]

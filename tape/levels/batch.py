@@ -80,6 +80,13 @@ class Batch(Level):
         self.alive = False
         self.lifts, self._known = [], {}
 
+    def known(self) -> Any:
+        """What got lanes so far, to be put back with `know`."""
+        return [*self.lifts], {**self._known}
+
+    def know(self, known: Any) -> None:
+        self.lifts, self._known = known
+
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The op on what is below, by its batching rule."""
         xs, flags = [], []

@@ -31,8 +31,12 @@ def lift_narrow(x: Any) -> Any:
 def bind_narrow(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is a tensor of 16-bit numbers."""
     as_numpy_does = get_ident() in OF_ARRAYS and not any(type(x) is Narrow and x.dtype != float16 for x in operands)
-    return bind(op, operands, params, lift_narrow, forward_of if as_numpy_does else in_32_bits)
+    as_it_is = as_numpy_does or op.name in SEEING_TO_IT
+    return bind(op, operands, params, lift_narrow, forward_of if as_it_is else in_32_bits)
 
+
+SEEING_TO_IT = frozenset({"replay"})
+"""Ops that are made of others, each of which was recorded with its 16-bit numbers in 32 (`tape.program`)."""
 
 OF_ARRAYS: set[int] = set()
 """The threads in which the ops that are being applied are those of an array's operator, or of NumPy's function."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import ops
@@ -31,6 +32,17 @@ def active() -> list[Any]:
     except AttributeError:
         _thread.batches = []
         return _thread.batches
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """What the levels with lanes come to know of tensors meanwhile, they forget: these are of a recording."""
+    known = [(level, level.known()) for level in active()]
+    try:
+        yield
+    finally:
+        for level, before in known:
+            level.know(before)
 
 
 class Level:

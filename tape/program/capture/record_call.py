@@ -12,6 +12,7 @@ import numpy as np
 
 from ops.shapes.overwriting import Steps, look
 
+from ...base.errors import not_noted
 from ...base.tensor import Face, Tensor
 from ...base.tree import Structure, build, leaves_of, structure_of
 from ...base.untraced import seldom
@@ -19,7 +20,7 @@ from ...numpy.arrays.face import Array, array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.opening import opened
-from ...recording.level import live
+from ...recording.level import as_before, live
 from ...recording.views import owner
 from ..recorded.aliases import DETACHED, way_to
 from ..recorded.listing import Listing, listing_of
@@ -289,7 +290,7 @@ def record_call(
     around = around or surroundings(function)
     reached = with_arguments(function, (args, kwargs), around)
     generators, hidden = reached.generators, around.may_draw or reached.may_draw
-    with turn(hidden or generators), seldom():
+    with turn(hidden or generators), seldom(), not_noted(), as_before():
         chance = partial(Chance, generators, hidden)
         # A function that draws random numbers does so each time; another thread, such as that of a server, hardly.
         for _ in range(ATTEMPTS - 1 if active_count() > 1 else 0):
@@ -323,7 +324,7 @@ def _record_once(
     trace.mode = trace.mode if apart else None
     if most_memory is not None:
         trace.computing.most = most_memory
-    trace.tensors = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
+    trace.tensors = trace.strict = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
     values = given if trace.tensors else [np.float64(x) if type(x) is float else x for x in given]
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in values]
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.op import is_complex
 from ops.core.own import may_raise
 
-from ...base.errors import AsItIs, misfit, note
+from ...base.errors import AsItIs, misfit, not_for_complex, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import forward_of, getframe, user_frame
@@ -80,6 +81,7 @@ class Trace(Records):
         ordered: whether what it does in place would be something else if the arguments lay otherwise in memory.
         unsure: whether arrays may lie in memory otherwise than in eager execution, so that nobody may be told how.
         tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
+        strict: whether ops that have no meaning for complex numbers refuse them, as a function's of tensors do.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         integers: the rows of plain integers.
         plain: by row, the plain numbers, and `looks`, by row of one, its type and text.
@@ -100,7 +102,7 @@ class Trace(Records):
     __slots__ = (
         "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "historic", "hooks",
         "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open", "ordered", "own", "parts", "plain",
-        "released", "sought", "stopped", "templates", "tensors", "tracked", "unsure", "wengert",
+        "released", "sought", "stopped", "strict", "templates", "tensors", "tracked", "unsure", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -114,7 +116,7 @@ class Trace(Records):
         self.hooks: dict[int, dict[int, Any]] = {}
         self.open = True
         self.tensors = True
-        self.ordered = self.unsure = False
+        self.ordered = self.strict = self.unsure = False
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
         self.integers: dict[int, int] = {}
@@ -284,6 +286,8 @@ class Trace(Records):
 
     def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
         """What an op gives of the values of some records: large arrays later, if that can be foreseen."""
+        if self.strict and not op.complex and any(map(is_complex, values)):
+            raise not_for_complex(op)
         try:
             if Later in map(type, values):
                 z = foreseen(op, values, params)

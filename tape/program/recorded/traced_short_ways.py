@@ -37,6 +37,7 @@ def of_number(op: Op, x: Any) -> Any:
 def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`."""
     forward, code, float64 = op.forward, op.code, np.float64
+    real = not op.complex
 
     def apply(self: Any, other: Any) -> Any:
         trace = self._trace
@@ -45,9 +46,14 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
         u = values[x]
         kind = type(other)
         numbers = type(u) is float64
-        if not numbers and self._spec.narrow:
+        if not numbers and (self._spec.narrow or (real and self._spec.complex)):
             return otherwise(self, other)
-        if kind is own and other._trace is trace and trace.open and not other._spec.narrow:
+        if (
+            kind is own
+            and other._trace is trace
+            and trace.open
+            and not (other._spec.narrow or (real and other._spec.complex))
+        ):
             y = other._row
             v = values[y]
             numbers = numbers and type(v) is float64
