@@ -429,7 +429,9 @@ def compile(
     Args:
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.  Arrays in
             give arrays out: views of arguments where NumPy gives views, else new arrays in row-major order.  Tensors in
-            give tensors out, which can be differentiated to any order.
+            give tensors out, which can be differentiated to any order, also where it changes in place what a gradient
+            needs, which a backward of the function itself refuses.  Python's floats are NumPy's inside, unless it runs
+            as it is.
         tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
             the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.
