@@ -1,6 +1,7 @@
 """Medians and quantiles that leave out what is not a number, or that weigh: each row says for itself what counts.
 
-And what the largest and smallest without nan warn of.
+And what the largest and smallest without nan warn of.  Whole numbers are never nan: of them the functions that count
+all give the same, in their dtype.
 """
 
 from __future__ import annotations
@@ -56,7 +57,13 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
 
 def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, median: bool = False) -> Any:
-    """Quantiles, or the median, with the axes of `q` before those that are left."""
+    """Quantiles, or the median, with the axes of `q` before those that are left.
+
+    Raises:
+        TypeError: for quantiles of complex numbers.
+    """
+    if a.dtype.kind == "c" and not median:
+        raise TypeError("a must be an array of real numbers")
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
     rows = _in_rows(a, axes)
     dtype = np.result_type(a.dtype, q.dtype) if q.ndim else np.result_type(a.dtype, np.float16)
@@ -121,7 +128,7 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, method: str, keepdims: A
     An element is taken as it is, so the gradient flows to it, and none to weights.
     """
     a, q, w = as_array(a), np.asarray(plain(q), float), np.asarray(plain(weights), float)
-    function(np.ones(a.shape), q, axis=axis, method=method, weights=w)  # what NumPy raises of such arguments
+    made: Any = function(np.ones(a.shape, a.dtype), q, axis=axis, method=method, weights=w)  # with what that raises
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
     if w.shape != a.shape:
         w = np.broadcast_to(np.expand_dims(w, [k for k in range(a.ndim) if k not in axes]), a.shape)
@@ -136,9 +143,9 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, method: str, keepdims: A
     shares = np.where(shares == 0, -1.0, shares)  # what has no weight is not taken for the least
     first = np.sum(shares[..., None, :] < np.ravel(q)[:, None], axis=-1)
     found = np.take_along_axis(ordered, np.minimum(first, rows.shape[-1] - 1), axis=-1)
-    if function is np.quantile:
+    if function is np.quantile and a.dtype.kind == "f":
         found = np.where(np.any(missing, axis=-1, keepdims=True), np.nan, found)
-    return _with_axes(found, a, axes, q, keepdims is True)
+    return _with_axes(found.astype(made.dtype, copy=False), a, axes, q, keepdims is True)
 
 
 def _in_rows(a: Any, axes: tuple[int, ...]) -> Any:
@@ -155,8 +162,40 @@ def _with_axes(found: Any, a: Any, axes: tuple[int, ...], q: Any, keepdims: bool
     return found if found.ndim else found[()]
 
 
+def _of_whole_numbers(function: Callable[..., Any], answer: Callable[..., Any]) -> Callable[..., Any]:
+    """What a function without nan gives: of numbers that cannot be nan, what NumPy's function with nan gives."""
+
+    def call(a: Any, *args: Any, **named: Any) -> Any:
+        return (answer if as_array(a).dtype.kind in "fc" else function)(a, *args, **named)
+
+    return call
+
+
+def _by_op(*args: Any, **named: Any) -> Any:
+    return NotImplemented
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    """`np.unwrap` of whole numbers, which stay that where the period is one."""
+    p = as_array(p)
+    made: Any = np.unwrap(np.zeros(p.shape, p.dtype), discont, axis, period=period)  # with what NumPy raises of such
+    if made.dtype.kind == "f":
+        return NotImplemented
+    steps = np.diff(p, axis=axis)
+    half, rest = divmod(period, 2)
+    inside = np.mod(steps + half, period) - half
+    if not rest:
+        inside = np.where((inside == -half) & (steps > 0), half, inside)
+    jumps = np.where(np.abs(steps) < (period / 2 if discont is None else discont), 0, inside - steps)
+    along = (slice(None),) * (axis % p.ndim)
+    first, others = p[(*along, slice(0, 1))], p[(*along, slice(1, None))]
+    return np.concatenate([first.astype(made.dtype), (others + jumps.cumsum(axis)).astype(made.dtype)], axis)
+
+
 NAN_QUANTILES: dict[Any, Callable[..., Any]] = {
-    np.nanquantile: nanquantile, np.nanpercentile: nanpercentile, np.nanmedian: nanmedian,
-    np.quantile: quantile, np.percentile: percentile, np.nanmax: nan_extreme, np.nanmin: nan_extreme,
+    np.nanquantile: _of_whole_numbers(np.quantile, nanquantile), np.nanmedian: _of_whole_numbers(np.median, nanmedian),
+    np.nanpercentile: _of_whole_numbers(np.percentile, nanpercentile),
+    np.nancumsum: _of_whole_numbers(np.cumsum, _by_op), np.nancumprod: _of_whole_numbers(np.cumprod, _by_op),
+    np.unwrap: unwrap, np.quantile: quantile, np.percentile: percentile, np.nanmax: nan_extreme, np.nanmin: nan_extreme,
 }  # fmt: skip
 """What answers for these functions of NumPy's; NotImplemented, if nothing does for these arguments."""

@@ -1,0 +1,50 @@
+"""Functions without nan, and `np.unwrap`, of numbers of each dtype: small do not wrap, large stay exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tape
+
+DTYPES = "? i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 c8 c16".split()  # noqa: SIM905
+PROGRAMS = {
+    "nanmedian": lambda v: np.nanmedian(v), "rows": lambda v: np.nanmedian(v.reshape(2, 2), 1, keepdims=True),
+    "nanquantile": lambda v: np.nanquantile(v, 0.4), "shares": lambda v: np.nanquantile(v, [0.4, 0.1]),
+    "nanpercentile": lambda v: np.nanpercentile(v, 30), "lower": lambda v: np.nanquantile(v, 0.4, method="lower"),
+    "beyond": lambda v: np.nanquantile(v, 1.4), "nancumsum": lambda v: np.nancumsum(v),
+    "nancumprod": lambda v: np.nancumprod(v.reshape(2, 2), axis=1), "mean": lambda v: np.nanmean(v),
+    "weighted": lambda v: np.nanquantile(v, [0.4], weights=[1, 2, 3, 4], method="inverted_cdf"),
+    "percentile": lambda v: np.percentile(v, [40], weights=[1, 2, 3, 4], method="inverted_cdf"),
+    "unwrap": lambda v: np.unwrap(v), "whole": lambda v: np.unwrap(v, period=256),
+    "odd": lambda v: np.unwrap(v.reshape(2, 2), axis=0, period=7), "discont": lambda v: np.unwrap(v, 5, period=7),
+}  # fmt: skip
+
+
+def outcome(f, v):
+    try:
+        return f(v)
+    except Exception as error:
+        return type(error)
+
+
+def same(found, expected):
+    if type(found) is not type(expected) or isinstance(found, type):
+        return found is expected
+    if found.dtype != expected.dtype or found.shape != expected.shape:
+        return False
+    if found.dtype.kind in "biu":
+        return np.array_equal(found, expected)
+    return np.allclose(found, expected, rtol=4 * np.finfo(found.dtype).eps, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore")
+def test_they_give_what_numpys_give(dtype):
+    kind = np.dtype(dtype)
+    largest = np.iinfo(kind).max - 5 if kind.kind in "iu" else 0
+    for v in (np.array([0.3, 7.0, 2.0, 4.5]).astype(kind), np.array([0, 3, 1, 2], kind) + kind.type(largest)):
+        for name, f in PROGRAMS.items():
+            expected, fast = outcome(f, v), tape.compile(f)
+            for _ in range(2):
+                assert same(found := outcome(fast, v), expected), (name, v, found, expected)
