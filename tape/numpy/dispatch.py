@@ -7,7 +7,9 @@ or truth values has no derivative, so it gets the numbers; any other without a r
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -181,7 +183,7 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
         raise TypeError(
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
-    if by_elements and (casting != "same_kind" or options.get("dtype") is not None):
+    if by_elements and (casting != "same_kind" or options.get("dtype") is not None or of_scipy(ufunc)):
         inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
     if where is not True and how == "__call__":
         with np.errstate(all="ignore"):  # of elements that NumPy leaves out
@@ -201,6 +203,15 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
     return fill(out[0], result, getattr(ufunc, how), inputs, options, ufunc.__name__)
 
 
+@cache
+def of_scipy(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc is one of `scipy.special`'s: these compute in the dtypes of their loops, which are few."""
+    return getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is ufunc
+
+
+DOUBLE = np.dtype(float)
+
+
 def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     """What a ufunc gives of arrays and plain numbers that its op takes as they are; None of anything else."""
     op = op_for(ufunc)
@@ -211,7 +222,7 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         kind = type(x)
         if kind in FACES:
             tensor = x._tensor
-            if tensor._spec.narrow:
+            if tensor._spec.narrow or (tensor._spec.dtype != DOUBLE and of_scipy(ufunc)):
                 return None
             xs.append(tensor)
         elif kind is float or kind is np.ndarray:

@@ -19,7 +19,7 @@ from .arrays.face import array, face
 from .arrays.face_base import numpy
 from .arrays.leaving import carries, refusal
 from .arrays.unwrapping import holds_face, tensor_of
-from .constructors import gathered, recordable
+from .constructors import as_array, gathered, recordable
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -69,8 +69,9 @@ def _method(name: str, answer: Callable[..., Any]) -> Making:
 
 def _answer(self: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """What a method gives, NotImplemented where the parameters are none of the distribution."""
-    shapes, loc, scale = self._parse_args(*args, **kwargs)
+    shapes, loc, scale = _arguments(self, *args, **kwargs)
     y = (x - loc) / scale if name in SCALED or not name.endswith("mf") else x - loc
+    y = y.astype(np.promote_types(y.dtype, float), copy=False)
     if not _all(scale > 0) or not all(_all(c) for c in _conditions(self, shapes)):
         return NotImplemented
     low, high = self._get_support(*shapes)
@@ -103,10 +104,16 @@ def _drawn(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _quantile(self: Any, name: str, q: Any, *args: Any, **kwargs: Any) -> Any:
     """What `ppf` or `isf` gives of shares between 0 and 1, NotImplemented of others."""
-    shapes, loc, scale = self._parse_args(*args, **kwargs)
+    shapes, loc, scale = _arguments(self, *args, **kwargs)
     if not (_all(q > 0) and _all(q < 1) and _all(scale > 0) and all(_all(c) for c in _conditions(self, shapes))):
         return NotImplemented
     return getattr(self, f"_{name}")(q, *shapes) * scale + loc
+
+
+def _arguments(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+    """Shapes, loc and scale, of which a number counts as an array in dtypes: beside it, 32 bits are not enough."""
+    shapes, loc, scale = self._parse_args(*args, **kwargs)
+    return shapes, _array(loc), _array(scale)
 
 
 def _array(x: Any) -> Any:
@@ -147,7 +154,7 @@ def _normal(finish: Callable[[Any], Any]) -> Making:
         def method(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
             if not holds_face([x, mean, cov]) or allow_singular:
                 return original(self, x, mean, cov, allow_singular)
-            return finish(_log_normal(*[None if part is None else gathered(part) for part in (x, mean, cov)]))
+            return finish(_log_normal(*[None if y is None else as_array(y).astype(float) for y in (x, mean, cov)]))
 
         return method
 

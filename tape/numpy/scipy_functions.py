@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,13 +75,33 @@ def _all(a: Any, axis: Any) -> Any:
 
 
 def _log_softmax(x: Any, axis: Any = None) -> Any:
-    return x - _logsumexp(x, axis, keepdims=True)
+    if x.dtype.kind in "fc":
+        return x - _logsumexp(x, axis, keepdims=True)
+    below = _below_largest(x, axis)
+    return below - np.log(np.sum(np.exp(below), axis, keepdims=True))
+
+
+def _softmax(x: Any, axis: Any = None) -> Any:
+    if x.dtype.kind in "fc":
+        return np.exp(_log_softmax(x, axis))
+    powers = np.exp(_below_largest(x, axis))
+    return powers / np.sum(powers, axis, keepdims=True)
+
+
+def _below_largest(x: Any, axis: Any) -> Any:
+    """Whole numbers without the largest, in their dtype, in which they may wrap around."""
+    return x - np.max(x, axis, keepdims=True)
 
 
 def _polygamma(n: Any, x: Any) -> Any:
-    if isinstance(n, Face) or np.ndim(n) or int(n) != n or n < 0:
+    if isinstance(n, Face) or np.ndim(n) or int(n) != n or n < 0 or x.dtype.kind == "c":
         return NotImplemented
-    return of_op(ops.polygamma, x, n=int(n)) if n else of_op(ops.digamma, x)
+    found = of_op(ops.polygamma, x.astype(float, copy=False), n=int(n)) if n else _special().psi(x)
+    return found.astype(float, copy=False)
+
+
+def _multigammaln(a: Any, d: Any) -> Any:
+    return NotImplemented if isinstance(d, Face) else of_op(ops.mvlgamma, a, p=int(d)).astype(float, copy=False)
 
 
 def _zeta(x: Any, q: Any = None) -> Any:
@@ -88,22 +109,30 @@ def _zeta(x: Any, q: Any = None) -> Any:
 
 
 def _factorial(n: Any, exact: bool = False) -> Any:
-    return NotImplemented if exact else np.where(n < 0, 0.0, of_op(ops.REGISTRY["special_gamma"], n + 1.0))
+    if exact or n.dtype.kind in "bc":
+        return NotImplemented
+    return np.where(n < 0, 0.0, _special().gamma(n + 1).astype(float, copy=False))
 
 
 def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    if exact or repetition:
+    N, k = as_array(N), as_array(k)
+    if exact or repetition or "c" in (N.dtype.kind, k.dtype.kind):
         return NotImplemented
-    return np.where((k <= N) & (N >= 0) & (k >= 0), of_op(ops.REGISTRY["special_binom"], N, k), 0.0)
+    return np.where((k <= N) & (N >= 0) & (k >= 0), _special().binom(N, k), 0.0)
+
+
+def _special() -> Any:
+    """SciPy's module, whose ufuncs say in which dtypes they compute; whoever calls one of its functions has it."""
+    return sys.modules["scipy.special"]
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {
     "logsumexp": _logsumexp,
     "log_softmax": _log_softmax,
-    "softmax": lambda x, axis=None: np.exp(_log_softmax(x, axis)),
-    "softplus": lambda x: np.logaddexp(x, 0.0),
+    "softmax": _softmax,
+    "softplus": lambda x: np.logaddexp(0, x),
     "polygamma": _polygamma,
-    "multigammaln": lambda a, d: NotImplemented if isinstance(d, Face) else of_op(ops.mvlgamma, a, p=int(d)),
+    "multigammaln": _multigammaln,
     "zeta": _zeta,
     "factorial": _factorial,
     "comb": _comb,

@@ -18,7 +18,7 @@ import ops
 from ..base.tree import leaves_of
 from .arrays.face import faces
 from .arrays.unwrapping import bare
-from .constructors import CONSTRUCTORS
+from .constructors import CONSTRUCTORS, as_array
 from .mathematics import is_finite
 
 
@@ -97,6 +97,7 @@ def _lu(
     if p_indices:
         return NotImplemented
     p, lower, upper = faces(ops.lu(bare(a)))
+    p = p.real
     return (p @ lower, upper) if permute_l else (p, lower, upper)
 
 
@@ -165,7 +166,7 @@ def _block_diag(*arrs: Any) -> Any:
 
 
 def _toeplitz(c: Any, r: Any = None) -> Any:
-    r = np.conj(c) if r is None else r
+    r = (np.conj(c) if c.dtype.kind == "c" else c) if r is None else r
     if np.ndim(c) != 1 or np.ndim(r) != 1:
         return NotImplemented
     m, n = len(c), len(r)
@@ -174,7 +175,7 @@ def _toeplitz(c: Any, r: Any = None) -> Any:
 
 
 def _hankel(c: Any, r: Any = None) -> Any:
-    r = np.zeros(np.shape(c)) if r is None else r
+    r = np.zeros(np.shape(c), c.dtype) if r is None else r
     if np.ndim(c) != 1 or np.ndim(r) != 1:
         return NotImplemented
     return np.concatenate((c, r[1:]))[np.add.outer(np.arange(len(c)), np.arange(len(r)))]
@@ -188,21 +189,50 @@ def _circulant(c: Any) -> Any:
 
 
 def _looking(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that refuses what is not finite, where SciPy's has ``check_finite``."""
+    """A function with LAPACK's dtypes that refuses what is not finite, where SciPy's has ``check_finite``."""
     signature = inspect.signature(compute)
     if "check_finite" not in signature.parameters:
         return compute
 
     @functools.wraps(compute)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        bound = signature.bind(*args, **kwargs)
+        given = bound.arguments
         if given.get("check_finite", True):
             for x in leaves_of(list(given.values())):
                 if isinstance(x, np.ndarray) and x.dtype.kind in "fc" and not is_finite(x):
                     raise ValueError("array must not contain infs or NaNs")
-        return compute(*args, **kwargs)
+        if compute is not _norm:
+            given.update(_in_lapack({name: given[name] for name in ARRAYS if name in given}, compute is _solve))
+        return compute(*bound.args, **bound.kwargs)
 
     return call
+
+
+def _in_lapack(given: dict[str, Any], doubles_integers: bool) -> dict[str, Any]:
+    """Arguments of which LAPACK computes with those that have numbers, in the least of its dtypes that has room.
+
+    Of a pair the first is such numbers.  Where all are integers, some functions take double precision.
+    """
+    arrays = {name: as_array(x[0] if isinstance(x, tuple) else x) for name, x in given.items()}
+    dtypes = [x.dtype for x in arrays.values()]
+    is_double = doubles_integers and all(dtype.kind in "biu" for dtype in dtypes)
+    wanted = np.result_type(np.float64 if is_double else np.float32, *dtypes)
+    found = {name: x.astype(wanted, copy=False) for name, x in arrays.items()}
+    return {name: (x, *given[name][1:]) if isinstance(given[name], tuple) else x for name, x in found.items()}
+
+
+ARRAYS = ("a", "b", "c_and_lower", "lu_and_piv")
+"""What the functions of `scipy.linalg` call arguments with numbers."""
+
+
+def _det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant, in double precision whatever that of the matrix."""
+    return np.linalg.det(a.astype(np.result_type(a.dtype, float), copy=False))
+
+
+def _expm(A: Any) -> Any:
+    return faces(ops.matrix_exp(bare(A if A.dtype != np.float16 else A.astype(np.float32))))
 
 
 _LINALG: dict[str, Callable[..., Any]] = {
@@ -211,8 +241,7 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "qr": _qr, "eigvalsh": _eigvalsh, "svdvals": _svdvals,
     "norm": _norm, "block_diag": _block_diag, "toeplitz": _toeplitz, "hankel": _hankel, "circulant": _circulant,
     "inv": lambda a, overwrite_a=False, check_finite=True: np.linalg.inv(a),
-    "det": lambda a, overwrite_a=False, check_finite=True: np.linalg.det(a),
-    "expm": lambda A: faces(ops.matrix_exp(bare(A))),
+    "det": _det, "expm": _expm,
 }  # fmt: skip
 LINALG = {name: _looking(compute) for name, compute in _LINALG.items()}
 """What stands for the functions of `scipy.linalg`; NotImplemented for arguments that are not covered."""
