@@ -12,7 +12,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from numbers import Rational
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from ..recording.short_ways import binary, reflected, unary
 from .array_reading import rounded
 from .array_writing import augmented
 from .arrays.array_text import lanes
-from .arrays.face import FACES, Array, Number, Recorded, face
+from .arrays.face import FACES, Array, Number, face
 from .arrays.python_number import PythonNumber, PythonTruth, as_numpy, as_python
 from .arrays.unwrapping import bare
 from .constructors import recordable
@@ -52,7 +51,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         if type(x) is not Tensor:
             return face(as_of_arrays(op, x) if x._spec.narrow else op(x))
         z = short(x)
-        made = new(Array if z._spec.shape else Number)
+        made = new(z._spec.face)
         made._tensor = z
         return made
 
@@ -98,7 +97,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             z = as_of_arrays(way, x, y) if is_narrow else way(x, y)
             if not z._spec.shape:
                 return face(z)
-        made = new(Array if z._spec.shape else Number)
+        made = new(z._spec.face)
         made._tensor = z
         return made
 
@@ -129,7 +128,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
         if isinstance(self, Number) and op.symbol == "mul" and isinstance(other, (list, tuple)):
             if self.dtype.kind not in "iu":
                 raise TypeError(f"can't multiply sequence by non-int of type 'numpy.{self.dtype.type.__name__}'")
-            return other * index(self)
+            return other * int(self)
         if getattr(type(other), "__array_ufunc__", True) is None:
             return NotImplemented
         if isinstance(other, Rational) and not isinstance(other, (int, np.generic)):
@@ -175,13 +174,19 @@ def ufunc_of(op: Op) -> Any:
     return op.forward if isinstance(op.forward, np.ufunc) else next(f for f in op.numpy if isinstance(f, np.ufunc))
 
 
-install(Recorded, methods(lambda op: _unary(op) if op.arity == 1 else _binary(op),
-                      lambda op: _binary(op, is_reflected=True)))  # fmt: skip
+def installed(kind: type, operators: dict[str, Callable[..., Any]], like: type) -> None:
+    """Put those operators on a class of faces that the class has which it stands for."""
+    install(kind, {name: operator for name, operator in operators.items() if hasattr(like, name)})
+
+
+OPERATORS = methods(lambda op: _unary(op) if op.arity == 1 else _binary(op), lambda op: _binary(op, is_reflected=True))
+OPERATORS |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
+installed(Number, OPERATORS, np.generic)
+installed(Array, OPERATORS, np.ndarray)
 install(Array, {
     f"__i{op.symbol}__": augmented(ufunc_of(op))
     for op in REGISTRY.values() if op.symbol and op.arity == 2 and op.symbol not in COMPARISONS
 })  # fmt: skip
-install(Recorded, {"__divmod__": _divmod, "__rdivmod__": _rdivmod})
 
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "pow"})
@@ -199,8 +204,6 @@ def _computed(op: Op) -> Callable[..., Any]:
 
 def _python_unary(op: Op) -> Callable[..., Any]:
     def apply(self: PythonNumber) -> Any:
-        if op.symbol not in UNARY:
-            raise TypeError(f"bad operand type for unary {op.symbol}: '{self.__class__.__name__}'")
         if op.symbol == "abs" and self._tensor._spec.complex:
             return as_python(_size(as_numpy(self)))
         return as_python(face(op(self._tensor)))
@@ -209,17 +212,16 @@ def _python_unary(op: Op) -> Callable[..., Any]:
 
 
 def _python_binary(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
-    usual = getattr(Recorded, f"__r{op.symbol}__" if is_reflected else f"__{op.symbol}__")
+    usual = OPERATORS[f"__r{op.symbol}__" if is_reflected else f"__{op.symbol}__"]
     compute = _computed(op)
     if op.symbol in RAISING:
         compute = checked(getattr(operator, op.symbol), compute)
-    is_known = op.symbol in ARITHMETIC or op.symbol in COMPARISONS
     is_of_reals = op.symbol in ORDERED | {"floordiv", "mod"}
     give = truth if op.symbol in COMPARISONS else as_python
 
     def apply(self: PythonNumber, other: Any) -> Any:
         if type(other) in PYTHON:
-            if not is_known or (is_of_reals and complex in (self.__class__, other.__class__)):
+            if is_of_reals and complex in (self.__class__, other.__class__):
                 return NotImplemented
             return give(compute(other, self) if is_reflected else compute(self, other))
         if isinstance(other, (np.ndarray, np.generic, Tensor)):
@@ -253,11 +255,13 @@ def _rounded(self: PythonNumber, ndigits: int | None = None) -> Any:
     return as_python(rounded(as_numpy(self), ndigits))
 
 
-install(PythonNumber, methods(lambda op: _python_unary(op) if op.arity == 1 else _python_binary(op),
-                              lambda op: _python_binary(op, is_reflected=True)))  # fmt: skip
-install(PythonNumber, {"__round__": _rounded})
+_OF_PYTHONS = methods(
+    lambda op: _python_unary(op) if op.arity == 1 else _python_binary(op),
+    lambda op: _python_binary(op, is_reflected=True),
+)
+installed(PythonNumber, {**_OF_PYTHONS, "__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _rounded}, float)
 install(PythonTruth, {
-    name: _counting(getattr(Recorded, name)) for name in
+    name: _counting(OPERATORS[name]) for name in
     [f"__{side}{name}__" for name in ARITHMETIC for side in ("", "r")]
     + [f"__{name}__" for name in (*UNARY, "invert", "divmod", "rdivmod")]
 })  # fmt: skip

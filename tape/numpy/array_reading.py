@@ -14,7 +14,7 @@ import numpy as np
 from ops.shapes.index import is_basic
 
 from ..base.tensor import Face, Tensor
-from .arrays.face import OF_TENSORS, Array, Number, Recorded, face
+from .arrays.face import OF_TENSORS, AnyNumber, Array, Number, face
 from .arrays.face_base import numpy
 from .arrays.leaving import called_now, number_of, refusal
 from .arrays.memory_order import settled
@@ -68,45 +68,35 @@ def has_ellipsis(index: Any) -> bool:
     return index is Ellipsis or (type(index) is tuple and type(Ellipsis) in map(type, index))
 
 
-def _length(self: Recorded) -> int:
+def _length(self: Array) -> int:
     if not self.ndim:
-        if self._is_array:
-            raise TypeError("len() of unsized object")
-        raise TypeError(f"object of type 'numpy.{self.dtype.type.__name__}' has no len()")
+        raise TypeError("len() of unsized object")
     if self.ndim > 1 and called_now() == "shuffle()":  # before NumPy warns of it; by any name: `set_item`
         raise refusal("swapping its rows, which are views")
     return self.shape[0]
 
 
-def _elements(self: Recorded) -> Iterator[Any]:
+def _elements(self: Array) -> Iterator[Any]:
     if not self.ndim:
-        if self._is_array:
-            raise TypeError("iteration over a 0-d array")
-        raise TypeError(f"'numpy.{self.dtype.type.__name__}' object is not iterable")
+        raise TypeError("iteration over a 0-d array")
     return (read(self, k) for k in range(self.shape[0]))  # one after another: the loop may write into the array
 
 
-def _contains(self: Recorded, element: Any) -> bool:
-    if not self._is_array:
-        raise TypeError(f"argument of type 'numpy.{self.dtype.type.__name__}' is not iterable")
+def _contains(self: Array, element: Any) -> bool:
     return bool(numpy.any(self == element))
 
 
-def rounded(self: Number, ndigits: int | None = None) -> Any:
+def rounded(self: AnyNumber, ndigits: int | None = None) -> Any:
     """``round(x)`` of a number: Python's integer, or rounded to some digits."""
     if self.dtype.kind in "bc":
         return round(numpy.ones((), self.dtype)[()], ndigits)  # NumPy's own error
     return number_of(numpy.round(self), int) if ndigits is None else numpy.round(self, ndigits)
 
 
-def _not_rounded(self: Array, ndigits: int | None = None) -> Any:
-    raise TypeError("type numpy.ndarray doesn't define __round__ method")
-
-
 def _refusing(convert: Any) -> Any:
     """`math.floor` and the like of a number: Python's integer, through which no gradient flows."""
 
-    def apply(self: Number) -> Any:
+    def apply(self: AnyNumber) -> Any:
         if self.dtype.kind == "c":
             return convert(1j)  # Python's own error
         return convert(self._tensor.detach().item() if type(self._tensor) is Tensor else self._tensor.item())
@@ -117,10 +107,10 @@ def _refusing(convert: Any) -> Any:
 for _name, _method in {
     "__getitem__": read, "__len__": _length, "__iter__": _elements, "__contains__": _contains,
 }.items():  # fmt: skip
-    setattr(Recorded, _name, _method)
+    setattr(Array, _name, _method)
+setattr(Number, "__getitem__", read)  # noqa: B010
 for _name, _method in {
     "__round__": rounded, "__floor__": _refusing(math.floor), "__ceil__": _refusing(math.ceil),
     "__trunc__": _refusing(math.trunc),
 }.items():  # fmt: skip
-    setattr(Number, _name, _method)
-setattr(Array, "__round__", _not_rounded)  # noqa: B010
+    setattr(AnyNumber, _name, _method)

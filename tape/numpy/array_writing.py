@@ -26,7 +26,7 @@ from .array_reading import plain_index
 from .arrays.callee import callee
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
-from .arrays.face import Array, Number, array
+from .arrays.face import AnyNumber, Array, array
 from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
 from .arrays.instead import NOT_MADE_HERE
@@ -230,7 +230,7 @@ def written(a: Any, name: str) -> None:
     Raises:
         TypeError: if it is a number, or a plain array.
     """
-    if isinstance(a, Number):
+    if isinstance(a, AnyNumber):
         raise TypeError(f"{name}: argument must be an array, not a number")
     if not isinstance(a, Face):
         raise refusal(f"{name} {NOT_MADE_HERE}")

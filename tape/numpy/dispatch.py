@@ -30,7 +30,7 @@ from .arrays.array_text import written
 from .arrays.attributes import readonly
 from .arrays.casting import in_loop
 from .arrays.explaining import explained, numbers_in, tell_errors
-from .arrays.face import FACES, Array, Number, array, face, faces
+from .arrays.face import FACES, AnyNumber, Array, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
 from .arrays.memory_order import settled
@@ -332,7 +332,7 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return faces(result, array)
     if function in ALWAYS or (function is np.einsum and not result.ndim and _ends_in_product(args, **kwargs)):
         return faces(result, array)
-    return faces(result, _of_number if any(issubclass(type(x), Number) for x in args) else face)
+    return faces(result, _of_number if any(issubclass(type(x), AnyNumber) for x in args) else face)
 
 
 def _is_of_objects(x: Any) -> bool:

@@ -13,7 +13,7 @@ from ops.core.differentiate import dtype_of
 
 from ..base.tensor import Face
 from .arrays.array_text import numbers_of
-from .arrays.face import Number, Recorded, array
+from .arrays.face import AnyNumber, Recorded, array
 from .arrays.leaving import plain, still
 from .arrays.memory_order import lying_like, outline
 from .arrays.unwrapping import holds_face
@@ -73,7 +73,7 @@ def _of_pythons(x: Any) -> Any:
     """
     if not holds_face(x):
         return np.array(x, object)
-    if isinstance(x, Number):
+    if isinstance(x, AnyNumber):
         return _objects([x]).reshape(())
     if isinstance(x, Recorded):
         return x.copy() if x._tensor._spec.inexact else still(x._tensor).numpy(force=True)

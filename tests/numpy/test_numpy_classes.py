@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import collections
+import collections.abc
 import functools
+import operator
 import pickle
 import threading
 import types
+import typing
 
 import numpy as np
 import pytest
@@ -252,3 +254,54 @@ def test_a_compiled_function_without_a_transform_gives_the_product_of_matrices()
         assert_allclose(compiled(x), x @ np.asarray(MATRIX))
     for k in range(3):
         assert_allclose(compiled(x + k), (x + k) @ np.asarray(MATRIX))
+
+
+NAMES = (
+    "__len__", "__iter__", "__getitem__", "__index__", "__contains__", "__matmul__", "__setitem__", "__and__",
+    "__add__", "__array__", "__array_interface__", "__array_namespace__", "__int__", "__float__", "__call__", "shape",
+    "tolist",
+)  # fmt: skip
+ABSTRACT = (
+    *(collections.abc.Iterable, collections.abc.Sized, collections.abc.Container, collections.abc.Sequence),
+    *(collections.abc.Iterator, collections.abc.Reversible, collections.abc.Hashable, typing.SupportsIndex),
+)
+ATTEMPTS = {
+    "iter": iter, "list": list, "len": len, "index": operator.index, "range": range, "in": lambda x: 1.0 in x,
+    "@": lambda x: x @ x, "*": lambda x: [*x], "reversed": reversed, "[()]": lambda x: x[()], "[0]": lambda x: x[0],
+    "[...]": lambda x: x[...], "[None]": lambda x: x[None], "iterable": np.iterable, "max": max, "sum": sum,
+    "of a list": lambda x: [5, 6, 7][x], "repeated": lambda x: [1, 2] * x, "set": set,
+}  # fmt: skip
+TAKEN = {
+    "number": lambda v: v[0], "sum": lambda v: v.sum(), "product": lambda v: v[0] * v[1], "item": lambda v: v[0].item(),
+    "of a list": lambda v: v.tolist()[0], "array": lambda v: v, "without axes": lambda v: v[0, ...],
+    "comparison": lambda v: v[0] == v[1],
+}  # fmt: skip
+
+
+def told_by(x):
+    """What a program can tell a number, or an array, by."""
+    found = {name: hasattr(x, name) for name in NAMES} | {kind.__name__: isinstance(x, kind) for kind in ABSTRACT}
+    for name, attempt in ATTEMPTS.items():
+        try:
+            attempt(x)
+            found[name] = True
+        except (TypeError, IndexError, ValueError) as error:
+            found[name] = next(kind for kind in (TypeError, IndexError, ValueError) if isinstance(error, kind))
+    return found | {"no iterator": getattr(x, "__iter__", None) is None}
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "i8", "f2", "f4", "f8", "c16"])
+def test_numbers_have_what_numpys_and_pythons_have_and_no_more(dtype):
+    v = np.array([1, 1]).astype(dtype)
+    odd = {"__int__", "__float__"} if dtype == "c16" else set()  # which Python's complex numbers have here
+    for name, take in TAKEN.items():
+        found = []
+
+        def f(x, take=take, found=found):
+            found.append(told_by(take((x + v.real).astype(dtype))))
+            return x.sum()
+
+        tape.func.grad(f)(np.zeros(2))
+        tape.compile(f)(np.zeros(2))
+        for one in found:
+            assert {k for k, told in told_by(take(v)).items() if told != one[k]} <= odd, name

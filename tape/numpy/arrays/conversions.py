@@ -30,6 +30,19 @@ PAIRS = {np.float32: np.complex64, np.float64: np.complex128, np.complex64: np.f
 """By dtype of real or complex numbers, that of the others in the same precision."""
 
 
+class Index(Attributes):
+    """What arrays have, and of numbers the integers."""
+
+    __slots__ = ()
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            if self.ndim and called_now() == "bytearray()":  # which asks for a count before it asks for memory
+                raise refusal("its memory")
+            return operator.index(numpy.empty(self.shape, self.dtype))  # NumPy's own error
+        return number_of(self, int)
+
+
 class Conversions(Attributes):
     """The methods of `numpy.ndarray` that convert."""
 
@@ -145,13 +158,6 @@ class Conversions(Attributes):
 
     def __complex__(self) -> complex:
         return number_of(self, complex)
-
-    def __index__(self) -> int:
-        if self.ndim or self.dtype.kind not in "iu":
-            if self.ndim and called_now() == "bytearray()":  # which asks for a count before it asks for memory
-                raise refusal("its memory")
-            return operator.index(numpy.empty(self.shape, self.dtype))  # NumPy's own error
-        return number_of(self, int)
 
     # What other libraries ask: bare numbers, or nothing.
 

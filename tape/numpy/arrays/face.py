@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ...base.tensor import Tensor
+from ...base.spec import OF_SPEC, Spec
+from ...base.tensor import Face, Tensor
 from ...base.tree import transform
 from .array_methods import Changes, Reductions, Shapes
-from .conversions import Conversions
+from .conversions import Conversions, Index
+from .indexable import NoSequence
 
 new = object.__new__
 
@@ -43,7 +45,7 @@ class Recorded(Shapes, Conversions, Reductions):
         return face(tensor)
 
 
-class Array(Changes, Recorded):
+class Array(Index, Changes, Recorded):
     """What a function of arrays gets in the place of an array while it is differentiated or recorded.
 
     It has the attributes, methods and operators of `numpy.ndarray`, and NumPy's functions take it.  Functions get one
@@ -71,14 +73,14 @@ class Array(Changes, Recorded):
         return True
 
 
-class Number(Recorded):
-    """An array without axes that cannot be written into, as NumPy's scalars are: ``x[0]``, ``x.sum()``."""
+class AnyNumber(Recorded):
+    """A value without axes that cannot be written into: what NumPy's numbers and Python's have in common.
+
+    Programs tell numbers from arrays by what these have, so what only some have is only in the classes of those:
+    no number has a length, an iterator or ``@``, and integers alone count.
+    """
 
     __slots__ = ()
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return self._tensor._spec.dtype.type
 
     @property
     def _is_array(self) -> bool:
@@ -88,8 +90,31 @@ class Number(Recorded):
         return hash(self._tensor.item())
 
 
-FACES: set[type] = {Array, Number}
+class Number(NoSequence, AnyNumber):
+    """What NumPy's scalars are: ``x[0]``, ``x.sum()``."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._tensor._spec.dtype.type
+
+
+class Whole(Index, Number):
+    """An integer of NumPy's, by which Python counts."""
+
+    __slots__ = ()
+
+
+FACES: set[type] = {Array, Number, Whole}
 """The classes of faces: `Array`, `Number` and its kinds."""
+
+
+def _of_spec(spec: Spec) -> type[Face]:
+    return Array if spec.shape else Whole if spec.dtype.kind in "iu" else Number
+
+
+OF_SPEC.append(_of_spec)
 
 OF_TENSORS: dict[type[Tensor], Callable[[Any], Any]] = {}
 """By the class of a tensor without axes, what makes a number of it where that is of a kind of its own."""
@@ -97,13 +122,12 @@ OF_TENSORS: dict[type[Tensor], Callable[[Any], Any]] = {}
 
 def face(tensor: Tensor) -> Any:
     """The face of a tensor: a number if it has no axes."""
-    if tensor._spec.shape:
-        made: Any = new(Array)
-    else:
+    spec = tensor._spec
+    if not spec.shape:
         of_its_kind = OF_TENSORS.get(type(tensor))
         if of_its_kind is not None:
             return of_its_kind(tensor)
-        made = new(Number)
+    made: Any = new(spec.face)
     made._tensor = tensor
     return made
 

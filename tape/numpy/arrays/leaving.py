@@ -229,8 +229,14 @@ def _of_plain_array(error: Exception) -> Exception:
 
 def is_about_recorded(message: str) -> bool:
     """Whether C code, or one that goes by exact classes, says that it does not take a recorded value."""
+    if OF_NUMBERS.search(message):
+        return False
     names = "|".join(kind.__name__ for kind in _kinds(Face))
     return re.search(rf"'({names})'|\b({names}) to |Object of type (float|float64) is not JSON", message) is not None
+
+
+OF_NUMBERS = re.compile(r"is not (iterable|a container|subscriptable)|has no len\(\)|operand|interpreted as an integer")
+"""What Python says of numbers, recorded or not, that are taken for something else."""
 
 
 def _kinds(kind: type) -> Iterator[type]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .face import Number
+from .face import AnyNumber
 from .face_base import numpy
 from .leaving import plain, value_of
 
 
-def is_integer(x: Number) -> bool:
+def is_integer(x: AnyNumber) -> bool:
     """Whether it is a whole number."""
     return x.dtype.kind in "iub" or bool(numpy.isfinite(x) and numpy.floor(x) == x)
 
@@ -20,7 +20,7 @@ def is_integer(x: Number) -> bool:
 def _of_value(name: str) -> Callable[..., Any]:
     """A method whose result says exactly what the number is, which has no derivative."""
 
-    def method(x: Number) -> Any:
+    def method(x: AnyNumber) -> Any:
         return getattr(value_of(x, f".{name}()")[()], name)()
 
     return method
@@ -29,7 +29,7 @@ def _of_value(name: str) -> Callable[..., Any]:
 def _of_temporary(name: str) -> Callable[..., Any]:
     """A method that changes an array: of a scalar NumPy makes one of it, which is forgotten."""
 
-    def method(x: Number, *args: Any, **kwargs: Any) -> Any:
+    def method(x: AnyNumber, *args: Any, **kwargs: Any) -> Any:
         return getattr(np.ones((), x.dtype)[()], name)(*plain(args), **plain(kwargs))
 
     return method
@@ -41,7 +41,7 @@ class OfKind:
     def __init__(self, name: str, read: Callable[..., Any], is_attribute: bool = False):
         self.name, self.read, self.is_attribute = name, read, is_attribute
 
-    def __get__(self, x: Number | None, owner: Any = None) -> Any:
+    def __get__(self, x: AnyNumber | None, owner: Any = None) -> Any:
         if x is None:
             return self
         kind = x.dtype.type
@@ -60,4 +60,4 @@ OWN = {
     **{name: _of_temporary(name) for name in ("fill", "put", "resize", "setfield", "setflags", "sort")},
 }
 for _name, _member in OWN.items():
-    setattr(Number, _name, _member)
+    setattr(AnyNumber, _name, _member)

@@ -22,7 +22,7 @@ from ...recording.level import components, memories
 from ...recording.numpy_bridge import signature_of
 from .casting import source_of
 from .explaining import rehearsed
-from .face import Array, Number, Recorded, array
+from .face import AnyNumber, Array, Recorded, array
 from .instead import NOT_MADE_HERE
 from .leaving import plain
 from .memory_order import copied, lying_as, outline
@@ -89,7 +89,7 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
             "one; give it an array of its own"
         )
     if out is ...:
-        return array(result._tensor) if isinstance(result, Number) else result
+        return array(result._tensor) if isinstance(result, AnyNumber) else result
     if isinstance(out, tuple):
         (out,) = out
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
@@ -184,7 +184,7 @@ def store(
             r if o is None else store(o, r, name, where, broadcast, casting) for o, r in zip(out, results, strict=True)
         ]
         return tuple(kept) if isinstance(result, tuple) else kept[0]
-    if isinstance(out, Number) or not isinstance(out, np.ndarray):
+    if isinstance(out, AnyNumber) or not isinstance(out, np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
     source = source_of(result)
     if broadcast:  # of two things that are wrong, NumPy tells of this one

@@ -11,15 +11,16 @@ Python's know no overflow, and there are only one True and one False.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ...base.tensor import Face, Tensor
 from .array_text import text_of
+from .callee import is_attribute
 from .casting import cast
-from .face import Number, Recorded
+from .face import AnyNumber, Number, Recorded, Whole
 from .leaving import is_foreign, still
 
 new = object.__new__
@@ -27,7 +28,7 @@ KINDS: dict[str, tuple[type, Any]] = {"f": (float, np.dtype(float)), "c": (compl
 """By kind of dtype: Python's class, and the dtype of its numbers."""
 
 
-class PythonNumber(Number):
+class PythonNumber(AnyNumber):
     """A recorded `float` or `complex` of Python's.
 
     The library reads its ``.dtype`` and ``.shape`` as of any number; the user's code is told that it has none.
@@ -56,7 +57,7 @@ class PythonTruth(Number):
     __slots__ = ()
 
     def _counted(self) -> Number:
-        made = new(Number)
+        made = new(Whole)
         made._tensor = cast(self._tensor, np.dtype(int))
         return made
 
@@ -102,43 +103,39 @@ class OfArrays:
     """An attribute that NumPy's numbers have and Python's do not: the user's code is told so, the library reads it."""
 
     def __init__(self, name: str):
-        self.name, self.usual = name, getattr(Number, name)
+        self.name, self.usual = name, getattr(PythonNumber, name)
 
     def __get__(self, x: Any, owner: Any = None) -> Any:
         if x is None:
             return self.usual
-        if not is_foreign(sys._getframe(1)):
+        if self.is_hidden(sys._getframe(1)):
             raise AttributeError(f"'{x.__class__.__name__}' object has no attribute '{self.name}'")
         return getattr(super(PythonNumber, x), self.name)
 
-
-def _absent(name: str, what: str) -> Callable[..., Any]:
-    """A special method of NumPy's numbers that Python's do not have."""
-    usual = getattr(Number, name)
-
-    def method(x: Any, *args: Any) -> Any:
-        if not is_foreign(sys._getframe(1)):
-            raise TypeError(what.format(x.__class__.__name__))
-        return usual(x, *args)
-
-    return method
+    def is_hidden(self, frame: FrameType) -> bool:
+        return not is_foreign(frame)
 
 
-MISSING_METHODS = {
-    "__getitem__": "'{}' object is not subscriptable",
-    "__len__": "object of type '{}' has no len()",
-    "__iter__": "'{}' object is not iterable",
-    "__contains__": "argument of type '{}' is not iterable",
-}
+class Protocol(OfArrays):
+    """How NumPy's C code takes something for an array: hidden from code that asks for it by name, to tell numbers."""
+
+    def is_hidden(self, frame: FrameType) -> bool:
+        return not is_foreign(frame) and is_attribute(frame.f_code, frame.f_lasti, self.name)
+
+
+PROTOCOLS = (
+    "__array__", "__array_interface__", "__array_namespace__", "__array_priority__", "__array_struct__", "__dlpack__",
+    "__dlpack_device__",
+)  # fmt: skip
 
 
 def leave_out_what_floats_have_not() -> None:
     """Let Python's numbers lack what NumPy's have beyond; to be called when these have everything."""
-    public = {name for name in dir(Number) if not name.startswith("_")}
+    public = {name for name in dir(PythonNumber) if not name.startswith("_")}
     for name in public - set(dir(float)) - {"is_integer"}:
         setattr(PythonNumber, name, OfArrays(name))
-    for name, what in MISSING_METHODS.items():
-        setattr(PythonNumber, name, _absent(name, what))
+    for name in PROTOCOLS:
+        setattr(PythonNumber, name, Protocol(name))
 
 
 Recorded._python = staticmethod(python_number)  # type: ignore[method-assign]

@@ -16,7 +16,7 @@ from ops import REGISTRY, Op
 from ...base.spec import Spec
 from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
-from ...numpy.arrays.face import FACES, OF_TENSORS, Number, face
+from ...numpy.arrays.face import FACES, OF_TENSORS, Number, Whole, face
 from ...numpy.dispatch import array_ufunc
 from ...recording.numpy_bridge import op_for
 from ...recording.recorder import getframe
@@ -56,9 +56,15 @@ class TracedNumber(Number):
             return made
 
 
+class TracedWhole(Whole, TracedNumber):
+    """An integer of a function of arrays that is being recorded."""
+
+    __slots__ = ()
+
+
 def recorded_number(tensor: Traced) -> TracedNumber:
     """The number that a tensor without axes is now."""
-    made = TracedNumber()
+    made = (TracedWhole if tensor._spec.face is Whole else TracedNumber)()
     made._trace, made._row, made._spec = tensor._trace, tensor._row, tensor._spec
     return made
 
@@ -86,7 +92,7 @@ def _operator(op: Op, name: str, reflected: bool) -> Callable[..., Any]:
         finally:
             wengert.where = None
 
-    return short_way(op, reflected, 1, TracedNumber, otherwise)
+    return short_way(op, reflected, 1, TracedNumber, otherwise, TracedWhole)
 
 
 def _is_alike(op: Op) -> bool:
@@ -100,5 +106,5 @@ for _op in filter(_is_alike, REGISTRY.values()):
         if hasattr(Number, _name):
             setattr(TracedNumber, _name, _operator(_op, _name, bool(_reflected)))
 TracedNumber.__array_ufunc__ = _of_ufunc  # type: ignore[attr-defined]
-FACES.add(TracedNumber)
+FACES.update((TracedNumber, TracedWhole))
 OF_TENSORS[Traced] = recorded_number

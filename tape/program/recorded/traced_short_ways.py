@@ -34,8 +34,14 @@ def of_number(op: Op, x: Any) -> Any:
     return made
 
 
-def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`."""
+def short_way(
+    op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any], whole: Any = None
+) -> Callable[..., Any]:
+    """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`.
+
+    Those that hold integers may be of a class of their own, `whole`.
+    """
+    whole = own if whole is None else whole
     forward, code, float64 = op.forward, op.code, np.float64
     real = not op.complex
 
@@ -49,7 +55,7 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
         if not numbers and (self._spec.narrow or (real and self._spec.complex)):
             return otherwise(self, other)
         if (
-            kind is own
+            (kind is own or kind is whole)
             and other._trace is trace
             and trace.open
             and not (other._spec.narrow or (real and other._spec.complex))
@@ -82,7 +88,7 @@ def short_way(op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable
             return otherwise(self, other)
         if shape is None or (handling(None) is not trace.calm and raises()):
             return otherwise(self, other)  # which refuses, or computes
-        made = own()
+        made = own() if shape.inexact or shape.dtype.kind == "b" else whole()
         made._trace = trace
         made._row = row = len(values)
         made._spec = shape
