@@ -12,7 +12,7 @@ from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready
 from ..pointwise.arithmetic import mul
-from ..shapes.shape import mT, permute, reshape
+from ..shapes.shape import cast, mT, permute, reshape
 from ..shapes.sums import fit, sum, sum_to
 
 
@@ -124,7 +124,9 @@ vdot = composite("vdot", _vdot, numpy=(np.vdot,))
 
 def _vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
     """Inner products of stacks of vectors along one axis: Σ conj(x) y."""
-    return sum(mul(conjugate(ready(x)), ready(y)), axis=axis)
+    parts = mul(conjugate(ready(x)), ready(y))
+    z = sum(parts, axis=axis)
+    return z if z.dtype == parts.dtype else cast(z, dtype=parts.dtype)  # of small integers, and of truth values
 
 
 vecdot = composite(

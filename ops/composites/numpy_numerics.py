@@ -127,6 +127,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     if f.dtype == np.bool_:
         np.subtract(np.True_, np.True_)  # NumPy's own error
     f = f if f.dtype.kind in "fc" else cast(f, dtype=np.dtype(np.float64))
+    spacings = [cast(h, dtype=np.dtype(np.float64)) if h.ndim and h.dtype.kind in "iu" else h for h in spacings]
     z = tuple([_in_dtype(_slopes(f, h, k, edge_order), f.dtype) for k, h in zip(axes, spacings)])
     return z[0] if len(z) == 1 else z
 

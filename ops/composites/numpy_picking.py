@@ -94,7 +94,7 @@ def _heaviside(x1: Any, x2: Any) -> Any:
     kinds = [getattr(x, "dtype", type(x)) for x in xs]
     if any(kind is complex or getattr(kind, "kind", "") == "c" for kind in kinds):
         raise TypeError("heaviside has no meaning for complex numbers; take the .real part")
-    dtype = np.heaviside.resolve_dtypes((*[int if kind is bool else kind for kind in kinds], None))[0]
+    dtype = np.heaviside.resolve_dtypes((*[np.dtype(bool) if kind is bool else kind for kind in kinds], None))[0]
     x1, x2 = [x if x.dtype == dtype else cast(x, dtype=dtype) for x in map(ready, xs)]
     step = where(isnan(x1), x1, cast(gt(x1, 0.0), dtype=x1.dtype))
     return where(eq(x1, 0.0), x2, step)
@@ -224,7 +224,7 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     counts = np.bincount(x, minlength=minlength)  # which raises what NumPy raises
     if weights.shape != x.shape:
         raise ValueError(f"bincount needs as many weights as integers, and got {weights.shape} and {x.shape}")
-    return index_add(np.zeros(counts.size), x, weights, axis=0)
+    return index_add(np.zeros(counts.size), x, weights, axis=0) if x.size else counts
 
 
 numpy_bincount = composite("numpy_bincount", _bincount, numpy=(np.bincount,))

@@ -95,7 +95,8 @@ def _extreme(name: str, reduce: Op, join: Op, functions: tuple[Any, ...], doc: s
         initial = _single(initial, a.dtype)
         a = _chosen(a, None, where, initial)
         if not size_of(a.shape, normal_axes(axis, a.ndim)):
-            return initial - sum(a, axis=axis, keepdims=keepdims)  # −0.0 stays −0.0
+            z = initial - sum(a, axis=axis, keepdims=keepdims)  # −0.0 stays −0.0
+            return z if z.dtype == a.dtype else cast(z, dtype=a.dtype)
         return join(initial, reduce(a, axis=axis, keepdims=keepdims))
 
     return composite(f"numpy_{name}", extreme, numpy=functions, doc=doc)

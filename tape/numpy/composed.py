@@ -352,6 +352,33 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
 
 
+TRANSFORMS = (
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
+    "irfftn",
+)  # fmt: skip
+
+USUAL: dict[Any, tuple[int, range]] = {
+    np.diff: (1, range(1, 65)), np.gradient: (0, range(1, 65)), np.vander: (1, range(1, 2)), np.cov: (9, range(3)),
+    np.corrcoef: (9, range(3)), np.linalg.outer: (2, range(1, 2)), np.linalg.vecdot: (2, range(1, 65)),
+    np.correlate: (9, range(1, 2)), np.convolve: (9, range(2)), np.tril: (1, range(1, 65)),
+    np.triu: (1, range(1, 65)), np.trace: (1, range(2, 65)), np.resize: (0, range(65)), np.round: (1, range(65)),
+    np.around: (1, range(65)), np.tensordot: (2, range(1, 65)), np.fix: (1, range(65)),
+    np.isposinf: (1, range(65)), np.isneginf: (1, range(65)), np.diagonal: (1, range(2, 65)), np.diag: (1, range(1, 3)),
+    **{getattr(np.fft, name): (1, range(1, 65)) for name in TRANSFORMS},
+}  # fmt: skip
+"""By function whose op is more patient than NumPy's: how many arguments, and of how many axes, cannot be wrong."""
+
+
+def is_doubtful(function: Any, args: Any, kwargs: Any) -> bool:
+    """Whether NumPy may refuse such arguments by their shapes, counts and names, which an op would take."""
+    if function not in USUAL:
+        return False
+    count, ndims = USUAL[function]
+    return len(args) + len(kwargs) > count or any(
+        len(x._tensor._spec.shape) not in ndims for x in args if isinstance(x, Face)
+    )
+
+
 def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
     return bool(named["upper"]) if "upper" in named else str((*rest, named.get("UPLO", "L"))[0]).upper() == "U"
 

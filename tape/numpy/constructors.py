@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from .arrays.face import Array, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain, still
 from .arrays.memory_order import copied, lying_in, resolved
+from .arrays.python_number import PythonNumber
 from .arrays.unwrapping import common_dtype, holds_face, stacked
 
 FILLED = (
@@ -103,7 +105,9 @@ def arange(*bounds: Any, step: Any = None, dtype: Any = None, **named: Any) -> A
         return recordable(np.arange(plain(start), told_of(stop), dtype=dtype, **given, **named))
     by = 1 if by is None else by
     count = max(0, int(np.ceil((stop - start) / by)))
-    return start + by * np.arange(count, dtype=np.result_type(start, by))
+    wanted = np.result_type(*[np.promote_types(np.intp, as_array(x).dtype) for x in (start, stop, by)])
+    first, second = (as_array(x).astype(wanted) for x in (start, start + by))
+    return first + (second - first) * np.arange(count, dtype=wanted)
 
 
 def _bounds(start: Any, stop: Any = None, by: Any = None, *, step: Any = None) -> tuple[Any, Any, Any]:
@@ -112,8 +116,11 @@ def _bounds(start: Any, stop: Any = None, by: Any = None, *, step: Any = None) -
 
 
 def told_of(x: Any) -> Any:
-    """A number that decides how many others there are, as a plain one."""
-    return still(x._tensor).item() if isinstance(x, Face) else x
+    """A number that decides how many others there are, as a plain one of its dtype."""
+    if not isinstance(x, Face):
+        return x
+    number = still(x._tensor).item()
+    return number if type(x) is PythonNumber else x._tensor._spec.dtype.type(number)
 
 
 @functools.wraps(np.linspace)
@@ -121,7 +128,7 @@ def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, **named: Any,
 ) -> Any:  # fmt: skip
-    num = int(num)
+    num = operator.index(num)
     if not isinstance(start, Face) and not isinstance(stop, Face):
         return recordable(numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named))
     return numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, **named)
@@ -138,7 +145,12 @@ def gathered(x: Any, dtype: Any = None) -> Any:
     wanted = common_dtype(x) if dtype is None else dtype
     if kind_of(wanted) not in NUMERIC:
         return np.array(plain(x, f"an array of dtype {wanted}"), dtype)
-    return x if isinstance(x, Face) else array(stacked(x, wanted))
+    if isinstance(x, Face):
+        return x
+    given = common_dtype(x)
+    return array(
+        cast(stacked(x, given), wanted) if given.kind == "c" and kind_of(wanted) != "c" else stacked(x, wanted)
+    )
 
 
 def as_array(x: Any) -> Any:

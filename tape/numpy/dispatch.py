@@ -29,7 +29,7 @@ from .array_writing import CHANGES, at, change
 from .arrays.array_text import written
 from .arrays.attributes import readonly
 from .arrays.casting import in_loop
-from .arrays.explaining import explained, numbers_in, tell_errors
+from .arrays.explaining import explained, numbers_in, rehearsed, tell_errors
 from .arrays.face import FACES, AnyNumber, Array, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_open, refusal, still
@@ -37,7 +37,7 @@ from .arrays.memory_order import settled
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, SPECTRA, promoted, with_one_triangle
+from .composed import COMPOSED, SPECTRA, is_doubtful, promoted, with_one_triangle
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
 from .layouts import as_numpy_lays
@@ -297,6 +297,8 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if is_doubtful(function, args, kwargs):
+        rehearsed(function, args, kwargs)
     if function in COMPOSED and (found := COMPOSED[function](*args, **kwargs)) is not NotImplemented:
         return found
     args = promoted(function, with_one_triangle(function, args, kwargs), kwargs)

@@ -214,10 +214,20 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     return x.astype(dtype, copy=copy)
 
 
+def _of_axes(least: int) -> Callable[..., Any]:
+    """`np.atleast_1d` and its kin: an array with as many axes is given itself."""
+
+    def answer(*arys: Any) -> Any:
+        return arys[0] if len(arys) == 1 and type(arys[0]) is Array and arys[0].ndim >= least else NotImplemented
+
+    return answer
+
+
 LOOKS: dict[Any, Callable[..., Any]] = {
     np.flip: flip, np.fliplr: fliplr, np.flipud: flipud, np.rot90: rot90, np.rollaxis: rollaxis, np.diag: diag,
     np.einsum: einsum, np.nan_to_num: nan_to_num, np.real_if_close: real_if_close, np.meshgrid: meshgrid,
     np.lib.stride_tricks.sliding_window_view: sliding_window_view, np.astype: astype,
     **{f: _splitting(f) for f in (np.split, np.array_split, *AXES)}, np.unstack: unstack,
+    np.atleast_1d: _of_axes(1), np.atleast_2d: _of_axes(2), np.atleast_3d: _of_axes(3),
 }  # fmt: skip
 """By function of NumPy's, what gives views of recorded arrays, or NotImplemented where NumPy gives none."""
