@@ -48,4 +48,5 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Count an in-place change that was made behind the library's back."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        t._refuse_recording("it counts a change of a tensor, which every call has to do")
         increment(t, "increment_version()")

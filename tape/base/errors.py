@@ -67,6 +67,15 @@ def _broadcast(values: Sequence[Any]) -> bool:
     return True
 
 
+def view_error(shape: Sequence[int], wanted: Sequence[int]) -> RuntimeError:
+    """The error for a view in a shape that the memory, as the tensor looks at it, does not have."""
+    return RuntimeError(
+        f"view size {tuple(wanted)} is not compatible with input tensor's size {tuple(shape)} and stride (at least one "
+        "dimension spans across two contiguous subspaces).\nUse .reshape(...) instead, which copies where it has to: "
+        "what is written into a copy is not seen in the tensor."
+    )
+
+
 def used_up_error(operation: str, location: Location) -> RuntimeError:
     """The error for a second backward through a record whose values the first one has released."""
     return RuntimeError(

@@ -112,6 +112,12 @@ class TensorKind(Operators):
         """
         return None
 
+    def _check_shown(self, view: Tensor) -> None:
+        """Raise if what is to be a view of this tensor in another shape is a copy, as far as that is known.
+
+        Of memory that NumPy has laid out otherwise than in row-major order, it is not known of what PyTorch does.
+        """
+
     def _is_shared(self) -> bool:
         """Whether something beside this tensor holds its memory: a view, an array, a record."""
         raise NotImplementedError

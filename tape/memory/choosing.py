@@ -224,13 +224,28 @@ _with_alpha("add", "input +")
 _with_alpha("sub", "input −")
 
 
+def _are_whole(*numbers: Any) -> bool:
+    """Whether all are integers or truth values, whose quotients are rounded to integers."""
+    return all(np.result_type(x.dtype if isinstance(x, Tensor) else x).kind in "iub" for x in numbers)
+
+
+def _whole_quotient(x: Any, y: Any, rounding_mode: str) -> Any:
+    floor = ops.floor_divide(x, y)
+    if rounding_mode == "floor":
+        return floor
+    return floor + ops.logical_and(ops.lt(floor, 0), ops.ne(floor * y, x))
+
+
 @adaptor
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """Quotient; rounded ``"trunc"`` (towards zero) or ``"floor"`` (down) if asked."""
     if rounding_mode not in (None, "trunc", "floor"):
         raise RuntimeError(f"rounding_mode must be None, 'trunc' or 'floor'; got {rounding_mode!r}")
-    z = derived["div"](input, other)
-    z = z if rounding_mode is None else getattr(ops, rounding_mode)(z)
+    if rounding_mode is not None and _are_whole(input, other):
+        z = as_tensor(_whole_quotient(input, other, rounding_mode))
+    else:
+        z = derived["div"](input, other)
+        z = z if rounding_mode is None else getattr(ops, rounding_mode)(z)
     return z if out is None else store(z, out, "div")
 
 

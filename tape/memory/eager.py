@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 import ops
 from ops.shapes.overwriting import Steps
 
+from ..base.errors import view_error
 from ..base.kind import Placement, TensorKind
 from ..base.tensor import Narrow, Tensor, Theme
 from ..recording.functionalising import functionalise, stay_on_the_line
@@ -56,6 +59,11 @@ class EagerKind(Theme, TensorKind):
             if place is not None:
                 yield Placement(origin, *place)
 
+    def _check_shown(self, view: Tensor) -> None:
+        base = base_of(self)
+        if base is not self and view._spec.size and base_of(view) is not base and in_rows(base._data):
+            raise view_error(self._spec.shape, view._spec.shape)
+
     def _with_own_memory(self) -> Tensor:
         return ops.clone(self)
 
@@ -74,3 +82,8 @@ class EagerKind(Theme, TensorKind):
 
     def _with_value_at(self, index: Any, value: Any) -> Tensor:
         return ops.index_put(self, value, index=plain_index(index, own=True))
+
+
+def in_rows(value: Any) -> bool:
+    """Whether a value lies in memory in row-major order."""
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous

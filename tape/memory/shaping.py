@@ -47,16 +47,24 @@ class ShapeMethods(Theme):
     __slots__ = ()
 
     def view(self, *sizes: Any, size: Any = None) -> Tensor:
-        """`reshape`: the same numbers in another shape, its ``sizes`` one by one or in a tuple."""
+        """The same numbers, in the same memory, in another shape, its ``sizes`` one by one or in a tuple.
+
+        Raises:
+            RuntimeError: if the memory has no such view; `reshape` copies then.
+        """
         if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
             raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
-        return reshape(self, *sizes, shape=size)
+        made = reshape(self, *sizes, shape=size)
+        self._check_shown(made)
+        return made
 
     def view_as(self, other: Tensor) -> Tensor:
+        """`view` in the shape of another tensor."""
+        return self.view(other._spec.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
         """`reshape` to the shape of another tensor."""
         return reshape(self, other._spec.shape)
-
-    reshape_as = view_as
 
     @property
     def T(self) -> Tensor:

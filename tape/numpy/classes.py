@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import NUMERIC
-from ..base.tensor import Face
+from ..base.tensor import Face, Tensor
 from .arrays.array_text import Text, read_back
 from .arrays.callee import compared_with, is_called_at_once
 from .arrays.leaving import is_recorded, plain, recording
@@ -216,7 +216,7 @@ class Kind(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs:
             return type(*args, **kwargs)
-        found = args[0].__class__ if isinstance(args[0], Face) else type(args[0])
+        found = args[0].__class__ if isinstance(args[0], (Face, Tensor)) else type(args[0])
         if found is np.float64 and isinstance(args[0], Face):
             _tell_of_floats(sys._getframe(1))
         return self if found is type or found is Kind else str if found is Text else found

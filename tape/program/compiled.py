@@ -15,6 +15,8 @@ from ..base.locks import kept
 from ..base.tensor import Face
 from ..base.untraced import paused
 from ..recording.level import Layer
+from ..recording.packing import Packing
+from ..recording.wengert import current
 from .capture.effects import WAITING, hearing
 from .capture.labels import parameters_of
 from .capture.record_call import RecordedCall, layout, record_call
@@ -24,6 +26,7 @@ from .capture.signature import (
     Variety,
     advice,
     are_entangled,
+    has_history,
     history_of,
     is_told_apart,
     objects_in,
@@ -163,6 +166,9 @@ class CompiledFunction(Generic[P, R]):
             self._variety.forget()
             self._renewed += 1
         around = self._surroundings
+        if type(current().extend) is Packing and has_history((*call.given, *around.tensors)):
+            self._warn("hooks put away what operations save", "where they do")
+            return self._eager(args, kwargs)
         if (around.compares or around.recognises) and is_told_apart(call, args, kwargs, around):
             self._warn("it asks whether arguments are the same object as others", "where some are")
             return self._eager(args, kwargs)

@@ -37,8 +37,11 @@ ABOUT = frozenset(
 )
 """Functions that read no number of a tensor: they get arrays of its shape and dtype."""
 
-OF_VALUES = frozenset({np.may_share_memory, np.shares_memory, np.array_repr, np.array_str, np.min_scalar_type})
+OF_VALUES = frozenset({np.array_repr, np.array_str, np.min_scalar_type})
 """Functions that give something which has no derivative: they get the values."""
+
+OF_MEMORY = frozenset({np.may_share_memory, np.shares_memory})
+"""Functions that ask where arrays lie."""
 
 UNTOLD: dict[Any, Any] = {
     np.where: lambda condition, x=None, y=None, /: None,
@@ -143,8 +146,8 @@ class NumpyMethods(Theme):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions on tensors."""
-        if function in ABOUT or function in OF_VALUES:
-            array_of = outline if function in ABOUT else _value
+        if function in ABOUT or function in OF_VALUES or function in OF_MEMORY:
+            array_of = outline if function in ABOUT else _memory if function in OF_MEMORY else _value
             return function(*_arrays(args, array_of), **{k: _arrays(v, array_of) for k, v in kwargs.items()})
         op = op_for(function)
         name = called(function)
@@ -250,6 +253,11 @@ def _arrays(x: Any, array_of: Callable[[Tensor], Any]) -> Any:
 
 
 def _value(x: Tensor) -> Any:
+    return x._data
+
+
+def _memory(x: Tensor) -> Any:
+    x._refuse_recording("it asks whether arrays share memory")
     return x._data
 
 

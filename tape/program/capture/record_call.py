@@ -28,6 +28,7 @@ from ..recorded.outside import stand_in, standing
 from ..recorded.reach import flows
 from ..recorded.trace import Trace, Untraceable, WithoutHistory, value_in
 from ..recorded.traced import Traced, traced
+from ..recorded.unknown import check_attributes
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
 from ..world.surroundings import Surroundings
@@ -40,12 +41,22 @@ from .effects import (
     require_lasting,
     require_own_memory,
 )  # fmt: skip
-from .signature import is_settled, is_varying, rebuilt
+from .signature import is_settled, is_users, is_varying, rebuilt
 from .traced_number import recorded_number
+from .types_told import types_told
 from .witness import Witness
 
 ATTEMPTS = 3
 """So often a function that may draw random numbers is recorded while other threads draw from the same generators."""
+
+
+_ASKS_MODE = "it asks whether gradients are recorded, which every call decides for itself"
+_HAS_HOOKS = "it has hooks for what operations save, which every call calls"
+OF_EACH_CALL = {
+    "is_grad_enabled": _ASKS_MODE, "is_inference_mode_enabled": _ASKS_MODE, "saved_tensors_hooks": _HAS_HOOKS,
+    "save_on_cpu": _HAS_HOOKS, "allow_mutation_on_saved_tensors": _HAS_HOOKS,
+}  # fmt: skip
+"""Names of what is another thing in each call, and why a function that reads one is not recorded."""
 
 
 class Drew(Untraceable):
@@ -318,8 +329,11 @@ def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
     around: Surroundings, watched: Callable[[], Chance], most_memory: int | None, apart: bool,
 ) -> RecordedCall:  # fmt: skip
-    if around.reads("is_grad_enabled"):
-        raise Untraceable("it asks whether gradients are recorded, which every call decides for itself")
+    for name, what in OF_EACH_CALL.items():
+        if around.reads(name):
+            raise Untraceable(what)
+    if any(is_users(x) for x in around.tensors):
+        raise Untraceable("it reads a tensor of a class of its own, which may have other rules than tensors do")
     trace = Trace()
     trace.mode = trace.mode if apart else None
     if most_memory is not None:
@@ -348,6 +362,8 @@ def _record_once(
                     doors.enter_context(told())
                     if not trace.tensors:
                         doors.enter_context(opened(function))
+                    elif around.reads("type"):
+                        doors.enter_context(types_told(around))
                     doors.enter_context(witness.watching())
                     doors.enter_context(repeating_none())
                     tree = function(*args, **kwargs)
@@ -357,6 +373,8 @@ def _record_once(
             tensors = list(leaves)
             rows = places(leaves)
             if trace.tensors:
+                captured = set(map(id, around.tensors))
+                check_attributes([*new, *[x for x in leaves_of(tree) if id(x) not in captured]])
                 check_history(trace, [*rows], trace.wengert.switched > switched)
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)

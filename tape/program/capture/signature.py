@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.dtypes import NUMERIC, kind_of
+from ...base.location import in_library
 from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, build, leaves_like, leaves_of, structure_of
@@ -16,6 +17,7 @@ from ...recording.recorder import check_class
 from ...recording.wengert import current
 from ..world.contents import parts_of
 from ..world.kinds import IMMUTABLE
+from ..world.known import file_of
 from ..world.looking import all_within
 from ..world.surroundings import Surroundings
 from .interchanging import interchangeable
@@ -118,6 +120,12 @@ def are_entangled(tensors: Iterable[Any]) -> bool:
     return any(x._backward_hooks or x.retains_grad for x in tracked)
 
 
+def has_history(things: Iterable[Any]) -> bool:
+    """Whether something is recorded of what is computed with these."""
+    tensors = [x._tensor if isinstance(x, Face) else x for x in things if isinstance(x, (Tensor, Face))]
+    return current().recording and any(x._node is not None for x in tensors)
+
+
 def put_together(parts: Sequence[Any]) -> None:
     """Let the arguments of a call that are compared as objects be compared as one: they may have parts in common."""
     fixed = [p for p in parts if isinstance(p, Fixed) and type(p.value) not in IMMUTABLE]
@@ -206,6 +214,8 @@ def gives_tensors(key: Any) -> bool:
 def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     """The part of a key that one leaf is, which is added to `given` if it varies."""
     if isinstance(x, Tensor):
+        if type(x) is not Tensor and is_users(x):
+            raise TypeError(f"a tensor of the class {type(x).__name__} may have other rules than tensors do")
         given.append(x)
         return (x._spec,)
     if isinstance(x, Face):
@@ -226,6 +236,11 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     if isinstance(x, (set, bytearray)):
         return Fixed((type(x), *parts_of(x)))
     return Fixed(x)
+
+
+def is_users(x: Tensor) -> bool:
+    """Whether the class of a tensor is the user's own, whose methods do what they will."""
+    return type(x) is not Tensor and not in_library(file_of(type(x)))
 
 
 def is_varying(x: Any, fixed_floats: bool) -> bool:

@@ -34,10 +34,13 @@ from .later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .traced_inplace import TracedMemory
-from .unknown import UNKNOWN, read_as, told
+from .unknown import PERSONAL, SPACE, UNKNOWN, attributes_of, lacking, personal, put_back, read_as, told
 
 _OPEN: dict[int, list[Trace]] = {}
 _lock = new_lock()
+
+
+_CLASS: Any = object.__dict__["__class__"]
 
 
 class Outside(Tensor):
@@ -77,6 +80,21 @@ class Outside(Tensor):
         own = self._own()
         return Tensor._version.fget(self) if own is None else own._version  # type: ignore[attr-defined]
 
+    __dict__ = told("__dict__", SPACE.__get__, lambda self: recorded_here() is not None)
+
+    def __getattr__(self, name: str) -> Any:
+        if recorded_here() is None:
+            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+        return lacking(self, name)
+
+    @property
+    def __class__(self) -> Any:
+        return self._spec.tensor
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        _CLASS.__set__(self, kind)
+
     def _own(self) -> Traced | None:
         """The traced tensor that this one stands for, if the function made it."""
         trace = recorded_here()
@@ -89,6 +107,13 @@ class Outside(Tensor):
     def _memory(self) -> Any:
         own = self._own()
         return Tensor._memory(self) if own is None else own._memory()
+
+    def _check_shown(self, view: Tensor) -> None:
+        trace = recorded_here()
+        if trace is None:
+            Tensor._check_shown(self, view)
+        else:
+            stand_in(self, trace)._check_shown(view)
 
     def _refuse_recording(self, what: str) -> None:
         if recorded_here() is not None:
@@ -234,6 +259,7 @@ def changed_outside(what: str) -> Untraceable:
 def standing(tensors: Iterable[Tensor], trace: Trace) -> Iterator[None]:
     """These tensors stand for constants of the trace meanwhile, in this thread."""
     mine = [t for t in tensors if type(t) is Tensor or type(t) is Outside]
+    before = [(t, attributes_of(t)) for t in mine]
     traces = _OPEN.setdefault(threading.get_ident(), [])
     with _lock:
         for t in mine:
@@ -242,7 +268,11 @@ def standing(tensors: Iterable[Tensor], trace: Trace) -> Iterator[None]:
     traces.append(trace)
     try:
         yield
+        if any(attributes_of(t) != attributes for t, attributes in before):
+            raise changed_outside("got an attribute")
     finally:
+        for t, attributes in before:
+            put_back(t, attributes)
         traces.pop()
         if not traces:
             _OPEN.pop(threading.get_ident(), None)
@@ -296,12 +326,12 @@ def _changing(name: str) -> Callable[..., Any]:
 
 
 def _fact(name: str) -> property:
-    """An attribute that a tensor which stands for a record cannot tell; a gradient from outside is another later."""
+    """An attribute that a tensor which stands for a record cannot tell; some of one from outside are others later."""
     plain, read = inspect.getattr_static(Outside, name), read_as(Outside, name)
 
     def lacks(self: Any) -> bool:
         trace = recorded_here()
-        return trace is not None and (name == "grad" or id(self) in trace.own)
+        return trace is not None and (name in OF_ITS_MEMORY or id(self) in trace.own)
 
     def stands(self: Any) -> Any:
         """The record's own answer, which this library may ask for."""
@@ -317,6 +347,8 @@ def _fact(name: str) -> property:
     return told(name, stands, lacks).setter(put)
 
 
+OF_ITS_MEMORY = {"_base", "_version", "data_ptr", "grad", "storage", "storage_offset", "untyped_storage"}
+"""What is another thing of a tensor from outside when that was changed, or its gradient computed."""
 HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
 ASKED = {
@@ -333,5 +365,8 @@ for _name, _own in {**vars(TracedMemory), **vars(Traced)}.items():
             setattr(Outside, _name, yielding(_asked(_name)) if _name == "__array__" else _asked(_name))
 for _name in UNKNOWN:
     setattr(Outside, _name, _fact(_name))
+for _name, _method in PERSONAL.items():
+    if _name != "__hash__":
+        setattr(Outside, _name, personal(_name, _method, lambda self: self._own() is not None))
 RECORDED.append(_recorded)
 Traced._adopt = adopt  # type: ignore[method-assign,assignment]

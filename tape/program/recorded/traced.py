@@ -29,7 +29,7 @@ from .trace import NUMBER, Trace, Untraceable, escaped
 from .traced_index import AT_PLACES, basic_key, has_places
 from .traced_inplace import TracedMemory, known, plain
 from .traced_short_ways import OF_ONE_NUMBER, of_number, short_way
-from .unknown import UNKNOWN, read_as, told
+from .unknown import OWN, PERSONAL, SPACE, UNKNOWN, lacking, personal, read_as, told
 
 
 class Traced(TracedMemory):
@@ -205,8 +205,20 @@ class Traced(TracedMemory):
             return view_at(self, index, key)
         return AT_PLACES(self, index) if has_places(index) else ops.getitem(self, index=known(index))
 
-    def __repr__(self) -> str:
-        return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
+    __dict__ = told("__dict__", SPACE.__get__, lambda self: True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OWN:
+            raise AttributeError(name)
+        return lacking(self, name)
+
+    @property
+    def __class__(self) -> Any:
+        return self._spec.tensor
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        _CLASS.__set__(self, kind)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise Untraceable("a tensor that is being recorded cannot be copied or pickled")
@@ -258,6 +270,7 @@ def guard_shape(operands: Sequence[Any], measure: str, k: int) -> None:
         ops.REGISTRY[measure](x).item()
 
 
+_CLASS: Any = object.__dict__["__class__"]
 READING = ops.select, ops.getitem
 LEFT = "numpy()"
 """How floating-point numbers were asked for of which a gradient may be asked in another call."""
@@ -392,6 +405,10 @@ def _set(name: str, function: Any) -> None:
     setattr(Traced, name, function)
 
 
+def _as_recorded(self: Traced) -> str:
+    return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
+
+
 for _op in REGISTRY.values():
     if _op.symbol and _op.kind in ("elementwise", "plain") and not _op.params:
         if _op.arity == 2:
@@ -414,4 +431,5 @@ _power = tensors_way(REGISTRY["pow"], reflected=False)
 _set("__pow__", _pow)
 for _name in UNKNOWN:
     _set(_name, told(_name, read_as(Traced, _name), lambda self: True))
-Traced.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]
+for _name, _method in {**PERSONAL, "__repr__": _as_recorded, "__str__": _as_recorded}.items():
+    _set(_name, personal(_name, _method, lambda self: True))

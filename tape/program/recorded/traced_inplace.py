@@ -10,6 +10,7 @@ import numpy as np
 import ops
 from ops.shapes.overwriting import look
 
+from ...base.errors import view_error
 from ...base.kind import Placement
 from ...base.tensor import Tensor
 from ...memory.storage import place_in
@@ -48,6 +49,12 @@ class TracedMemory(Tensor):
     def _memory(self) -> Any:
         seen = getattr(self, "_look", None)
         return self if seen is None else seen[0]
+
+    def _check_shown(self, view: Any) -> None:
+        memory, steps = memory_of(self)  # type: ignore[arg-type]
+        copied = bool(steps) and view._spec.size and memory_of(view)[0] is not memory
+        if copied and memory.first is not None and np.asarray(memory.first).flags.c_contiguous:
+            raise view_error(self._spec.shape, view._spec.shape)
 
     def _lookers(self) -> Any:
         memory, _ = memory_of(self)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...base.location import in_library
-from ...base.tensor import Face, Tensor
+from ...base.tensor import STATE as KEPT, Face, Tensor
 from .contents import dict_of, length_of, mapping_of, parts_of
 from .known import (
     BY_NAME,
@@ -61,6 +61,8 @@ STATE = (
     "__getstate__", "__reduce__", "__reduce_ex__", "bit_generator", "capsule", "cffi", "ctypes", "get_state",
     "getstate", "jumped", "seed_seq", "spawn", "state",
 )  # fmt: skip
+OWN = frozenset(KEPT)
+"""The names under which this library keeps something in tensors."""
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, bytearray)
 Looked = Unknown | None
 
@@ -79,7 +81,7 @@ def watch(look: Any, thing: Any) -> Looked:
 def _tensor(look: Any, thing: Tensor) -> Looked:
     look.around.tensors.append(thing)
     own = dict_of(thing)
-    if own and not all(name.startswith("_") for name in own):  # somebody gave it attributes
+    if own and not own.keys() <= OWN:  # somebody gave it attributes
         look.open_own(look.around.space(own))
     return None
 
