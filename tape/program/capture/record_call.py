@@ -329,9 +329,9 @@ def _record_once(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any], fixed_floats: bool,
     around: Surroundings, watched: Callable[[], Chance], most_memory: int | None, apart: bool,
 ) -> RecordedCall:  # fmt: skip
-    for name, what in OF_EACH_CALL.items():
-        if around.reads(name):
-            raise Untraceable(what)
+    asked = around.reads(*OF_EACH_CALL)
+    if asked is not None:
+        raise Untraceable(OF_EACH_CALL[asked])
     if any(is_users(x) for x in around.tensors):
         raise Untraceable("it reads a tensor of a class of its own, which may have other rules than tensors do")
     trace = Trace()

@@ -34,13 +34,10 @@ from .later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .traced_inplace import TracedMemory
-from .unknown import PERSONAL, SPACE, UNKNOWN, attributes_of, lacking, personal, put_back, read_as, told
+from .unknown import CLASS, PERSONAL, SPACE, UNKNOWN, attributes_of, lacking, personal, put_back, read_as, told
 
 _OPEN: dict[int, list[Trace]] = {}
 _lock = new_lock()
-
-
-_CLASS: Any = object.__dict__["__class__"]
 
 
 class Outside(Tensor):
@@ -87,13 +84,7 @@ class Outside(Tensor):
             raise AttributeError(f"'Tensor' object has no attribute {name!r}")
         return lacking(self, name)
 
-    @property
-    def __class__(self) -> Any:
-        return self._spec.tensor
-
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        _CLASS.__set__(self, kind)
+    __class__ = CLASS
 
     def _own(self) -> Traced | None:
         """The traced tensor that this one stands for, if the function made it."""

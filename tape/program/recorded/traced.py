@@ -29,7 +29,7 @@ from .trace import NUMBER, Trace, Untraceable, escaped
 from .traced_index import AT_PLACES, basic_key, has_places
 from .traced_inplace import TracedMemory, known, plain
 from .traced_short_ways import OF_ONE_NUMBER, of_number, short_way
-from .unknown import OWN, PERSONAL, SPACE, UNKNOWN, lacking, personal, read_as, told
+from .unknown import CLASS, OWN, PERSONAL, SPACE, UNKNOWN, lacking, personal, read_as, told
 
 
 class Traced(TracedMemory):
@@ -212,13 +212,7 @@ class Traced(TracedMemory):
             raise AttributeError(name)
         return lacking(self, name)
 
-    @property
-    def __class__(self) -> Any:
-        return self._spec.tensor
-
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        _CLASS.__set__(self, kind)
+    __class__ = CLASS
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise Untraceable("a tensor that is being recorded cannot be copied or pickled")
@@ -270,7 +264,6 @@ def guard_shape(operands: Sequence[Any], measure: str, k: int) -> None:
         ops.REGISTRY[measure](x).item()
 
 
-_CLASS: Any = object.__dict__["__class__"]
 READING = ops.select, ops.getitem
 LEFT = "numpy()"
 """How floating-point numbers were asked for of which a gradient may be asked in another call."""

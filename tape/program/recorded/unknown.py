@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from ...base.location import in_library
@@ -82,6 +83,8 @@ def personal(name: str, method: Callable[..., Any], stands: Callable[[Any], bool
     return ask
 
 
+CLASS = property(attrgetter("_spec.tensor"), object.__dict__["__class__"].__set__)
+"""The class of the tensor that one stands for, which `isinstance` asks for too: without a call of Python's."""
 SPACE: Any = Tensor.__dict__["__dict__"]
 """Reads the dict of a tensor's attributes."""
 PERSONAL: dict[str, Callable[..., Any]] = {

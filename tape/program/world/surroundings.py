@@ -138,9 +138,10 @@ class Surroundings:
         """After a recording: what is watched is known."""
         self._words = None
 
-    def reads(self, name: str) -> bool:
-        """Whether the function, or one that it may call, reads something of a name."""
-        return name in self.names or any(name in space.names for space in self.spaces.values())
+    def reads(self, *names: str) -> str | None:
+        """The first of some names of which the function, or one that it may call, reads something."""
+        spaces = [self.names, *[space.names for space in self.spaces.values()]]
+        return next((name for name in names if any(name in space for space in spaces)), None)
 
 
 class WatchedWords:
