@@ -83,12 +83,14 @@ def __dir__() -> list[str]:
 
 
 newaxis = None
+_PLAIN = SHORT | {to_dtype.is_tensor}
+"""Functions to which arrays that are recorded are not handed as tensors."""
 for _name, _value in FUNCTIONS.items():
     if _name in REGISTRY:
         describe(_value, REGISTRY[_name], _name)
 for _names in (FUNCTIONS, CONSTRUCTORS, {name: getattr(dtypes, name) for name in dtypes.NAMES}):
     for _name, _value in _names.items():
-        globals().setdefault(_name, facing(_value) if _names is FUNCTIONS and _value not in SHORT else _value)
+        globals().setdefault(_name, facing(_value) if _names is FUNCTIONS and _value not in _PLAIN else _value)
 __all__ = [
     "Size", "Tensor", "arange", "as_tensor", "asarray", "autograd", "contiguous_format", "device", "e", "empty",
     "empty_like", "enable_grad", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype", "iinfo",

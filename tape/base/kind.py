@@ -73,6 +73,10 @@ class TensorKind(Operators):
         """Whether a gradient would be lost if the numbers left the history."""
         raise NotImplementedError
 
+    def _may_have_history(self) -> bool:
+        """Whether a tensor that is recorded may have, in some call, a history that arrays have not."""
+        return False
+
     def _seek(self, sought: bool) -> None:
         """A gradient with respect to this tensor is taken of what a function computes from here on, or no more."""
 

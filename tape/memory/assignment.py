@@ -13,7 +13,7 @@ from ops import REGISTRY
 from ..base.tensor import Face, Tensor, Theme
 from ..recording.creation import array_of, value_of
 from ..recording.functionalising import last_of
-from ..recording.indexing import parts_of_list, plain_index
+from ..recording.indexing import parts_of_list, plain_index, without_faces
 from ..recording.recorder import operand, user_frame
 from ..recording.version import increment
 from ..recording.views import base_of
@@ -50,6 +50,7 @@ class AssignmentMethods(Theme):
             value = value._tensor
         elif isinstance(value, (list, tuple)):
             value = value_of(value)
+        index = without_faces(index)
         parts = index if type(index) is tuple else (index,)
         places = [part for part in parts if isinstance(part, Tensor) and part._index_reader() is not None]
         adopted(self, OPERATION, (value, *places))

@@ -26,6 +26,7 @@ from ..recording.short_ways import binary, reflected, unary
 from .array_reading import rounded
 from .array_writing import augmented
 from .arrays.array_text import lanes
+from .arrays.beside_tensors import require_same_rules
 from .arrays.face import FACES, Array, Number, face
 from .arrays.python_number import PythonNumber, PythonTruth, as_numpy, as_python
 from .arrays.unwrapping import bare
@@ -120,6 +121,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
 
     def general(self: Face, other: Any) -> Any:
         if isinstance(other, Tensor):
+            require_same_rules(self, other)
             return op(other, self._tensor) if is_reflected else op(self._tensor, other)
         if isinstance(other, np.matrix):
             raise matrix_error()
@@ -225,7 +227,10 @@ def _python_binary(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
                 return NotImplemented
             return give(compute(other, self) if is_reflected else compute(self, other))
         if isinstance(other, (np.ndarray, np.generic, Tensor)):
-            return usual(as_numpy(self, other), other)
+            number = as_numpy(self, other)
+            if not isinstance(number, Face):
+                return op(other, number) if is_reflected else op(number, other)
+            return usual(number, other)
         if isinstance(other, Rational) and not isinstance(other, int):
             return apply(self, float(other))
         return NotImplemented

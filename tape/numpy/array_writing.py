@@ -23,17 +23,18 @@ from ..base.tree import leaves_of
 from ..recording.level import Layer, active, components, live, memories
 from ..recording.version import renew
 from .array_reading import plain_index
+from .arrays.beside_tensors import refuse, require_no_history
 from .arrays.callee import callee
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, rehearsed
-from .arrays.face import AnyNumber, Array, array
+from .arrays.face import AnyNumber, Array, array, face
 from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
 from .arrays.instead import NOT_MADE_HERE
 from .arrays.leaving import carries, plain, refusal
 from .arrays.lent import lent_of
 from .arrays.outputs import store
-from .arrays.unwrapping import bare, holds_face, tensor_of
+from .arrays.unwrapping import bare, has_tensor, holds_face, tensor_of
 
 
 def assign(y: Array, index: Any, value: Any) -> None:
@@ -43,6 +44,8 @@ def assign(y: Array, index: Any, value: Any) -> None:
         ValueError: if the value does not fit, or the array is not to be written.
     """
     target = y._tensor
+    if isinstance(value, Tensor) or (type(value) in (list, tuple) and has_tensor(value)):
+        refuse("a tensor is written into an array", value)
     if target._readonly:
         raise ValueError("assignment destination is read-only")
     given, dtype = index, target._spec.dtype
@@ -137,7 +140,9 @@ def augmented(ufunc: np.ufunc) -> Callable[[Array, Any], Array]:
 
     def change(self: Array, other: Any) -> Any:
         if isinstance(other, Tensor):
-            return NotImplemented
+            refuse("a tensor is written into an array", other)
+            require_no_history(other)
+            other = face(other)
         return store(self, ufunc(self, other), ufunc.__name__, broadcast=ufunc.signature is None)
 
     return change

@@ -28,11 +28,19 @@ from ..recording.recorder import matrix_error
 from .array_writing import CHANGES, at, change
 from .arrays.array_text import written
 from .arrays.attributes import readonly
+from .arrays.beside_tensors import (
+    counts_as_tensors,
+    refuse,
+    require_others,
+    require_same_rules,
+    require_weak,
+    with_weak_numbers,
+)  # fmt: skip
 from .arrays.casting import in_loop
 from .arrays.explaining import explained, numbers_in, rehearsed, tell_errors
 from .arrays.face import FACES, AnyNumber, Array, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
-from .arrays.leaving import carries, is_open, refusal, still
+from .arrays.leaving import carries, is_called_by_user, is_open, refusal, still
 from .arrays.memory_order import settled
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
@@ -167,8 +175,8 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
         raise matrix_error()
     index = 1 if how == "at" else None  # a tuple there is one place in each axis
     inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
-    if has_tensor(inputs):
-        return called(lambda *xs: getattr(ufunc, how)(*xs, **options), bare(inputs), lambda x: x)
+    if has_tensor(inputs) or has_tensor(out):
+        return _of_tensors(ufunc, how, inputs, out, where, options)
     if how == "at":
         return at(ufunc, *inputs)
     if how == "accumulate" and not np.ndim(inputs[0]):
@@ -210,6 +218,15 @@ def of_scipy(ufunc: np.ufunc) -> bool:
 
 
 DOUBLE = np.dtype(float)
+
+
+def _of_tensors(ufunc: np.ufunc, how: str, inputs: Any, out: Any, where: Any, options: dict[str, Any]) -> Any:
+    """What a ufunc gives of arrays and tensors."""
+    if out is not None:
+        refuse(f"{title(ufunc)}(out=...) is given arrays and tensors", inputs, out)
+    require_same_rules(inputs)
+    given = dict(options) if where is True else {**options, "where": bare(where)}
+    return getattr(ufunc, how)(*bare(inputs), **given, **({} if out is None else {"out": bare(out)}))
 
 
 def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -281,19 +298,31 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
 
 def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in CHANGES:
+        refuse(f"{title(function)} writes a tensor into an array", args, kwargs)
         return change(function, args, kwargs)
     if function in METHODS and not has_tensor(args):
         result = METHODS[function](*args, **kwargs)
         if result is not NotImplemented:
             return result
     if has_tensor(args) or has_tensor(kwargs):
-        return function(*bare(args), **bare(kwargs))
+        return _beside_tensors(function, args, kwargs)
     args, kwargs = with_out_named(function, args, dict(kwargs))
     out = kwargs.pop("out", None)
     result = in_dtype(_answer(function, types, args, kwargs), kwargs)
     if out is None:
         return as_numpy_lays(function, result, args, kwargs)
     return fill(out, result, function, args, kwargs, function.__name__)
+
+
+def _beside_tensors(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of NumPy's gives of arrays and tensors."""
+    if not is_called_by_user(sys._getframe(3)):
+        refuse(f"a method of an array that calls {title(function)} is given a tensor", args, kwargs)
+    if with_out_named(function, args, dict(kwargs))[1].get("out") is not None:
+        refuse(f"{title(function)}(out=...) is given arrays and tensors", args, kwargs)
+    require_same_rules(args, kwargs)
+    args, kwargs = with_weak_numbers((args, kwargs))
+    return function(*bare(args), **bare(kwargs))
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -387,17 +416,28 @@ def _wrapped(result: Any) -> Any:
     return result
 
 
-def called(function: Callable[..., Any], args: Any, face: Callable[[Any], Any]) -> Any:
-    """What a function gives of tensors."""
-    return face(function(*args))
+def called_on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a public function of this library gives of arguments of which at least one is an array."""
+    if not counts_as_tensors((args, kwargs)):
+        return faces(function(*bare(args), **bare(kwargs)))
+    require_same_rules(args, kwargs)
+    require_others(f"tape.{function.__name__}", (args, kwargs))
+    args, kwargs = with_weak_numbers((args, kwargs))
+    return function(*bare(args), **bare(kwargs))
 
 
 def bind(op: Any, operands: Any, params: dict[str, Any]) -> Any:
     """Apply an op to operands of which at least one is an array: an array, unless there is a tensor among them."""
-    xs = bare(tuple(operands))
+    operands = tuple(operands)
+    if len(operands) > 1:
+        require_others(f"tape.{op.name}", operands)
+    xs = with_weak_numbers(operands)
+    if xs is not operands:
+        require_weak(op, operands, xs, params)
     if any(isinstance(x, Tensor) for x in operands):
-        return op(*xs, **bare(params))
-    return faces(as_of_arrays(op, *xs, **bare(params)))
+        require_same_rules(operands)
+        return op(*bare(xs), **bare(params))
+    return faces(as_of_arrays(op, *bare(xs), **bare(params)))
 
 
 Face.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

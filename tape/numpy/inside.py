@@ -7,6 +7,7 @@ user's; what it gives becomes arrays again: plain ones, but for those that an ou
 from __future__ import annotations
 
 import functools
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,8 +19,9 @@ from ..base.tree import leaves_of, transform
 from ..recording.level import live
 from ..recording.recorder import check_class, wrap
 from ..recording.views import materialise
+from .arrays.beside_tensors import keeps_history, refuse, running
 from .arrays.face import array, face, faces
-from .arrays.leaving import told
+from .arrays.leaving import recording, told
 from .arrays.unwrapping import bare, has_tensor
 from .opening import opened
 
@@ -64,21 +66,23 @@ def as_tensors(args: Any) -> Any:
 
 
 class Inside:
-    """A function of arrays, called with tensors."""
+    """A function of arrays, called with tensors; where it `gives_arrays`, it is not recorded if it gives tensors."""
 
     # A Jacobian of four numbers takes a quarter longer by arrays than by tensors.  Of that, taken away one by one, half
     # is the copy by which a function may write into its arguments (a record, swept back once for each row), a third
     # the doors, a seventh what tells of a refusal that the function swallowed.
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], *, gives_arrays: bool = False):
         functools.update_wrapper(self, function, updated=())
-        self.function = function
+        self.function, self.gives_arrays = function, gives_arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         new_args, new_kwargs = transform(_own, args), transform(_own, kwargs)
         callers = [x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)]
-        with opened(self.function, callers), told():
+        with opened(self.function, callers), running(recorded=False), told():
             result = self.function(*new_args, **new_kwargs)
+        if self.gives_arrays:
+            refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
         return as_tensors(result)
 
 
@@ -96,13 +100,19 @@ def _own(x: Any) -> Any:
 
 
 def outside(result: Any, keep: bool) -> Any:
-    """Results as arrays: plain ones, but for those that are still recorded, and all if `keep`."""
+    """Results as arrays: plain ones, but for those that are still recorded, and all if `keep`.
+
+    What is recorded with tensors, where no function of arrays runs, stays a tensor.
+    """
 
     def leaf(x: Any) -> Any:
         if not isinstance(x, Tensor):
             return x
         x = live(x)
-        if keep or type(x) not in PLAIN or x._node is not None:
+        if type(x) not in PLAIN or x._node is not None:
+            keeps_history(x)
+            return face(x) if keep or get_ident() in recording else x
+        if keep:
             return face(x)
         value = materialise(x)
         return value if value.ndim else value[()]

@@ -19,7 +19,7 @@ from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
 from ..base.untraced import paused
-from ..numpy.arrays.face import faces
+from ..numpy.arrays.face import face
 from ..numpy.arrays.unwrapping import bare, holds_face
 from ..recording.level import Layer, live
 from ..recording.numpy_bridge import outline
@@ -27,7 +27,7 @@ from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .adjoints.derive import adjoint_of, tangent_of
 from .capture.labels import difference, parameters_of, taken
-from .capture.record_call import Results, record_call
+from .capture.record_call import PYTHON, TENSOR, Results, record_call
 from .capture.required import require_function, require_options
 from .capture.signature import gives_tensors, is_varying, of_numbers, take_apart
 from .entries.entry import Shortcut
@@ -85,7 +85,7 @@ class Program(Native, Display):
     ):
         self.parameters, self.most_memory = parameters, most_memory
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
-        self.key, self.tensors = of_numbers(key), gives_tensors(key)
+        self.key = of_numbers(key)
         self.guards = list(recorded.guards)
         self.count, self.historic = recorded.results, False
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
@@ -96,7 +96,8 @@ class Program(Native, Display):
         tensors = {id(c): c for c in constants if isinstance(c, Tensor)}
         self.captures = tuple([t for t in tensors.values() if t._node is not None])
         self.without_history = tuple([t for t in tensors.values() if t._node is None])
-        self.plain = not self.captures and not self.tensors
+        self.mixed = results is not None and not all(kind == TENSOR for kind in results.kinds)
+        self.plain = not self.captures and not gives_tensors(key) and not (results and any(results.kinds))
         self._lock = new_lock()
         self._derived: dict[Any, tuple[Program, Any]] = {}
         self._still: dict[tuple[bool, ...], frozenset[int]] = {}
@@ -184,7 +185,8 @@ class Program(Native, Display):
             raise TypeError(difference(self.key, call.key))
         assert self.results is not None
         given = [bare(x) for x in leaves_of((args, kwargs)) if isinstance(x, Face) or is_varying(x, False)]
-        return faces(self.results.build(REPLAY(*given, *self.captures, program=self)))
+        outputs = REPLAY(*given, *self.captures, program=self)
+        return self.results.build([z if kind == TENSOR else face(z) for z, kind in zip(outputs, self.results.kinds)])
 
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
@@ -197,10 +199,12 @@ class Program(Native, Display):
             return self.results.build(list(map(unboxed, self.untracked(given))), given)
         tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
         if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
-            return self.results.build(self._recorded([*given, *self.captures]), given)
+            outputs = self._recorded([*given, *self.captures])
+            if self.mixed:
+                outputs = [z if kind == TENSOR else untensored(z, kind) for z, kind in zip(outputs, self.results.kinds)]
+            return self.results.build(outputs, given)
         values = self.untracked(given)
-        outputs = [wrap(unboxed(z)) for z in values] if self.tensors else list(map(unboxed, values))
-        return self.results.build(outputs, given)
+        return self.results.build([given_back(z, kind) for z, kind in zip(values, self.results.kinds)], given)
 
     def untracked(self, given: Sequence[Any]) -> list[Any]:
         """The results as arrays, where nothing of the replay is recorded."""
@@ -216,7 +220,7 @@ class Program(Native, Display):
 
     def evaluate(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays or tensors, as arrays, after the guards have been verified."""
-        return self.verified([x._data if isinstance(x, Tensor) else x for x in xs[: self.recorded.inputs]])
+        return self.verified([value_of(x) for x in xs[: self.recorded.inputs]])
 
     def verified(self, xs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are arrays, after the guards have been verified."""
@@ -230,7 +234,7 @@ class Program(Native, Display):
     def expect(self, given: Sequence[Any]) -> None:
         """Let the guards expect what the kernels give for the inputs that were recorded, where they round otherwise."""
         if any(np.asarray(guard.seen).dtype.kind in "fc" for guard in self.guards):
-            self.replay([x._data if isinstance(x, Tensor) else x for x in given], expecting=True)
+            self.replay([value_of(x) for x in given], expecting=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file, from which `tape.load` reads it.
@@ -313,6 +317,22 @@ def from_bytes(whole: bytes) -> Program:
         ProgramFileError: if they are damaged, or are no program's.
     """
     return file.program_of(*unpacked(whole), Program)
+
+
+def value_of(x: Any) -> Any:
+    """An input as an array or a number of NumPy's."""
+    return x._data if isinstance(x, Tensor) else np.float64(x) if type(x) is float else x
+
+
+def given_back(z: Any, kind: int) -> Any:
+    """An output, which is an array or a number, as what the function itself gave."""
+    value = unboxed(z)
+    return wrap(value) if kind == TENSOR else value.item() if kind == PYTHON else value
+
+
+def untensored(z: Tensor, kind: int) -> Any:
+    """An output that is a tensor as the array or number that the function itself gave."""
+    return face(z) if isinstance(live(z), Layer) else given_back(z.numpy(force=True), kind)
 
 
 def unboxed(z: Any) -> Any:

@@ -44,9 +44,7 @@ def _holds_face(x: Any) -> bool:
 
 
 def _on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    face = opened("tape.numpy.dispatch")
-    result = function(*face.bare(args), **face.bare(kwargs))
-    return result if face.has_tensor(args) or face.has_tensor(kwargs) else face.faces(result)
+    return opened("tape.numpy.dispatch").called_on_faces(function, args, kwargs)
 
 
 def adaptor(function: F) -> F:

@@ -230,6 +230,8 @@ def arange(
 def _spaced(z: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """Numbers between two ends, of which one may have a history, that then goes on."""
     dtype = check_dtype(dtype) or default_for(z.dtype if z.dtype.kind == "c" else np.dtype(float))
+    if isinstance(z, Face):
+        z = z._tensor
     if isinstance(z, Tensor):
         return z if z.dtype == dtype else z.to(dtype)
     return leaf(z.astype(dtype), requires_grad, device)

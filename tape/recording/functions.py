@@ -18,7 +18,7 @@ from ops.core.arguments import argument_names, arguments_of
 from ops.core.differentiate import dtype_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
-from ..base.tensor import Tensor, Theme
+from ..base.tensor import Face, Tensor, Theme
 from .recorder import as_tensor, whole
 from .short_ways import binary, is_operand, reflected, store, unary
 from .wengert import current
@@ -164,6 +164,8 @@ def plain_value(value: Any) -> Any:
     Raises:
         RuntimeError: for a tensor that requires grad, which would silently get none.
     """
+    if isinstance(value, Face):
+        return plain_value(value._tensor)
     if isinstance(value, Tensor):
         if value._node is not None and current().recording:
             raise RuntimeError(

@@ -11,7 +11,7 @@ import numpy as np
 import ops
 
 from ..base.spec import spec, spec_of
-from ..base.tensor import Tensor, Theme
+from ..base.tensor import Face, Tensor, Theme
 from .inference import alike
 from .recorder import LARGE, getframe, new
 from .views import WATCH, views_of
@@ -52,6 +52,7 @@ class IndexMethods(Theme):
         (tensor([3., 5.]), tensor([1., 2.]))
         """
         if type(index) is not int:
+            index = without_faces(index)
             if type(index) is list:
                 index = parts_of_list(index)
             try:
@@ -97,6 +98,16 @@ class IndexMethods(Theme):
         if handle > wengert.limit:
             wengert.scan()
         return result
+
+
+def without_faces(index: Any) -> Any:
+    """An index with the tensors of arrays that are recorded."""
+    if isinstance(index, Face):
+        return index._tensor
+    kind = type(index)
+    if (kind is tuple or kind is list) and any(isinstance(part, Face) for part in index):
+        return kind([part._tensor if isinstance(part, Face) else part for part in index])
+    return index
 
 
 def parts_of_list(index: list[Any]) -> Any:

@@ -136,9 +136,9 @@ def matrix_error() -> TypeError:
 
 
 def as_tensor(z: Any) -> Any:
-    """The result of an op that no tensor went into, as a tensor; an array that is recorded stays one."""
+    """The result of an op that no tensor went into, as a tensor; an array that is recorded stays one if it is to."""
     if isinstance(z, Face):
-        return z
+        return z._returned()  # type: ignore[attr-defined]
     if type(z) is np.ndarray or isinstance(z, np.generic):
         return wrap(z)
     return wrap(plain_array(z)) if isinstance(z, np.ndarray) else z

@@ -70,7 +70,9 @@ def checkpoint(
     if any(isinstance(x, Face) for x in leaves_of((args, kwargs))):
         inside = opened("tape.numpy.inside")
         how: Any = {"context_fn": context_fn, "determinism_check": determinism_check, "early_stop": early_stop}
-        run = partial(checkpoint, inside.Inside(function), preserve_rng_state=preserve_rng_state, **how)
+        run = partial(
+            checkpoint, inside.Inside(function, gives_arrays=True), preserve_rng_state=preserve_rng_state, **how
+        )
         return inside.of_tensors(run, args, kwargs)
     first, second = context_fn()
     stop = early_stop if _early_stop is None else _early_stop

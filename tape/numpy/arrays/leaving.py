@@ -328,6 +328,17 @@ def user_frame() -> tuple[FrameType, int]:
     return frame, depth
 
 
+def is_called_by_user(frame: FrameType) -> bool:
+    """Whether a frame runs the user's code, or passes on what that called, and is no method of an array."""
+    while in_library(frame.f_code.co_filename) and frame.f_back is not None:
+        if _module(frame) in PASSING:
+            return True
+        frame = frame.f_back
+        if not in_library(frame.f_code.co_filename):
+            return False
+    return True
+
+
 def is_foreign(frame: FrameType) -> bool:
     """Whether a frame runs code of a library, not of the user's program."""
     return is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename)
@@ -354,6 +365,10 @@ def is_recorded(frame: FrameType) -> bool:
 FACE = "tape.numpy."
 DOORS = FACE + "doors"
 """The rooms that call NumPy for recorded arrays, and the doors, which pass calls on; others here mean plain arrays."""
+
+
+PASSING = DOORS, FACE + "namespace"
+"""The rooms whose functions stand for NumPy's own."""
 
 
 def _module(frame: FrameType) -> str:

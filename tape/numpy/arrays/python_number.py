@@ -21,7 +21,7 @@ from .array_text import text_of
 from .callee import is_attribute
 from .casting import cast
 from .face import AnyNumber, Number, Recorded, Whole
-from .leaving import is_foreign, still
+from .leaving import is_foreign, number_of, still
 
 new = object.__new__
 KINDS: dict[str, tuple[type, Any]] = {"f": (float, np.dtype(float)), "c": (complex, np.dtype(complex))}
@@ -86,9 +86,14 @@ def as_float(x: Any) -> Any:
 
 
 def as_numpy(x: Any, *others: Any) -> Any:
-    """A number of Python's as NumPy's beside others, whose precision it takes; anything else as it is."""
+    """A number of Python's as NumPy's beside others, whose precision it takes; anything else as it is.
+
+    Beside tensors of 16 bits, which compute in 32, it is a plain one.
+    """
     if type(x) is not PythonNumber:
         return x
+    if any(isinstance(y, Tensor) and y._spec.narrow for y in others):
+        return number_of(x, x.__class__)
     made = new(Number)
     spec = x._tensor._spec
     dtypes = [

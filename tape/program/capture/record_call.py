@@ -16,8 +16,10 @@ from ...base.errors import not_noted
 from ...base.tensor import Face, Tensor
 from ...base.tree import Structure, build, leaves_of, structure_of
 from ...base.untraced import seldom
+from ...numpy.arrays.beside_tensors import running
 from ...numpy.arrays.face import Array, array
 from ...numpy.arrays.leaving import told
+from ...numpy.arrays.python_number import PythonNumber, python_number
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.opening import opened
 from ...recording.level import as_before, live
@@ -84,6 +86,10 @@ class RecordedCall(NamedTuple):
     errors: int = 0
 
 
+ARRAY, TENSOR, PYTHON = KINDS = range(3)
+"""What an output is given back as: an array or a number of NumPy's, a tensor, or a number of Python's."""
+
+
 class OutputPlace:
     """Stands for an output in what a function returned."""
 
@@ -132,12 +138,14 @@ class Results:
         leaves: what is in it, a `OutputPlace` where an output goes.
         count: the number of outputs.
         flat: whether the outputs follow each other, with nothing else between them.
+        kinds: what each output is given back as.
         shown: by the number of a leaf that shares memory with an argument, with an array around the function or with
             another result: which one that is, and how it is looked at.
     """
 
-    def __init__(self, structure: Structure, leaves: list[Any], count: int, shown: Shown | None = None):
-        self.structure, self.leaves, self.count, self.shown = structure, leaves, count, shown or {}
+    def __init__(self, structure: Structure, leaves: list[Any], kinds: Sequence[int], shown: Shown | None = None):
+        self.structure, self.leaves, self.kinds, self.shown = structure, leaves, tuple(kinds), shown or {}
+        self.count = count = len(self.kinds)
         places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]
         self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
 
@@ -183,19 +191,19 @@ class Sharing:
         self.depends_on_order = False
         self._around = [watch.array for watch in around.arrays.values()]
         self._arguments = {row: k for k, row in enumerate(trace.inputs) if is_memory(arguments[k], given[k])}
-        self._tensors = trace.rows_of(around.tensors) if trace.tensors else {}
+        self._tensors = trace.rows_of(around.tensors)
 
-    def views(self, results: list[Any], tensors: list[Any], places: list[Any], rows: dict[int, int]) -> Shown:
+    def views(self, results: list[Any], tensors: list[Any], places: list[Any], rows: Outputs) -> Shown:
         """By the number of a result, what it shows.
 
         Args:
             tensors, places: what results stand for, and where they go.
-            rows: the records that are outputs, and their numbers; what results share, and is none of them, is added.
+            rows: the records that are outputs; what results share, and is none of them, is added.
 
         Raises:
             Untraceable: if it cannot be told how a result looks at memory that the caller has.
         """
-        mine = [isinstance(z, Traced) and (self.trace.tensors or type(x) is Array) for x, z in zip(results, tensors)]
+        mine = [isinstance(z, Traced) and (isinstance(x, Tensor) or type(x) is Array) for x, z in zip(results, tensors)]
         seen = [way_to(z) if own else None for z, own in zip(tensors, mine)]
         bases = {id(way[0]): place for way, place in zip(seen, places) if way is not None and way[1] == ()}
         found: dict[int, SharedResult | None] = {}
@@ -212,14 +220,19 @@ class Sharing:
             elif steps != () and (id(memory) in bases or self._overlap(way, seen)):
                 if id(memory) not in bases:
                     whole = memory.whole(tensors[i])
-                    bases[id(memory)] = OutputPlace(rows.setdefault(whole, len(rows)))
+                    bases[id(memory)] = rows.place(whole, kind_of_result(x))
+                rows.require(bases[id(memory)], kind_of_result(x))
                 found[i] = SharedResult(bases[id(memory)], known(steps), is_writeable(x))
             elif not is_writeable(x):
                 found[i] = SharedResult(places[i], (), writeable=False)
         return {i: view for i, view in found.items() if view is not None}
 
     def _argument(self, k: int, x: Any, steps: Steps | None) -> SharedResult | None:
-        if not self.trace.tensors:
+        if isinstance(x, Tensor) is not isinstance(self.given[k], Tensor):
+            raise Untraceable(OTHERWISE)
+        if not isinstance(x, Tensor):
+            if steps is not None and DETACHED in steps:
+                raise Untraceable("it returned an array among its arguments through which no gradient flows")
             seen = look(self.given[k], known(steps))
             if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
                 return None
@@ -227,6 +240,8 @@ class Sharing:
         return SharedResult(k, steps, is_writeable(x))
 
     def _tensor(self, tensor: Tensor, x: Any, steps: Steps | None) -> SharedResult:
+        if not isinstance(x, Tensor):
+            raise Untraceable(OTHERWISE)
         return SharedResult(tensor, known(steps) if x is tensor else known(steps) or WHOLE)
 
     def _outer(self, x: Any) -> SharedResult | None:
@@ -247,6 +262,41 @@ class Sharing:
         whole = np.empty(spec.shape, spec.dtype) if memory.first is None else memory.first  # type: ignore[union-attr]
         seen = shown_of(whole, steps)
         return any(np.may_share_memory(seen, shown_of(whole, other)) for other in others)
+
+
+OTHERWISE = "it returned the same numbers as a tensor and as an array"
+
+
+class Outputs:
+    """The records that a function returned.
+
+    Attributes:
+        numbers: by record, its number among the outputs.
+        kinds: what each output is given back as.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.kinds: list[int] = []
+
+    def place(self, row: int, kind: int) -> OutputPlace:
+        """Where a record goes in the results."""
+        number = self.numbers.setdefault(row, len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(kind)
+        place = OutputPlace(number)
+        self.require(place, kind)
+        return place
+
+    def require(self, place: OutputPlace, kind: int) -> None:
+        """Raise `Untraceable` unless that is what the output is given back as."""
+        if self.kinds[place.number] != kind:
+            raise Untraceable(OTHERWISE)
+
+
+def kind_of_result(x: Any) -> int:
+    """What a recorded value is given back as."""
+    return TENSOR if isinstance(x, Tensor) else PYTHON if type(x) is PythonNumber else ARRAY
 
 
 def is_memory(argument: Any, given: Any) -> bool:
@@ -339,8 +389,9 @@ def _record_once(
     if most_memory is not None:
         trace.computing.most = most_memory
     trace.tensors = trace.strict = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
-    values = given if trace.tensors else [np.float64(x) if type(x) is float else x for x in given]
+    values = [np.float64(x) if type(x) is float else x for x in given]
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in values]
+    trace.given = tuple([isinstance(x, Tensor) for x in given])
     trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
@@ -348,10 +399,10 @@ def _record_once(
     mine = [x for x in given_leaves if is_varying(x, fixed_floats)]
     varies = set(map(id, mine))
     fixed_arrays = [x for x in given_leaves if isinstance(x, np.ndarray) and id(x) not in varies]
-    theirs = (
-        new if trace.tensors
-        else [recorded_number(z) if isinstance(x, (float, np.generic)) else array(z) for x, z in zip(mine, new)]
-    )  # fmt: skip
+    theirs = [standing_for(x, z, trace) for x, z in zip(mine, new)]
+    are_arrays = not trace.tensors or any(isinstance(x, Face) for x in theirs)
+    if are_arrays and trace.tensors and around.reads("type"):
+        raise Untraceable("it asks for the types of things where there are tensors as well as arrays or numbers")
     args, kwargs = rebuilt(args, kwargs, theirs, fixed_floats)
     witness, before, chance = Witness(around), Before(around, (args, kwargs), fixed_arrays), watched()
     try:
@@ -360,26 +411,27 @@ def _record_once(
             with trace.recording(), standing(around.tensors, trace):
                 with ExitStack() as doors:
                     doors.enter_context(told())
-                    if not trace.tensors:
+                    if are_arrays:
                         doors.enter_context(opened(function))
+                        doors.enter_context(running(not any(isinstance(x, Face) for x in given), trace.tensors))
                     elif around.reads("type"):
                         doors.enter_context(types_told(around))
                     doors.enter_context(witness.watching())
                     doors.enter_context(repeating_none())
                     tree = function(*args, **kwargs)
-                structure, leaves = structure_of(tree), [stand_in(live(bare(x)), trace) for x in leaves_of(tree)]
-            if not trace.tensors:
-                leaves = list(map(constant_array, leaves))
+                structure, returned = structure_of(tree), leaves_of(tree)
+                leaves = [stand_in(live(bare(x)), trace) for x in returned]
+            leaves = [constant_array(z) if isinstance(x, Face) else z for x, z in zip(returned, leaves)]
             tensors = list(leaves)
-            rows = places(leaves)
+            rows = places(returned, leaves)
             if trace.tensors:
                 captured = set(map(id, around.tensors))
-                check_attributes([*new, *[x for x in leaves_of(tree) if id(x) not in captured]])
-                check_history(trace, [*rows], trace.wengert.switched > switched)
+                check_attributes([*new, *[x for x in returned if id(x) not in captured]])
+                check_history(trace, [*rows.numbers], trace.wengert.switched > switched)
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)
             sharing = Sharing(trace, theirs, given, around)
-            shown = sharing.views(leaves_of(tree), tensors, leaves, rows)
+            shown = sharing.views(returned, tensors, leaves, rows)
             lent = [x for x in [ref() for ref in trace.lent] if x is not None]
             require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays, lent)
             depends = sharing.depends_on_order
@@ -388,7 +440,7 @@ def _record_once(
             drawn = chance.rewind()
         if trace.tensors and any(trace.hooks.values()):
             raise Untraceable("it registered a hook, which a backward through its results would call")
-        if not trace.tensors and any(map(is_changed, theirs, new, trace.inputs)):
+        if any(map(is_changed, theirs, new, trace.inputs)):
             raise Untraceable("it changed an array among its arguments in place, which every call has to do")
         if trace.failed:
             raise Untraceable("it goes on where an operation fails, which is for the numbers of each call to decide")
@@ -402,9 +454,9 @@ def _record_once(
         refuse_changes(before, trace)
         around.settle()
         settle_constants(trace)
-        results, computed = Results(structure, leaves, len(rows), shown), trace.computing.peak
+        results, computed = Results(structure, leaves, rows.kinds, shown), trace.computing.peak
         ordered = trace.ordered or depends
-        return RecordedCall(listing_of(trace, rows), results, before, ordered, computed, trace.historic)
+        return RecordedCall(listing_of(trace, rows.numbers), results, before, ordered, computed, trace.historic)
     except BaseException:
         before.put_back()
         raise
@@ -427,6 +479,8 @@ def check_history(trace: Trace, rows: list[int], switched: bool) -> None:
 
 def is_changed(mine: Any, z: Any, k: int) -> bool:
     """Whether an array that a function was given is another one now, or looks at its memory in another way."""
+    if mine is z:
+        return False  # a tensor, which says so itself
     return z._row != k or (type(mine) is Array and (mine._tensor is not z or z._readonly))
 
 
@@ -441,12 +495,21 @@ def layout(given: Sequence[Any]) -> Any:
     return in_order(given) or tuple([getattr(value_in(x), "strides", ()) for x in given])
 
 
-def places(leaves: list[Any]) -> dict[int, int]:
-    """Put an `OutputPlace` where a function returned a record: the records, with their numbers among the outputs."""
-    rows: dict[int, int] = {}
+def standing_for(x: Any, z: Traced, trace: Trace) -> Any:
+    """What a function gets in the place of an argument: a tensor, or what behaves as the array or number that it is."""
+    if isinstance(x, Tensor) or (isinstance(x, Face) and trace.tensors):
+        return z
+    if type(x) is float and trace.tensors:
+        return python_number(z)
+    return recorded_number(z) if isinstance(x, (float, np.generic)) else array(z)
+
+
+def places(returned: list[Any], leaves: list[Any]) -> Outputs:
+    """Put an `OutputPlace` where a function returned a record."""
+    rows = Outputs()
     for i, x in enumerate(leaves):
         if isinstance(x, Traced):
-            leaves[i] = OutputPlace(rows.setdefault(x._row, len(rows)))
+            leaves[i] = rows.place(x._row, kind_of_result(returned[i]))
         elif isinstance(x, Tensor) and x._node is not None:
             raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
     return rows

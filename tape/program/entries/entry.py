@@ -23,7 +23,7 @@ from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ...recording.wengert import current
-from ..capture.record_call import OutputPlace, Results, SharedResult
+from ..capture.record_call import PYTHON, TENSOR, OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep
@@ -302,8 +302,9 @@ class _Way:
         own = [x for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in shown]
         numbers = sorted({x.number for x in own})
         made = {number: self.made.get(number) or self._result(self.plan.results[number]) for number in numbers}
-        if self.program.tensors:
-            made = {number: w.applied(wrap, thing) for number, thing in made.items()}
+        if any(results.kinds[number] == PYTHON for number in numbers):
+            raise Unsuited
+        made = {n: w.applied(wrap, x) if results.kinds[n] == TENSOR else x for n, x in made.items()}
         unused = set(made)
         leaves = []
         for i, x in enumerate(results.leaves):

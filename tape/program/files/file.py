@@ -42,8 +42,8 @@ from ...base.location import Location, locate
 from ...base.spec import Spec
 from ...base.tree import Structure
 from ...jit.emission.tiers import TIERS
-from ..capture.record_call import OutputPlace, Results
-from ..capture.signature import Fixed, varying
+from ..capture.record_call import ARRAY, KINDS, TENSOR, OutputPlace, Results
+from ..capture.signature import Fixed, gives_tensors, varying
 from ..recorded.guards import Guard
 from ..recorded.listing import Listing
 from .check import check
@@ -117,7 +117,8 @@ class _ProgramWriter:
             **self.listing(replace(program.recorded, guards=program.guards)),
             "signature": None if key is None else [self.part(p) for p in key],
             "parameters": _names_of(program.parameters),
-            "results": results and [self.encode(results.structure), self.encode.several(results.leaves)],
+            "results": results
+            and [self.encode(results.structure), self.encode.several(results.leaves), list(results.kinds)],
             "tier": program.tier,
             "threads": program.threads,
         }
@@ -188,16 +189,22 @@ class _Reader:
 
     def program(self, told: Any) -> Program:
         listing = self.listing(told)
-        results = told["results"]
-        if results is not None:
-            structure, leaves = self.decode(results[0]), self.decode.several(results[1])
-            results = Results(structure, leaves, len({x.number for x in leaves if isinstance(x, OutputPlace)}))
-        check(listing, results)
         key = told["signature"]
         key = key if key is None else self.key(key, listing.inputs)
+        results = told["results"]
+        if results is not None:
+            results = self.results(*results, as_tensors=gives_tensors(key))
+        check(listing, results)
         threads = told["threads"] and length(told["threads"])
         parameters = _arguments(told.get("parameters"))
         return self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads, parameters)
+
+    def results(self, structure: Any, leaves: Any, kinds: Any = None, *, as_tensors: bool) -> Results:
+        """What a function returned; older files do not tell what outputs are given back as."""
+        leaves = self.decode.several(leaves)
+        if kinds is None:
+            kinds = [TENSOR if as_tensors else ARRAY] * len({x.number for x in leaves if isinstance(x, OutputPlace)})
+        return Results(self.decode(structure), leaves, [_one_of(KINDS, kind) for kind in _is(list, kinds)])
 
     def listing(self, told: Any) -> Listing:
         columns: dict[str, Any] = {name: self.column(told["columns"][name]) for name in COLUMNS}

@@ -344,7 +344,7 @@ HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""
 ASKED = {
     "__bool__", "__float__", "__int__", "__complex__", "__array__", "__getitem__", "_check_free", "_is_shared",
-    "_pinned", "_placements",
+    "_may_have_history", "_pinned", "_placements",
 }  # fmt: skip
 
 

@@ -89,6 +89,7 @@ class Trace(Records):
         sought: by number, how many derivatives with respect to a record are being taken of what is computed now.
         templates: by all that rules can see of a record, its parameters and what they append for it.
         parts: by index and by how a tensor looks: the parameters, layout and spec of what is read there.
+        given: which of the arguments are tensors.
         tracked: which of the arguments require grad.
         mode: whether gradients are recorded where it is called; None if all calls count alike, and all arguments.
         historic: whether it does something else if either is otherwise.
@@ -100,9 +101,9 @@ class Trace(Records):
     """
 
     __slots__ = (
-        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "guards", "historic", "hooks",
-        "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open", "ordered", "own", "parts", "plain",
-        "released", "sought", "stopped", "strict", "templates", "tensors", "tracked", "unsure", "wengert",
+        "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "given", "guards", "historic",
+        "hooks", "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open", "ordered", "own", "parts",
+        "plain", "released", "sought", "stopped", "strict", "templates", "tensors", "tracked", "unsure", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -129,6 +130,7 @@ class Trace(Records):
         self.sought: dict[int, int] = {}
         self.templates: dict[Any, Any] = {}
         self.parts: dict[Any, Any] = {}
+        self.given: tuple[bool, ...] = ()
         self.tracked: tuple[bool, ...] = ()
         self.mode: bool | None = self.wengert.recording
         self.historic = False
@@ -228,6 +230,10 @@ class Trace(Records):
         """By the record of each that was captured, these arrays or tensors from outside."""
         return {self._objects[id(x)]: x for x in things if id(x) in self._objects}
 
+    def captured_with_history(self) -> list[int]:
+        """The records of tensors from outside that require grad."""
+        return [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+
     def check_captured(self) -> None:
         """Raise if an array was changed after it had been read, for a replay would read what it held at last.
 
@@ -242,7 +248,7 @@ class Trace(Records):
         """The records that gradients are, or may be, taken with respect to; none where nothing is recorded."""
         targets = [k for k, count in self.sought.items() if count > 0]
         targets += [k for k, tracked in zip(self.inputs, self.tracked) if tracked]
-        targets += [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        targets += self.captured_with_history()
         return targets if self.wengert.recording else []
 
     def sources(self, tracked: bool = False) -> list[int]:
@@ -250,7 +256,7 @@ class Trace(Records):
 
         Of the arguments all are, as in another call, or those alone that are `tracked`.
         """
-        captured = [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        captured = self.captured_with_history()
         without = [k for k, has_history in zip(self.inputs, self.tracked) if tracked and not has_history]
         return [*captured, *self.leaves.difference(without)]
 

@@ -15,9 +15,10 @@ from ops.shapes.overwriting import look
 from ...base.device import check_layout
 from ...base.errors import warn_left
 from ...base.spec import spec
-from ...base.tensor import Narrow, Tensor
+from ...base.tensor import Face, Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...memory.inplace import NOT_AUGMENTED
+from ...recording.indexing import without_faces
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from ...recording.short_ways import is_operand
@@ -84,6 +85,10 @@ class Traced(TracedMemory):
             found = read(operands[0], params["index"])
             if found is not None:
                 return found
+        if params and any(isinstance(x, Face) for x in params.values()):
+            raise Untraceable(
+                f"a number or array that is recorded is a parameter of {op.name}, which every call gives anew"
+            )
         if op.name == "custom":
             raise Untraceable("a custom Function cannot be part of a recorded list")
         measure = getattr(op.batch, "measure", None)
@@ -134,6 +139,12 @@ class Traced(TracedMemory):
     def _carries_gradient(self) -> bool:
         targets = self._trace.awaited()
         return bool(targets) and reaches(self._trace, self._row, targets)
+
+    def _may_have_history(self) -> bool:
+        trace = self._trace
+        tensors = [k for k, is_tensor in zip(trace.inputs, trace.given) if is_tensor]
+        targets = [*tensors, *trace.captured_with_history()]
+        return bool(targets) and reaches(trace, self._row, targets)
 
     def _seek(self, sought: bool) -> None:
         rows = self._trace.sought
@@ -203,6 +214,7 @@ class Traced(TracedMemory):
         key = basic_key(index) if type(self) is Traced and not self._spec.narrow and self._trace.open else None
         if key is not None:
             return view_at(self, index, key)
+        index = without_faces(index)
         return AT_PLACES(self, index) if has_places(index) else ops.getitem(self, index=known(index))
 
     __dict__ = told("__dict__", SPACE.__get__, lambda self: True)
