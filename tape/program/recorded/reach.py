@@ -34,8 +34,8 @@ def require_history(trace: Trace, rows: Sequence[int], what: str) -> None:
         WithoutHistory: if no gradient flows from one of them to anything, or none is recorded.
     """
     exact = trace.tensors and trace.mode is not None
-    trace.historic = trace.historic or exact
-    if exact and not trace.mode:
+    trace.historic = trace.historic or trace.mode is not None
+    if trace.mode is False:
         raise WithoutHistory(f"{what} where gradients are not recorded")
     if not all(flows(trace, rows, trace.sources(tracked=exact))):
         raise WithoutHistory(f"{what} of something without history")

@@ -103,6 +103,16 @@ def test_gradients_taken_inside_are_replayed():
     assert len(compiled.programs) == 1
 
 
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+def test_gradients_with_respect_to_what_is_around_need_recording_in_functions_of_arrays_too():
+    w = tape.tensor([1.0, 2.0], requires_grad=True)
+    compiled = tape.compile(lambda a: grad((w * w * 3).sum() + a.sum() * 0, w)[0].tolist())
+    for _ in range(2):
+        assert compiled(np.ones(2)) == [6.0, 12.0]
+        with tape.no_grad(), pytest.raises(RuntimeError, match="does not require grad"):
+            compiled(np.ones(2))
+
+
 def entangled():
     w = tape.tensor([1.0, 2.0], requires_grad=True)
     u = w * 3
