@@ -22,7 +22,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.typing import Key
 
 from ..base.tree import Structure, build, leaves_of, structure_of
-from ..program.capture.record_call import OutputPlace
+from ..program.capture.results import OutputPlace
 from ..program.recorded.listing import Listing
 from .batches import FIRST_TASKS, TASK_SECONDS, home_of
 from .blocks import as_collection, is_future

@@ -20,7 +20,7 @@ from ..base.tree import Structure
 from ..base.undisturbed import undisturbed
 from ..jit.emission.tiers import OPTIMISED
 from ..jit.machine.regions import REFUSED
-from .capture.record_call import OutputPlace as Output
+from .capture.results import OutputPlace as Output
 from .plans.guarding import GuardStep
 from .plans.plan import plan_of
 from .plans.replay import Replay

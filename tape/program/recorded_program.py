@@ -27,8 +27,9 @@ from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .adjoints.derive import adjoint_of, tangent_of
 from .capture.labels import difference, parameters_of, taken
-from .capture.record_call import PYTHON, TENSOR, Results, record_call
+from .capture.record_call import record_call
 from .capture.required import require_function, require_options
+from .capture.results import PYTHON, TENSOR, Results
 from .capture.signature import gives_tensors, is_varying, of_numbers, take_apart
 from .entries.entry import Shortcut
 from .files import file

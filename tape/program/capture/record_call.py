@@ -10,21 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops.shapes.overwriting import Steps, look
-
 from ...base.errors import not_noted
 from ...base.tensor import Face, Tensor
-from ...base.tree import Structure, build, leaves_of, structure_of
+from ...base.tree import leaves_of, structure_of
 from ...base.untraced import seldom
 from ...numpy.arrays.beside_tensors import running
 from ...numpy.arrays.face import Array, array
 from ...numpy.arrays.leaving import told
-from ...numpy.arrays.python_number import PythonNumber, python_number
+from ...numpy.arrays.python_number import python_number
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.opening import opened
 from ...recording.level import as_before, live
-from ...recording.views import owner
-from ..recorded.aliases import DETACHED, way_to
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.reach import flows
@@ -43,6 +39,7 @@ from .effects import (
     require_lasting,
     require_own_memory,
 )  # fmt: skip
+from .results import OutputPlace, Results, Sharing, places
 from .signature import is_settled, is_users, is_varying, rebuilt
 from .traced_number import recorded_number
 from .types_told import types_told
@@ -84,249 +81,6 @@ class RecordedCall(NamedTuple):
     computed: int
     historic: bool
     errors: int = 0
-
-
-ARRAY, TENSOR, PYTHON = KINDS = range(3)
-"""What an output is given back as: an array or a number of NumPy's, a tensor, or a number of Python's."""
-
-
-class OutputPlace:
-    """Stands for an output in what a function returned."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int):
-        self.number = number
-
-
-class SharedResult(NamedTuple):
-    """How a result shows memory that the caller has as well.
-
-    Attributes:
-        source: the number of an input, an array or tensor from around the function, or the place of an output.
-        steps: how that is looked at.
-        writeable: whether the result may be written.
-    """
-
-    source: Any
-    steps: Steps
-    writeable: bool = True
-
-    def of(self, outputs: Any, given: Sequence[Any]) -> Any:
-        """The result of a call."""
-        seen = self.source
-        if type(seen) is int:
-            seen = given[seen]
-        elif type(seen) is OutputPlace:
-            seen = outputs[seen.number]
-        for step in self.steps:
-            seen = seen.detach() if step == DETACHED else look(seen, (step,))
-        if not self.writeable:
-            seen.flags.writeable = False
-        return seen
-
-
-Shown = dict[int, SharedResult]
-"""By the number of a leaf among the results, what it shows."""
-
-
-class Results:
-    """What a function returned.
-
-    Attributes:
-        structure: how it is built.
-        leaves: what is in it, a `OutputPlace` where an output goes.
-        count: the number of outputs.
-        flat: whether the outputs follow each other, with nothing else between them.
-        kinds: what each output is given back as.
-        shown: by the number of a leaf that shares memory with an argument, with an array around the function or with
-            another result: which one that is, and how it is looked at.
-    """
-
-    def __init__(self, structure: Structure, leaves: list[Any], kinds: Sequence[int], shown: Shown | None = None):
-        self.structure, self.leaves, self.kinds, self.shown = structure, leaves, tuple(kinds), shown or {}
-        self.count = count = len(self.kinds)
-        places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]
-        self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
-
-    def build(self, outputs: Any, given: Sequence[Any] | None = None) -> Any:
-        """The results of a call, for what varies in its arguments; without these all have memory of their own."""
-        if self.shown and given is not None:
-            return build(self.structure, [self._leaf(i, outputs, given) for i in range(len(self.leaves))])
-        kind = self.structure.container
-        if kind is None:
-            return outputs[0] if self.count else copied(self.leaves[0])
-        if self.flat and kind is tuple:
-            return tuple(outputs)
-        filled = [outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves]
-        return build(self.structure, filled)
-
-    def _leaf(self, i: int, outputs: Any, given: Sequence[Any]) -> Any:
-        if i in self.shown:
-            return self.shown[i].of(outputs, given)
-        x = self.leaves[i]
-        return outputs[x.number] if isinstance(x, OutputPlace) else copied(x)
-
-
-def copied(x: Any) -> Any:
-    """Something that is returned by every call, safe from what the caller does with it."""
-    if isinstance(x, np.ndarray):
-        made = x.copy()
-        made.flags.writeable = x.flags.writeable
-        return made
-    return x.detach().clone() if isinstance(x, Tensor) else x
-
-
-class Sharing:
-    """Finds which results of a function share memory with its arguments, what is around it, or each other.
-
-    So they do in every call: what the caller writes into the one is seen in the other.
-
-    Attributes:
-        depends_on_order: whether it depends on how arguments lie in memory that a result is a view, or a copy.
-    """
-
-    def __init__(self, trace: Trace, arguments: list[Any], given: Sequence[Any], around: Surroundings):
-        self.trace, self.arguments, self.given, self.around = trace, arguments, given, around
-        self.depends_on_order = False
-        self._around = [watch.array for watch in around.arrays.values()]
-        self._arguments = {row: k for k, row in enumerate(trace.inputs) if is_memory(arguments[k], given[k])}
-        self._tensors = trace.rows_of(around.tensors)
-
-    def views(self, results: list[Any], tensors: list[Any], places: list[Any], rows: Outputs) -> Shown:
-        """By the number of a result, what it shows.
-
-        Args:
-            tensors, places: what results stand for, and where they go.
-            rows: the records that are outputs; what results share, and is none of them, is added.
-
-        Raises:
-            Untraceable: if it cannot be told how a result looks at memory that the caller has.
-        """
-        mine = [isinstance(z, Traced) and (isinstance(x, Tensor) or type(x) is Array) for x, z in zip(results, tensors)]
-        seen = [way_to(z) if own else None for z, own in zip(tensors, mine)]
-        bases = {id(way[0]): place for way, place in zip(seen, places) if way is not None and way[1] == ()}
-        found: dict[int, SharedResult | None] = {}
-        for i, (x, way) in enumerate(zip(results, seen)):
-            if way is None:
-                found[i] = self._outer(x)
-                continue
-            memory, steps = way
-            self.depends_on_order = self.depends_on_order or memory.judged
-            if memory.row in self._arguments:
-                found[i] = self._argument(self._arguments[memory.row], x, steps)
-            elif memory.row in self._tensors:
-                found[i] = self._tensor(self._tensors[memory.row], x, steps)
-            elif steps != () and (id(memory) in bases or self._overlap(way, seen)):
-                if id(memory) not in bases:
-                    whole = memory.whole(tensors[i])
-                    bases[id(memory)] = rows.place(whole, kind_of_result(x))
-                rows.require(bases[id(memory)], kind_of_result(x))
-                found[i] = SharedResult(bases[id(memory)], known(steps), is_writeable(x))
-            elif not is_writeable(x):
-                found[i] = SharedResult(places[i], (), writeable=False)
-        return {i: view for i, view in found.items() if view is not None}
-
-    def _argument(self, k: int, x: Any, steps: Steps | None) -> SharedResult | None:
-        if isinstance(x, Tensor) is not isinstance(self.given[k], Tensor):
-            raise Untraceable(OTHERWISE)
-        if not isinstance(x, Tensor):
-            if steps is not None and DETACHED in steps:
-                raise Untraceable("it returned an array among its arguments through which no gradient flows")
-            seen = look(self.given[k], known(steps))
-            if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
-                return None
-        steps = known(steps) if x is self.arguments[k] else known(steps) or WHOLE
-        return SharedResult(k, steps, is_writeable(x))
-
-    def _tensor(self, tensor: Tensor, x: Any, steps: Steps | None) -> SharedResult:
-        if not isinstance(x, Tensor):
-            raise Untraceable(OTHERWISE)
-        return SharedResult(tensor, known(steps) if x is tensor else known(steps) or WHOLE)
-
-    def _outer(self, x: Any) -> SharedResult | None:
-        found = [array for array in self._around if type(x) is np.ndarray and owner(array) is owner(x)]
-        if not found:
-            return None
-        if self.around.apart is not None and not self.around.apart.issuperset(map(id, found)):
-            self.around.apart = None  # it is an argument's, and another one's for another argument
-        return SharedResult(x, () if any(array is x for array in self._around) else WHOLE)
-
-    def _overlap(self, way: Any, ways: Iterable[Any]) -> bool:
-        """Whether others look at what a result looks at, and maybe at the same elements."""
-        memory, steps = way
-        others = [w[1] for w in ways if w is not None and w[0] is memory and w is not way]
-        if not others or steps is None or None in others:
-            return bool(others)
-        spec = self.trace.spec(memory.row)
-        whole = np.empty(spec.shape, spec.dtype) if memory.first is None else memory.first  # type: ignore[union-attr]
-        seen = shown_of(whole, steps)
-        return any(np.may_share_memory(seen, shown_of(whole, other)) for other in others)
-
-
-OTHERWISE = "it returned the same numbers as a tensor and as an array"
-
-
-class Outputs:
-    """The records that a function returned.
-
-    Attributes:
-        numbers: by record, its number among the outputs.
-        kinds: what each output is given back as.
-    """
-
-    def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
-        self.kinds: list[int] = []
-
-    def place(self, row: int, kind: int) -> OutputPlace:
-        """Where a record goes in the results."""
-        number = self.numbers.setdefault(row, len(self.kinds))
-        if number == len(self.kinds):
-            self.kinds.append(kind)
-        place = OutputPlace(number)
-        self.require(place, kind)
-        return place
-
-    def require(self, place: OutputPlace, kind: int) -> None:
-        """Raise `Untraceable` unless that is what the output is given back as."""
-        if self.kinds[place.number] != kind:
-            raise Untraceable(OTHERWISE)
-
-
-def kind_of_result(x: Any) -> int:
-    """What a recorded value is given back as."""
-    return TENSOR if isinstance(x, Tensor) else PYTHON if type(x) is PythonNumber else ARRAY
-
-
-def is_memory(argument: Any, given: Any) -> bool:
-    """Whether a result may be a view of an argument, or the argument itself: arrays and tensors, but no numbers."""
-    return type(argument) is Array or isinstance(given, Tensor)
-
-
-def is_writeable(x: Any) -> bool:
-    """Whether an array that a function returned may be written."""
-    return type(x) is not Array or not x._tensor._readonly
-
-
-def known(steps: Steps | None) -> Steps:
-    """The steps in which a result looks at memory.
-
-    Raises:
-        Untraceable: if they are None.
-    """
-    if steps is None:
-        raise Untraceable("it returned a view that a replay cannot make again")
-    return steps
-
-
-def shown_of(whole: Any, steps: Steps) -> Any:
-    """What some steps show of an array."""
-    return look(whole, tuple([step for step in steps if step != DETACHED]))
-
-
-WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
-"""An array as a view of all of it."""
 
 
 def record_call(
@@ -502,17 +256,6 @@ def standing_for(x: Any, z: Traced, trace: Trace) -> Any:
     if type(x) is float and trace.tensors:
         return python_number(z)
     return recorded_number(z) if isinstance(x, (float, np.generic)) else array(z)
-
-
-def places(returned: list[Any], leaves: list[Any]) -> Outputs:
-    """Put an `OutputPlace` where a function returned a record."""
-    rows = Outputs()
-    for i, x in enumerate(leaves):
-        if isinstance(x, Traced):
-            leaves[i] = rows.place(x._row, kind_of_result(returned[i]))
-        elif isinstance(x, Tensor) and x._node is not None:
-            raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
-    return rows
 
 
 def differentiable(given: Iterable[Any]) -> tuple[type, ...]:

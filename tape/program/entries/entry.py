@@ -23,7 +23,7 @@ from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ...recording.wengert import current
-from ..capture.record_call import PYTHON, TENSOR, OutputPlace, Results, SharedResult
+from ..capture.results import PYTHON, TENSOR, OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep

@@ -12,7 +12,7 @@ from ops.core.lane import Same
 
 from ...base.rooms import opened
 from ...base.spec import Spec, spec_of
-from ..capture.record_call import OutputPlace, Results
+from ..capture.results import OutputPlace, Results
 from ..recorded.listing import Listing
 from ..recorded.trace import CONSTANT, INPUT, spec_for
 

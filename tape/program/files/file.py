@@ -42,7 +42,7 @@ from ...base.location import Location, locate
 from ...base.spec import Spec
 from ...base.tree import Structure
 from ...jit.emission.tiers import TIERS
-from ..capture.record_call import ARRAY, KINDS, TENSOR, OutputPlace, Results
+from ..capture.results import ARRAY, KINDS, TENSOR, OutputPlace, Results
 from ..capture.signature import Fixed, gives_tensors, varying
 from ..recorded.guards import Guard
 from ..recorded.listing import Listing
