@@ -21,7 +21,7 @@ from ..backprop.grad import grad_batched
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
 from ..levels.direction import zeros
-from ..recording.leaf import leaf, recorded
+from ..recording.leaf import VARIABLES, leaf, recorded
 from ..recording.level import Layer, active, components, history, keys, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key
@@ -87,7 +87,7 @@ class Inner:
     def leaf(self, value: Any) -> Tensor:
         """A leaf of this derivative's own, on the given memory."""
         made = leaf(value, requires_grad=True)
-        self._leaves[key(made)] = made
+        self._leaves[key(made)] = VARIABLES[key(made)] = made
         for inner in self._around:
             inner._within[key(made)] = weakref.ref(made)
         return made

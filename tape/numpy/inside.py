@@ -16,7 +16,8 @@ import numpy as np
 from ..base.dtypes import NUMERIC, kind_of
 from ..base.tensor import Face, Narrow, Tensor
 from ..base.tree import leaves_of, transform
-from ..recording.level import live
+from ..recording.leaf import VARIABLES
+from ..recording.level import history, live
 from ..recording.recorder import check_class, wrap
 from ..recording.views import materialise
 from .arrays.beside_tensors import keeps_history, refuse, running
@@ -111,7 +112,11 @@ def outside(result: Any, keep: bool) -> Any:
         x = live(x)
         if type(x) not in PLAIN or x._node is not None:
             keeps_history(x)
-            return face(x) if keep or get_ident() in recording else x
+            if keep or get_ident() in recording:
+                return face(x)
+            if type(x) not in PLAIN or not all(k > 0 or k in VARIABLES for k in history([x])):
+                return x
+            x = x.detach()  # of numbers that were kept of a derivative
         if keep:
             return face(x)
         value = materialise(x)

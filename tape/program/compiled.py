@@ -120,7 +120,7 @@ class CompiledFunction(Generic[P, R]):
         """How often the function was recorded and replayed, and what its programs do (see `Program.statistics`)."""
         programs, paths = self.programs, list(self._paths.values())
         return CallStatistics(
-            signatures=len(paths),
+            signatures=sum(not p.historic for p in paths),
             eager=sum(p.eager for p in paths),
             programs=tuple([p.statistics() for p in programs]),
             replays=sum(p.replays for p in programs),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..base.device import check_device
 from ..base.tensor import Tensor, Theme
@@ -22,6 +23,9 @@ def leaf(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
         require(made)
     return made
 
+
+VARIABLES: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+"""By key, the leaves that derivatives of functions have made: once these are taken, what depends on them is plain."""
 
 RECORDED: list[Callable[[Tensor], Tensor]] = []
 """What gives a tensor that a derivative is taken with respect to as a record of the program that is being recorded."""
