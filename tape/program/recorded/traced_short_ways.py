@@ -54,15 +54,12 @@ def short_way(
         numbers = type(u) is float64
         if not numbers and (self._spec.narrow or (real and self._spec.complex)):
             return otherwise(self, other)
-        if (
-            (kind is own or kind is whole)
-            and other._trace is trace
-            and trace.open
-            and not (other._spec.narrow or (real and other._spec.complex))
-        ):
+        if (kind is own or kind is whole) and other._trace is trace and trace.open:
             y = other._row
             v = values[y]
             numbers = numbers and type(v) is float64
+            if not numbers and (other._spec.narrow or (real and other._spec.complex)):
+                return otherwise(self, other)
         elif kind is float:
             v = other
             y = trace.numbers.get(v)
@@ -88,7 +85,7 @@ def short_way(
             return otherwise(self, other)
         if shape is None or (handling(None) is not trace.calm and raises()):
             return otherwise(self, other)  # which refuses, or computes
-        made = own() if shape.inexact or shape.dtype.kind == "b" else whole()
+        made = own() if shape is NUMBER or shape.inexact or shape.dtype.kind == "b" else whole()
         made._trace = trace
         made._row = row = len(values)
         made._spec = shape
