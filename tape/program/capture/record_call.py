@@ -25,7 +25,7 @@ from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.reach import flows
 from ..recorded.trace import Trace, Untraceable, WithoutHistory, value_in
-from ..recorded.traced import Traced, traced
+from ..recorded.traced import Argument, Traced, traced
 from ..recorded.unknown import check_attributes
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
@@ -252,6 +252,7 @@ def layout(given: Sequence[Any]) -> Any:
 def standing_for(x: Any, z: Traced, trace: Trace) -> Any:
     """What a function gets in the place of an argument: a tensor, or what behaves as the array or number that it is."""
     if isinstance(x, Tensor) or (isinstance(x, Face) and trace.tensors):
+        z.__class__ = Argument
         return z
     if type(x) is float and trace.tensors:
         return python_number(z)

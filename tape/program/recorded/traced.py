@@ -211,18 +211,13 @@ class Traced(TracedMemory):
         found = read(self, index) if short else None
         if found is not None:
             return found
-        key = basic_key(index) if type(self) is Traced and not self._spec.narrow and self._trace.open else None
+        key = basic_key(index) if type(self) in SETTLED and not self._spec.narrow and self._trace.open else None
         if key is not None:
             return view_at(self, index, key)
         index = without_faces(index)
         return AT_PLACES(self, index) if has_places(index) else ops.getitem(self, index=known(index))
 
     __dict__ = told("__dict__", SPACE.__get__, lambda self: True)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in OWN:
-            raise AttributeError(name)
-        return lacking(self, name)
 
     __class__ = CLASS
 
@@ -281,6 +276,24 @@ LEFT = "numpy()"
 """How floating-point numbers were asked for of which a gradient may be asked in another call."""
 
 
+class Argument(Traced):
+    """A tensor that a function was given, which may have attributes of the user's in another call.
+
+    It is a class of its own so that the others pay nothing for `__getattr__`, which slows all that is read of a tensor.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OWN:
+            raise AttributeError(name)
+        return lacking(self, name)
+
+
+SETTLED = frozenset({Traced, Argument})
+"""The classes of tensors whose record is known."""
+
+
 class Filling(Traced):
     """A tensor some cells of which were written, which are put together when somebody asks for its record."""
 
@@ -335,7 +348,7 @@ def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
 
     `ops.getitem` gives the same, after it has found out the shape.
     """
-    if type(x) is not Traced or x._spec.narrow or not x._trace.open:
+    if type(x) not in SETTLED or x._spec.narrow or not x._trace.open:
         return None
     trace, row, params = x._trace, x._row, {"index": index}
     if type(trace.values[row]) is not Later or x._spec.dtype.kind not in "fcb":
@@ -394,7 +407,7 @@ def tensors_way(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
             return NotImplemented
         return op(other, self) if reflected else op(self, other)
 
-    return short_way(op, reflected, depth, Traced, otherwise)
+    return short_way(op, reflected, depth, Traced, otherwise, given=Argument)
 
 
 def _unary(op: Op) -> Callable[..., Any]:

@@ -35,11 +35,11 @@ def of_number(op: Op, x: Any) -> Any:
 
 
 def short_way(
-    op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any], whole: Any = None
+    op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any], whole: Any = None, given: Any = None
 ) -> Callable[..., Any]:
     """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`.
 
-    Those that hold integers may be of a class of their own, `whole`.
+    Those that hold integers may be of a class of their own, `whole`, and arguments too, `given`.
     """
     whole = own if whole is None else whole
     forward, code, float64 = op.forward, op.code, np.float64
@@ -54,7 +54,7 @@ def short_way(
         numbers = type(u) is float64
         if not numbers and (self._spec.narrow or (real and self._spec.complex)):
             return otherwise(self, other)
-        if (kind is own or kind is whole) and other._trace is trace and trace.open:
+        if (kind is own or kind is whole or kind is given) and other._trace is trace and trace.open:
             y = other._row
             v = values[y]
             numbers = numbers and type(v) is float64
