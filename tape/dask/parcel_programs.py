@@ -21,7 +21,7 @@ from ..func import grad, grad_and_value, jacfwd, jvp
 from ..program import GuardMissed, Untraceable
 from ..program.capture.record_call import record_call
 from ..program.capture.signature import CallArguments, take_apart
-from ..program.compiled import MOST_PATHS
+from ..program.compiling import MOST_PATHS
 from ..program.entries.decision_tree import Path
 from ..program.recorded.guards import shown
 from ..program.recorded_program import Program, from_bytes

@@ -6,7 +6,8 @@ from ..base.rooms import on_demand
 
 if TYPE_CHECKING:
     from . import native as native
-    from .compiled import CompiledFunction, compile
+    from .compiled import CompiledFunction
+    from .compiling import compile
     from .files.container import ProgramFileError
     from .native import NotNative
     from .recorded.guards import GuardMissed
@@ -17,7 +18,7 @@ else:
     _NAMES = {
         "CompiledFunction": "compiled", "GuardMissed": "recorded.guards", "NotNative": "native", "Program":
         "recorded_program", "ProgramFileError": "files.container", "Untraceable": "recorded.trace", "compile":
-        "compiled", "load": "saving", "record": "recorded_program", "save": "saving", "native": "native",
+        "compiling", "load": "saving", "record": "recorded_program", "save": "saving", "native": "native",
     }  # fmt: skip
     __getattr__ = on_demand("tape.program", {name: f"tape.program.{room}" for name, room in _NAMES.items()})
 

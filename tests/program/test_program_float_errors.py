@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program import compiled as compiled_module
+from tape.program.capture.warned import FALSE_ALARMS
 from tape.program.recorded import raising
 
 GOOD = np.array([1.0, 2.0, 3.0, 1.5, 2.5])
@@ -230,7 +230,7 @@ def test_what_the_function_ignores():
     compiled = tape.compile(f)
     for _ in range(8):
         assert told(compiled, bad(-1.0)) == []
-    assert compiled.programs[0].alarms == compiled_module.FALSE_ALARMS + 1
+    assert compiled.programs[0].alarms == FALSE_ALARMS + 1
 
 
 def test_errors_of_other_threads_are_this_one_s():

@@ -1,4 +1,4 @@
-"""What a function did while it was recorded: what it changed, and putting that back; what it returned, kept, warned of.
+"""What a function did while it was recorded: what it changed, and putting that back; what it returned and kept.
 
 What it returned or kept must be what every call would return or keep, which is no object that it made anew.
 """
@@ -6,11 +6,7 @@ What it returned or kept must be what every call would return or keep, which is 
 from __future__ import annotations
 
 import gc
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from operator import is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -18,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.locks import new_lock
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, require_nothing_beside
 from ...recording.views import owner
-from ..recorded.raising import REPEATED, shown
 from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced
 from ..world.contents import alike, dict_of, fill, original, parts_of
@@ -279,88 +273,3 @@ def is_recorded(x: Any, trace: Trace) -> bool:
     """Whether something is a tensor, or an array, that stands for a record."""
     x = x._tensor if isinstance(x, Face) else x
     return isinstance(x, Traced) or id(x) in trace.own
-
-
-# What it warned of.
-
-ONCE = ("tape.base.jit_door", "tape.numpy.arrays.leaving", "tape.numpy.classes", "tape.program.compiled")
-"""Modules of this library that take care themselves to say things once."""
-
-
-class Waiting(threading.local):
-    """What this thread is warned of.
-
-    Attributes:
-        messages: the warnings that wait until it is known whether a function is recorded; None while none do.
-        count: how many were shown while somebody was `hearing`.
-    """
-
-    messages: list[Any] | None = None
-    count = 0
-
-
-WAITING = Waiting()
-_beginning = new_lock()
-
-
-class _Hook:
-    """What Python calls to show a warning while somebody is `hearing`.
-
-    Attributes:
-        show: what it called before.
-        count: how many are hearing.
-    """
-
-    show: Any = None
-    count = 0
-
-    def __call__(self, message: Any) -> None:
-        if WAITING.messages is None or sys._getframe(1).f_globals.get("__name__") in ONCE:
-            WAITING.count += 1
-            self.show(message)
-        else:
-            WAITING.messages.append(message)
-
-
-_hook = _Hook()
-
-
-@contextmanager
-def hearing() -> Iterator[None]:
-    """Let Python hand over the warnings of this thread meanwhile; those of others are shown as ever."""
-    module: Any = warnings
-    with _beginning:
-        if not _hook.count and hasattr(module, "_showwarnmsg"):  # another Python may show them in another way
-            _hook.show, module._showwarnmsg = module._showwarnmsg, _hook
-        _hook.count += 1
-    try:
-        yield
-    finally:
-        with _beginning:
-            _hook.count -= 1
-            if not _hook.count and getattr(module, "_showwarnmsg", None) is _hook:
-                module._showwarnmsg = _hook.show
-
-
-@contextmanager
-def repeating_none() -> Iterator[None]:
-    """While a function is recorded: what it warns of is shown afterwards, unless every call would have to.
-
-    Raises:
-        Untraceable: if Python's filters show such a warning each time.
-    """
-    repeated: list[Any] = []
-    with hearing():
-        outer, WAITING.messages = WAITING.messages, []
-        try:
-            yield
-        finally:
-            waited, WAITING.messages = WAITING.messages, outer
-            for message in waited:
-                if shown(message.category) in REPEATED:
-                    repeated.append(message)  # which the function itself gives again
-                else:
-                    warnings._showwarnmsg(message)  # type: ignore[attr-defined]
-    if repeated:
-        first = repeated[0]
-        raise Untraceable(f"it warns ({first.category.__name__}: {first.message}), which every call has to do")

@@ -25,7 +25,7 @@ from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.reach import flows
 from ..recorded.trace import Trace, Untraceable, WithoutHistory, value_in
-from ..recorded.traced import Argument, Traced, traced
+from ..recorded.traced import Traced, TracedArgument, traced
 from ..recorded.unknown import check_attributes
 from ..recorded.unreachable import settle_constants
 from ..world.looking import surroundings
@@ -35,7 +35,6 @@ from .effects import (
     Before,
     constant_array,
     refuse_changes,
-    repeating_none,
     require_lasting,
     require_own_memory,
 )  # fmt: skip
@@ -43,6 +42,7 @@ from .results import OutputPlace, Results, Sharing, places
 from .signature import is_settled, is_users, is_varying, rebuilt
 from .traced_number import recorded_number
 from .types_told import types_told
+from .warned import repeating_none
 from .witness import Witness
 
 ATTEMPTS = 3
@@ -252,7 +252,7 @@ def layout(given: Sequence[Any]) -> Any:
 def standing_for(x: Any, z: Traced, trace: Trace) -> Any:
     """What a function gets in the place of an argument: a tensor, or what behaves as the array or number that it is."""
     if isinstance(x, Tensor) or (isinstance(x, Face) and trace.tensors):
-        z.__class__ = Argument
+        z.__class__ = TracedArgument
         return z
     if type(x) is float and trace.tensors:
         return python_number(z)

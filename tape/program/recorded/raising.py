@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache
@@ -73,8 +72,6 @@ def is_quiet() -> bool:
 KINDS = {"divide": DIVIDE, "over": OVER, "invalid": INVALID}
 """NumPy's names of the errors that it warns of, and its numbers of them."""
 ALL_KINDS = sum(KINDS.values())
-REPEATED = ("always", "all", "error")
-"""What Python's filters say of warnings that are given each time."""
 
 
 class _Noted(threading.local):
@@ -126,44 +123,3 @@ def flags_of(kinds: int) -> int:
     """The processor's flags of some kinds."""
     flags = _fenv()
     return 0 if flags is None else int(flags.flags(kinds))
-
-
-def heeded() -> int:
-    """The kinds that NumPy warns of here."""
-    state: dict[str, Any] = {**np.geterr()}
-    return sum([kind for name, kind in KINDS.items() if state[name] == "warn"])
-
-
-def shown(kind: type[Warning] = RuntimeWarning) -> str:
-    """What Python's filters do with such a warning: the strictest that may be meant for one."""
-    for action, message, category, module, line in warnings.filters:
-        if issubclass(kind, category) and (action in REPEATED or not (message or module or line)):
-            return action
-    return "default"
-
-
-class Telling:
-    """While this is entered, NumPy's warnings are given as ever, and it is known that they were.
-
-    Attributes:
-        told: whether one was.
-    """
-
-    def __init__(self) -> None:
-        state: dict[str, Any] = {**np.geterr()}
-        self.told = False
-        self._state = np.errstate(
-            call=self, **{name: "log" if state[name] == "warn" else state[name] for name in KINDS}
-        )
-
-    def write(self, text: str) -> None:
-        """What NumPy calls where it would warn."""
-        self.told = True
-        warnings.warn(text.removeprefix("Warning: ").rstrip(), RuntimeWarning, stacklevel=2)
-
-    def __enter__(self) -> Telling:
-        self._state.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._state.__exit__(*error)

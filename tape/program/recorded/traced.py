@@ -276,7 +276,7 @@ LEFT = "numpy()"
 """How floating-point numbers were asked for of which a gradient may be asked in another call."""
 
 
-class Argument(Traced):
+class TracedArgument(Traced):
     """A tensor that a function was given, which may have attributes of the user's in another call.
 
     It is a class of its own so that the others pay nothing for `__getattr__`, which slows all that is read of a tensor.
@@ -290,7 +290,7 @@ class Argument(Traced):
         return lacking(self, name)
 
 
-SETTLED = frozenset({Traced, Argument})
+SETTLED = frozenset({Traced, TracedArgument})
 """The classes of tensors whose record is known."""
 
 
@@ -407,7 +407,7 @@ def tensors_way(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
             return NotImplemented
         return op(other, self) if reflected else op(self, other)
 
-    return short_way(op, reflected, depth, Traced, otherwise, given=Argument)
+    return short_way(op, reflected, depth, Traced, otherwise, given=TracedArgument)
 
 
 def _unary(op: Op) -> Callable[..., Any]:

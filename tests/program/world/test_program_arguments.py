@@ -170,7 +170,7 @@ def test_other_arguments_are_still_compiled():
 
 
 def test_arguments_that_change_together(monkeypatch):
-    monkeypatch.setattr("tape.program.compiled.MOST_SIGNATURES", 5)
+    monkeypatch.setattr("tape.program.entries.program_cache.MOST_SIGNATURES", 5)
     fast = compile(lambda x, i, j: x * i + j, most_paths=3)
     with pytest.warns(RuntimeWarning, match="arguments 'i' and 'j' keep getting new values") as caught:
         assert [fast(ONE, k, j=-k)[0] for k in range(12)] == 12 * [0]
