@@ -40,7 +40,7 @@ from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
 from .recorded.raising import flags_of
 from .recorded.reach import unreached
-from .recorded.trace import CONSTANT, INPUT
+from .recorded.trace import CONSTANT, INPUT, is_tracked
 from .shortening.alarms import with_alarms
 from .shortening.passes import shorten
 from .show.display import Display
@@ -198,7 +198,7 @@ class Program(Native, Display):
             raise Refitted("a captured tensor required grad when it was recorded, and requires none now")
         if self.plain:
             return self.results.build(list(map(unboxed, self.untracked(given))), given)
-        tracked = bool(self.captures) or any(isinstance(x, Tensor) and x._node is not None for x in given)
+        tracked = bool(self.captures) or any(map(is_tracked, given))
         if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
             outputs = self._recorded([*given, *self.captures])
             if self.mixed:

@@ -24,7 +24,7 @@ from ...recording.level import as_before, live
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.reach import flows
-from ..recorded.trace import Trace, Untraceable, WithoutHistory, value_in
+from ..recorded.trace import Trace, Untraceable, WithoutHistory, is_tracked, value_in
 from ..recorded.traced import Traced, TracedArgument, traced
 from ..recorded.unknown import check_attributes
 from ..recorded.unreachable import settle_constants
@@ -146,7 +146,7 @@ def _record_once(
     values = [np.float64(x) if type(x) is float else x for x in given]
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in values]
     trace.given = tuple([isinstance(x, Tensor) for x in given])
-    trace.tracked = tuple([isinstance(x, Tensor) and x._node is not None for x in given])
+    trace.tracked = tuple(map(is_tracked, given))
     kinds = differentiable(given)
     trace.leaves.update(z._row for x, z in zip(given, new) if isinstance(x, kinds) and z._spec.inexact)
     given_leaves = leaves_of((args, kwargs))

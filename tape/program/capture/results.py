@@ -15,7 +15,7 @@ from ...numpy.arrays.face import Array
 from ...numpy.arrays.python_number import PythonNumber
 from ...recording.views import owner
 from ..recorded.aliases import DETACHED, way_to
-from ..recorded.trace import Trace, Untraceable
+from ..recorded.trace import Trace, Untraceable, is_tracked
 from ..recorded.traced import Traced
 from ..world.surroundings import Surroundings
 
@@ -268,6 +268,6 @@ def places(returned: list[Any], leaves: list[Any]) -> Outputs:
     for i, x in enumerate(leaves):
         if isinstance(x, Traced):
             leaves[i] = rows.place(x._row, kind_of_result(returned[i]))
-        elif isinstance(x, Tensor) and x._node is not None:
+        elif is_tracked(x):
             raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
     return rows

@@ -15,6 +15,7 @@ from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import check_class
 from ...recording.wengert import current
+from ..recorded.trace import is_tracked
 from ..world.contents import parts_of
 from ..world.kinds import IMMUTABLE
 from ..world.known import file_of
@@ -105,7 +106,7 @@ def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any], fixed_floats: bool
 
 def history_of(given: Sequence[Any]) -> tuple[bool, ...]:
     """Whether gradients are recorded here, and which of the arguments require grad."""
-    return current().recording, *[isinstance(x, Tensor) and x._node is not None for x in given]
+    return current().recording, *map(is_tracked, given)
 
 
 def are_entangled(tensors: Iterable[Any]) -> bool:
@@ -113,7 +114,7 @@ def are_entangled(tensors: Iterable[Any]) -> bool:
 
     One that requires grad alone is apart; several are if each is a leaf of its own.
     """
-    tracked = [x for x in tensors if isinstance(x, Tensor) and x._node is not None]
+    tracked = [x for x in tensors if is_tracked(x)]
     several = len(tracked) > 1
     if len(set(map(id, tracked))) < len(tracked) or (several and not all(x.is_leaf for x in tracked)):
         return True
@@ -122,8 +123,7 @@ def are_entangled(tensors: Iterable[Any]) -> bool:
 
 def has_history(things: Iterable[Any]) -> bool:
     """Whether something is recorded of what is computed with these."""
-    tensors = [x._tensor if isinstance(x, Face) else x for x in things if isinstance(x, (Tensor, Face))]
-    return current().recording and any(x._node is not None for x in tensors)
+    return current().recording and any(is_tracked(x._tensor if isinstance(x, Face) else x) for x in things)
 
 
 def put_together(parts: Sequence[Any]) -> None:

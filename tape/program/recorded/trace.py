@@ -232,7 +232,7 @@ class Trace(Records):
 
     def captured_with_history(self) -> list[int]:
         """The records of tensors from outside that require grad."""
-        return [k for k in self._objects.values() if _requires_grad(self.constants[self.fields(k)[X]])]
+        return [k for k in self._objects.values() if is_tracked(self.constants[self.fields(k)[X]])]
 
     def check_captured(self) -> None:
         """Raise if an array was changed after it had been read, for a replay would read what it held at last.
@@ -350,7 +350,8 @@ def value_in(thing: Any) -> Any:
     return _DATA.__get__(thing) if isinstance(thing, Tensor) else thing
 
 
-def _requires_grad(thing: Any) -> bool:
+def is_tracked(thing: Any) -> bool:
+    """Whether something is a tensor that requires grad."""
     return isinstance(thing, Tensor) and thing._node is not None
 
 
