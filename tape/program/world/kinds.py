@@ -80,6 +80,7 @@ def watch(look: Any, thing: Any) -> Looked:
 
 def _tensor(look: Any, thing: Tensor) -> Looked:
     look.around.tensors.append(thing)
+    look.around.facts.append(type_fact(thing))
     own = dict_of(thing)
     if own and not own.keys() <= OWN:  # somebody gave it attributes
         look.open_own(look.around.space(own))

@@ -365,3 +365,25 @@ def test_rounded_quotients_of_integers_are_integers(mode):
         z = f(x, y)
         assert (z.dtype, z.tolist()) == (tape.int64, expected.tolist())
         assert f(x.double(), y).dtype == tape.float64
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("captured", [True, False], ids=["closure", "global"])
+def test_a_tensor_around_that_gets_another_class_is_noticed(captured):
+    inner, outer = tape.tensor([1.0, 2.0]), W
+
+    def of_closure(x):
+        return x * (inner.sum() if type(inner) is tape.Tensor else 5)
+
+    def of_global(x):
+        return x * (W.sum() if type(W) is tape.Tensor else 5)
+
+    f, w = (of_closure, inner) if captured else (of_global, outer)
+    fast = tape.compile(f)
+    assert fast(FLOAT).tolist() == fast(FLOAT).tolist() == f(FLOAT).tolist()
+    try:
+        w.__class__ = Own
+        assert fast(FLOAT).tolist() == fast(FLOAT).tolist() == f(FLOAT).tolist() == (FLOAT * 5).tolist()
+    finally:
+        w.__class__ = tape.Tensor
+    assert fast(FLOAT).tolist() == f(FLOAT).tolist()
