@@ -87,7 +87,14 @@ def _ravel(a: Any, order: Any = "C") -> Any:
     return a.ravel(order)
 
 
-METHODS: dict[Any, Callable[..., Any]] = {np.reshape: _reshape, np.ravel: _ravel, **LOOKS}
+def _part(name: str) -> Callable[..., Any]:
+    """`np.real` or `np.imag`: the attribute of that name."""
+    return lambda val: getattr(val if isinstance(val, Face) else as_array(val), name)
+
+
+METHODS: dict[Any, Callable[..., Any]] = {
+    np.reshape: _reshape, np.ravel: _ravel, np.real: _part("real"), np.imag: _part("imag"), **LOOKS,
+}  # fmt: skip
 """Functions that NumPy itself answers by the method, whose arguments say more than an op takes, or by a view."""
 
 VIEWS = KEPT | {

@@ -371,3 +371,56 @@ def test_axes_are_visited_in_numpys_order(shape):
     for steps in itertools.product((0, 1, 3, 9, -3), repeat=len(shape)):
         x = np.lib.stride_tricks.as_strided(memory[100:], shape, [8 * step for step in steps])
         assert_allclose(x.transpose(visited(shape, steps)).ravel(), x.ravel("K"))
+
+
+def _sealed(x):
+    x = x * 1.0
+    x.flags.writeable = False
+    return x
+
+
+VIEWS_OF_SEALED = {
+    "transposed": lambda x: x.T, "reshaped": lambda x: x.reshape(-1), "an axis more": lambda x: np.expand_dims(x, 0),
+    "moved": lambda x: np.moveaxis(x, 0, -1), "real": np.real, "part": lambda x: x[1:], "raveled": np.ravel,
+    "turned": np.rot90, "as einsum has it": lambda x: np.einsum("ij->ji", x), "more axes": np.atleast_3d,
+    "squeezed": np.squeeze, "of another view": lambda x: x.T[1:].T,
+    "broadcast": lambda x: np.broadcast_arrays(x, np.ones((4, 2, 3)))[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("look", VIEWS_OF_SEALED.values(), ids=VIEWS_OF_SEALED)
+def test_no_way_of_looking_at_what_is_sealed_lets_it_be_written(look):
+    def f(x):
+        y = look(_sealed(x))
+        try:
+            y[...] = 7.0
+        except ValueError as error:
+            return y.flags.writeable, str(error), y
+        return y.flags.writeable, "written", y
+
+    x = np.arange(6.0).reshape(2, 3)
+    expected = f(x)
+    compiled = tape.compile(f)
+    taken = lambda transform: transform(lambda x: (x.sum(), f(x)), has_aux=True)(x)[1]  # noqa: E731
+    for found in (compiled(x), compiled(x), taken(tape.func.grad), taken(tape.func.jacfwd)):
+        assert found[:2] == expected[:2] == (False, "assignment destination is read-only")
+        assert_allclose(found[2], expected[2])
+
+
+@pytest.mark.parametrize("part", [np.imag, lambda x: x.imag, np.real], ids=["np.imag", "attribute", "np.real"])
+def test_parts_of_real_numbers_share_memory_as_numpys_do(part):
+    def f(x):
+        x = x * 1.0
+        y = part(x)
+        try:
+            y[...] = 7.0
+        except ValueError:
+            return x, y, y.flags.writeable
+        return x, y, y.flags.writeable
+
+    x = np.arange(3.0)
+    expected = f(x)
+    for found in (tape.compile(f)(x), tape.func.grad(lambda x: (x.sum(), f(x)), has_aux=True)(x)[1]):
+        assert found[2] == expected[2]
+        assert_allclose(found[0], expected[0])
+        assert_allclose(found[1], expected[1])

@@ -168,6 +168,8 @@ def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
             memory_of(view)[0].judged = True
             return
         steps, known = (steps, True) if shares else (None, False)
+    if parent._readonly:
+        view._readonly = True
     step = op.name, tuple(params.items()), None
     if steps is None:
         seal(view, parent, step if known else None)
