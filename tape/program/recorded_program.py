@@ -19,7 +19,7 @@ from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
 from ..base.untraced import paused
-from ..numpy.arrays.face import face
+from ..numpy.arrays.face import array, face
 from ..numpy.arrays.unwrapping import bare, holds_face
 from ..recording.level import Layer, live
 from ..recording.numpy_bridge import outline
@@ -29,7 +29,7 @@ from .adjoints.derive import adjoint_of, tangent_of
 from .capture.labels import difference, parameters_of, taken
 from .capture.record_call import record_call
 from .capture.required import require_function, require_options
-from .capture.results import PYTHON, TENSOR, Results
+from .capture.results import PYTHON, TENSOR, WITHOUT_AXES, Results
 from .capture.signature import gives_tensors, is_varying, of_numbers, take_apart
 from .entries.entry import Shortcut
 from .files import file
@@ -187,7 +187,8 @@ class Program(Native, Display):
         assert self.results is not None
         given = [bare(x) for x in leaves_of((args, kwargs)) if isinstance(x, Face) or is_varying(x, False)]
         outputs = REPLAY(*given, *self.captures, program=self)
-        return self.results.build([z if kind == TENSOR else face(z) for z, kind in zip(outputs, self.results.kinds)])
+        kinds = self.results.kinds
+        return self.results.build([z if kind == TENSOR else _face(z, kind) for z, kind in zip(outputs, kinds)])
 
     def run(self, given: Sequence[Any]) -> Any:
         """`__call__` with what varies in the arguments."""
@@ -327,13 +328,19 @@ def value_of(x: Any) -> Any:
 
 def given_back(z: Any, kind: int) -> Any:
     """An output, which is an array or a number, as what the function itself gave."""
+    if kind == WITHOUT_AXES:
+        return np.asarray(z)
     value = unboxed(z)
     return wrap(value) if kind == TENSOR else value.item() if kind == PYTHON else value
 
 
 def untensored(z: Tensor, kind: int) -> Any:
     """An output that is a tensor as the array or number that the function itself gave."""
-    return face(z) if isinstance(live(z), Layer) else given_back(z.numpy(force=True), kind)
+    return _face(z, kind) if isinstance(live(z), Layer) else given_back(z.numpy(force=True), kind)
+
+
+def _face(z: Tensor, kind: int) -> Any:
+    return array(z) if kind == WITHOUT_AXES else face(z)
 
 
 def unboxed(z: Any) -> Any:

@@ -183,3 +183,63 @@ def test_a_view_for_one_order_is_a_copy_for_another_whichever_came_first(name, s
             f(given[3]).fill(7.0)
             assert writing(given[2]) == given[3].sum(), (first, order)
             assert given[2].tolist() == given[3].tolist(), (first, order)
+
+
+WITHOUT_AXES = {
+    "chosen": lambda x: np.where(x[0] > 0, x[0], 2.0), "covariance": np.cov, "zeros": lambda x: np.zeros_like(x[0]),
+    "squeezed": lambda x: np.squeeze(x[:1]), "copied": lambda x: np.copy(x[0]), "made": lambda x: np.array(x.sum()),
+    "element": lambda x: x[0, ...], "with a number": lambda x: (np.array(x[0] * 2), x.sum()),
+    "filled": lambda x: _filled(x), "and what it shows": lambda x: _and_what_it_shows(x), "sum": lambda x: x.sum(),
+    "a constant": lambda x: (np.array(1.5), np.float64(2.5)), "as an array": lambda x: np.asarray(x.mean()),
+    "broadcast": lambda x: np.broadcast_arrays(x[0], x[1]), "truth": lambda x: np.asarray(x[0] > x[1]),
+    "read-only": lambda x: np.broadcast_to(x.sum(), ()),
+}  # fmt: skip
+
+
+def _filled(x):
+    y = np.zeros(())
+    y[()] = x.sum()
+    return y
+
+
+def _and_what_it_shows(x):
+    y = np.array(x.sum())
+    return y, y.reshape(1)
+
+
+@pytest.mark.parametrize("f", WITHOUT_AXES.values(), ids=WITHOUT_AXES)
+def test_results_without_axes_are_arrays_or_numbers_as_numpys_are(f):
+    compiled = tape.compile(f)
+    for seed in (*range(3), *([3] * 300)):
+        x = np.random.default_rng(seed).normal(size=4)
+        expected, found = f(x), compiled(x)
+        pairs = list(zip(expected, found)) if isinstance(expected, tuple) else [(expected, found)]
+        for y, z in pairs:
+            assert type(z) is type(y)
+            assert getattr(z, "flags", None) is None or z.flags.writeable == y.flags.writeable
+            np.testing.assert_allclose(z, y, rtol=1e-12)
+        arrays = [(y, z) for y, z in pairs if isinstance(y, np.ndarray) and y.flags.writeable]
+        if arrays:
+            arrays[-1][0][...] = arrays[-1][1][...] = 9.0
+            for y, z in pairs:
+                np.testing.assert_allclose(z, y, rtol=1e-12)
+    program = tape.record(f, np.ones(4))
+    kinds = [type(x) for x in arrays_and_numbers(f(np.ones(4)))]
+    assert [type(x) for x in arrays_and_numbers(program(np.ones(4)))] == kinds
+
+
+def arrays_and_numbers(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def test_a_result_that_is_not_to_be_written_is_given_after_many_calls_too():
+    def f(x):
+        y = x * 2
+        y.flags.writeable = False
+        return y
+
+    compiled = tape.compile(f)
+    for k in range(400):
+        found = compiled(np.arange(3.0) + k)
+        assert not found.flags.writeable
+        np.testing.assert_array_equal(found, (np.arange(3.0) + k) * 2)

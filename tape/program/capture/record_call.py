@@ -175,7 +175,9 @@ def _record_once(
                     tree = function(*args, **kwargs)
                 structure, returned = structure_of(tree), leaves_of(tree)
                 leaves = [stand_in(live(bare(x)), trace) for x in returned]
-            leaves = [constant_array(z) if isinstance(x, Face) else z for x, z in zip(returned, leaves)]
+            leaves = [
+                constant_array(z, type(x) is Array) if isinstance(x, Face) else z for x, z in zip(returned, leaves)
+            ]
             tensors = list(leaves)
             rows = places(returned, leaves)
             if trace.tensors:

@@ -19,8 +19,9 @@ from ..recorded.trace import Trace, Untraceable, is_tracked
 from ..recorded.traced import Traced
 from ..world.surroundings import Surroundings
 
-ARRAY, TENSOR, PYTHON = KINDS = range(3)
-"""What an output is given back as: an array or a number of NumPy's, a tensor, or a number of Python's."""
+ARRAY, TENSOR, PYTHON, WITHOUT_AXES = KINDS = range(4)
+"""What an output is given back as: an array with axes or a number of NumPy's, a tensor, a number of Python's, or an
+array without axes."""
 
 
 class OutputPlace:
@@ -153,12 +154,17 @@ class Sharing:
             elif steps != () and (id(memory) in bases or self._overlap(way, seen)):
                 if id(memory) not in bases:
                     whole = memory.whole(tensors[i])
-                    bases[id(memory)] = rows.place(whole, kind_of_result(x))
-                rows.require(bases[id(memory)], kind_of_result(x))
+                    bases[id(memory)] = rows.place(whole, self._kind_of(whole, x))
+                rows.require(bases[id(memory)], self._kind_of(memory.whole(tensors[i]), x))
                 found[i] = SharedResult(bases[id(memory)], known(steps), is_writeable(x))
             elif not is_writeable(x):
                 found[i] = SharedResult(places[i], (), writeable=False)
         return {i: view for i, view in found.items() if view is not None}
+
+    def _kind_of(self, row: int, x: Any) -> int:
+        """What a record is given back as that a result, a tensor or an array, looks at."""
+        has_axes = self.trace.spec(row).shape  # type: ignore[union-attr]
+        return TENSOR if isinstance(x, Tensor) else ARRAY if has_axes else WITHOUT_AXES
 
     def _argument(self, k: int, x: Any, steps: Steps | None) -> SharedResult | None:
         if isinstance(x, Tensor) is not isinstance(self.given[k], Tensor):
@@ -197,7 +203,7 @@ class Sharing:
         return any(np.may_share_memory(seen, shown_of(whole, other)) for other in others)
 
 
-OTHERWISE = "it returned the same numbers as a tensor and as an array"
+OTHERWISE = "it returned the same numbers as a tensor and as an array, or as an array and as a number"
 
 
 class Outputs:
@@ -229,7 +235,9 @@ class Outputs:
 
 def kind_of_result(x: Any) -> int:
     """What a recorded value is given back as."""
-    return TENSOR if isinstance(x, Tensor) else PYTHON if type(x) is PythonNumber else ARRAY
+    if isinstance(x, Tensor):
+        return TENSOR
+    return PYTHON if type(x) is PythonNumber else WITHOUT_AXES if type(x) is Array and not x.ndim else ARRAY
 
 
 def is_memory(argument: Any, given: Any) -> bool:

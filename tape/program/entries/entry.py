@@ -23,7 +23,7 @@ from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ...recording.wengert import current
-from ..capture.results import PYTHON, TENSOR, OutputPlace, Results, SharedResult
+from ..capture.results import ARRAY, TENSOR, OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep
@@ -302,7 +302,7 @@ class _Way:
         own = [x for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in shown]
         numbers = sorted({x.number for x in own})
         made = {number: self.made.get(number) or self._result(self.plan.results[number]) for number in numbers}
-        if any(results.kinds[number] == PYTHON for number in numbers):
+        if any(results.kinds[number] not in (ARRAY, TENSOR) for number in numbers):
             raise Unsuited
         made = {n: w.applied(wrap, x) if results.kinds[n] == TENSOR else x for n, x in made.items()}
         unused = set(made)
@@ -321,9 +321,9 @@ class _Way:
 
     def _shown(self, view: SharedResult) -> str:
         """An argument, or an array from around, as a result."""
-        if view.steps:
-            raise Unsuited
         source = view.source
+        if view.steps or not view.writeable or isinstance(source, OutputPlace):
+            raise Unsuited
         return str(self.write.again(self.things[source] if type(source) is int else self.write.thing(source)))
 
     def _spec(self, found: Any) -> Spec:
