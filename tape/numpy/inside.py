@@ -66,25 +66,43 @@ def as_tensors(args: Any) -> Any:
     return transform(as_tensor, args)
 
 
+def without_axes(leaves: list[Any]) -> frozenset[int]:
+    """Which leaves of some arguments are arrays without axes, rather than numbers."""
+    return frozenset([k for k, x in enumerate(leaves) if isinstance(x, np.ndarray) and not x.ndim])
+
+
 class Inside:
-    """A function of arrays, called with tensors; where it `gives_arrays`, it is not recorded if it gives tensors."""
+    """A function of arrays, called with tensors; where it `gives_arrays`, it is not recorded if it gives tensors.
+
+    Attributes:
+        arrays: which leaves of the arguments are arrays also if they have no axes.
+    """
 
     # A Jacobian of four numbers takes a quarter longer by arrays than by tensors.  Of that, taken away one by one, half
     # is the copy by which a function may write into its arguments (a record, swept back once for each row), a third
     # the doors, a seventh what tells of a refusal that the function swallowed.
 
-    def __init__(self, function: Callable[..., Any], *, gives_arrays: bool = False):
+    def __init__(
+        self, function: Callable[..., Any], arrays: frozenset[int] = frozenset(), *, gives_arrays: bool = False
+    ):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.gives_arrays = function, gives_arrays
+        self.function, self.arrays, self.gives_arrays = function, arrays, gives_arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        new_args, new_kwargs = transform(_own, args), transform(_own, kwargs)
+        own = self._own_array if self.arrays else _own
+        self._place = -1
+        new_args, new_kwargs = transform(own, args), transform(own, kwargs)
         callers = [x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)]
         with opened(self.function, callers), running(recorded=False), told():
             result = self.function(*new_args, **new_kwargs)
         if self.gives_arrays:
             refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
         return as_tensors(result)
+
+    def _own_array(self, x: Any) -> Any:
+        """`_own` of one leaf after the other."""
+        self._place += 1
+        return array(x._with_own_memory()) if isinstance(x, Tensor) and self._place in self.arrays else _own(x)
 
 
 IDLE = Tensor, np.ndarray, np.generic, float, int, complex, str, bytes, type(None)
@@ -153,7 +171,9 @@ def arrays_inside(transformation: F) -> F:
             leaves = leaves_of((args, kwargs))
             if not are_arrays(leaves):
                 return of_tensors(*args, **kwargs)
-            found = transformation(Inside(func), *how, **named)(*as_tensors(args), **as_tensors(kwargs))
+            found = transformation(Inside(func, without_axes(leaves)), *how, **named)(
+                *as_tensors(args), **as_tensors(kwargs)
+            )
             return outside(found, are_faces(leaves))
 
         call.__wrapped__ = func
@@ -177,7 +197,7 @@ def inputs_inside(transformation: F) -> F:
         if not are_arrays(leaves):
             return transformation(func, *args, **kwargs)
         keep = are_faces(leaves)
-        found = transformation(Inside(func), *as_tensors(args), **as_tensors(kwargs))
+        found = transformation(Inside(func, without_axes(leaves)), *as_tensors(args), **as_tensors(kwargs))
         return transform(lambda x: _linear(x, keep) if callable(x) else x, outside(found, keep))
 
     return transformed  # type: ignore[return-value]
