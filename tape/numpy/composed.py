@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.tensor import Face
+from .arrays.explaining import have_numbers
 from .arrays.face import Recorded
 from .arrays.face_base import numpy
 from .arrays.leaving import plain, refusal
@@ -222,10 +223,13 @@ def where(condition: Any, *choices: Any) -> Any:
 
 
 def _rows_of(function: Any) -> Callable[..., Any]:
-    """`np.cov` or `np.corrcoef` of two sets of variables: of both as one."""
+    """`np.cov` or `np.corrcoef` of two sets of variables: of both as one; and what NumPy warns of too few of them."""
 
     def answer(x: Any, y: Any = None, rowvar: bool = True, *rest: Any, **named: Any) -> Any:
         if y is None:
+            if not (holds_face([rest, *named.values()]) or have_numbers(x)):
+                with np.errstate(all="ignore"):
+                    function(np.zeros(np.shape(as_array(x))), None, rowvar, *rest, **named)
             return NotImplemented
         x, y = (np.atleast_2d(as_array(a)) for a in (x, y))
         both = [a.T if not rowvar and a.shape[0] != 1 else a for a in (x, y)]
@@ -329,14 +333,17 @@ def _joining(function: Any) -> Callable[..., Any]:
 
 
 def _spread(function: Any) -> Callable[..., Any]:
-    """What `np.var` or `np.std` warns of, where too few numbers are left; their numbers are an op's."""
+    """What `np.var` or `np.std` warns of, where too few numbers are left; their numbers are an op's.
+
+    NumPy tells it itself if it is shown the numbers.
+    """
 
     def answer(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, *rest: Any, **named: Any
     ) -> Any:
         shape, free = np.shape(as_array(a)), plain(named.get("correction", ddof))
         axes = range(len(shape)) if axis is None else normalize_axis_tuple(plain(axis), len(shape))
-        if "where" not in named and np.prod([shape[k] for k in axes]) <= free:
+        if "where" not in named and np.prod([shape[k] for k in axes]) <= free and not have_numbers(a):
             function(np.zeros(shape), plain(axis), ddof=free)
         return NotImplemented
 
@@ -367,6 +374,21 @@ USUAL: dict[Any, tuple[int, range]] = {
     **{getattr(np.fft, name): (1, range(1, 65)) for name in TRANSFORMS},
 }  # fmt: skip
 """By function whose op is more patient than NumPy's: how many arguments, and of how many axes, cannot be wrong."""
+
+
+OTHER_WARNINGS: frozenset[Any] = frozenset({
+    np.var, np.std, np.nanmean, np.nanvar, np.nanstd, np.nanmedian, np.nanquantile, np.nanpercentile, np.percentile,
+    np.cov, np.corrcoef, np.linalg.norm, np.poly, np.polydiv, np.dot, np.inner, np.vdot, np.cross, np.convolve,
+    np.correlate, np.geomspace, np.divmod, np.vecdot,
+})  # fmt: skip
+"""Functions that warn of something else than their ops do."""
+
+
+def tells_otherwise(function: Any, kwargs: Any) -> bool:
+    """Whether NumPy warns of something else than an op does: it is shown the numbers where there may be a reason."""
+    if kwargs.get("out") is not None:
+        return False
+    return function in OTHER_WARNINGS or (function is np.mean and kwargs.get("where", True) is not True)
 
 
 def is_doubtful(function: Any, args: Any, kwargs: Any) -> bool:

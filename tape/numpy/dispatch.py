@@ -8,7 +8,9 @@ or truth values has no derivative, so it gets the numbers; any other without a r
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
@@ -26,7 +28,7 @@ from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from ..recording.recorder import matrix_error
 from .array_writing import CHANGES, at, change
-from .arrays.array_text import written
+from .arrays.array_text import numbers_of, written
 from .arrays.attributes import readonly
 from .arrays.beside_tensors import (
     counts_as_tensors,
@@ -37,7 +39,7 @@ from .arrays.beside_tensors import (
     with_weak_numbers,
 )  # fmt: skip
 from .arrays.casting import in_loop
-from .arrays.explaining import explained, numbers_in, rehearsed, tell_errors
+from .arrays.explaining import explained, have_numbers, numbers_in, rehearsed, tell_errors
 from .arrays.face import FACES, AnyNumber, Array, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_called_by_user, is_open, refusal, still
@@ -45,7 +47,7 @@ from .arrays.memory_order import settled
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, SPECTRA, is_doubtful, promoted, with_one_triangle
+from .composed import COMPOSED, SPECTRA, is_doubtful, promoted, tells_otherwise, with_one_triangle
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
 from .layouts import as_numpy_lays
@@ -164,7 +166,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         return NotImplemented
     if PythonNumber in kinds:
         inputs = tuple([as_numpy(x, *inputs) for x in inputs])
-    if how == "__call__" and out is None and where is True and not options:
+    is_told = how == "__call__" and where is True and tells_otherwise(ufunc, {"out": out}) and have_numbers(inputs)
+    if how == "__call__" and out is None and where is True and not options and not is_told:
         found = _at_once(ufunc, inputs)
         if found is not None:
             return found
@@ -172,6 +175,8 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
     if out is not None:
         given["out"] = out
     try:
+        if is_told:
+            return _told_by_numpy(ufunc, inputs, given, lambda: _with_options(ufunc, how, inputs, out, True, options))
         return _with_options(ufunc, how, inputs, out, where, options)
     except Exception as error:
         return explained(error, getattr(ufunc, how), inputs, given)
@@ -295,11 +300,27 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     try:
-        found = _found(function, types, args, kwargs)
+        if tells_otherwise(function, kwargs) and have_numbers([args, kwargs]):
+            found = _told_by_numpy(function, args, kwargs, lambda: _found(function, types, args, kwargs))
+        else:
+            found = _found(function, types, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
     if type(found) is str:
         return written(found, *[x._tensor for x in leaves_of([args, kwargs]) if isinstance(x, Face)])
+    return found
+
+
+def _told_by_numpy(function: Any, args: Any, kwargs: Any, find: Callable[[], Any]) -> Any:
+    """What a function gives whose op makes other errors of numbers; where there are some, NumPy tells of its own."""
+    errors: list[Any] = []
+    with ExitStack() as quiet:
+        quiet.enter_context(np.errstate(divide="call", over="call", invalid="call", call=lambda *e: errors.append(e)))
+        if any(isinstance(x, Face) and not x._tensor._spec.size for x in leaves_of([args, kwargs])):
+            quiet.enter_context(warnings.catch_warnings(action="ignore"))  # of empty slices, which ops may warn of too
+        found = find()
+    if errors or not all(np.isfinite(numbers_of(x)).all() for x in leaves_of(found)):
+        tell_errors(function, args, kwargs)
     return found
 
 

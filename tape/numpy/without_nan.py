@@ -15,6 +15,7 @@ import numpy as np
 
 import ops
 
+from .arrays.explaining import have_numbers
 from .arrays.face_base import numpy
 from .arrays.leaving import plain, user_frame
 from .arrays.unwrapping import bare
@@ -64,6 +65,8 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, median: bool = False) -
     """
     if a.dtype.kind == "c" and not median:
         raise TypeError("a must be an array of real numbers")
+    if not a.size:  # also of several quantiles, NumPy gives one number for each row
+        return numpy.nanmean(a, axis, keepdims=keepdims)
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
     rows = _in_rows(a, axes)
     dtype = np.result_type(a.dtype, q.dtype) if q.ndim else np.result_type(a.dtype, np.float16)
@@ -72,11 +75,13 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, median: bool = False) -
 
 
 def _of_rows(rows: Any, q: Any, median: bool) -> Any:
-    """Quantiles of sorted rows, in which all that is not a number stands last; a median is an element, or a mean."""
+    """Quantiles of sorted rows, in which all that is not a number stands last; a median is an element, or a mean.
+
+    NumPy tells itself of rows of nothing but nan if it is shown the numbers.
+    """
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
-    _warn_of_none(count == 0 if rows.shape[-1] else np.True_)
-    if not rows.shape[-1]:
-        return np.full((*rows.shape[:-1], len(q)), np.nan)
+    if not have_numbers(rows):
+        _warn_of_none(count == 0)
     place = q * np.maximum(count - 1, 0)
     low = np.floor(place).astype(np.intp)
     high = np.minimum(low + 1, np.maximum(count - 1, 0))

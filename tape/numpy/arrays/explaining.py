@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import AsItIs, note
 from ...base.tensor import Face, Tensor
 from ...base.tree import leaves_of, transform
-from ...recording.level import Layer, live
+from ...recording.level import Layer, components, live
 from ...recording.views import materialise
 from .array_text import lanes, numbers_of, without_layers
 
@@ -97,6 +97,15 @@ def tell_errors(function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         values = {id(t): seen(t, lane) for t in tensors}
         given, named = transform(_copy, (tuple(args), dict(kwargs)))
         function(*numbers_in(given, values), **numbers_in(named, values))
+
+
+def have_numbers(given: Any) -> bool:
+    """Whether the recorded arrays among some arguments are of numbers that NumPy can be shown.
+
+    Those with lanes have several, and those of a compiled function others in each call.
+    """
+    tensors = [x._tensor for x in leaves_of(given) if isinstance(x, Face)]
+    return not any(lanes(t) or any(hasattr(part, "_row") for part in components(t)) for t in tensors)
 
 
 def _copy(x: Any) -> Any:
