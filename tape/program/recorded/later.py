@@ -77,9 +77,9 @@ def _from(value: Any, least: int) -> Any:
 
 
 def unheld(value: Any) -> Any:
-    """What an op gave of small values: an array that is large is not kept, as it can be computed again."""
+    """What an op gave of small values, or picked out of several: a large array is not kept, as it can be made again."""
     found = later(value)
-    if type(found) is Later and value.base is None:
+    if found is not value and value.base is None:
         found.value = None
     return found
 

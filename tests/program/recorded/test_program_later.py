@@ -178,3 +178,31 @@ def test_histograms_of_many_numbers_compile():
             found, now = fast(x, w)
             np.testing.assert_allclose(now, value, rtol=1e-12)
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sort(0)[0],
+        lambda x: x.topk(5)[0],
+        lambda x: x.min(0)[0] * x,
+        lambda x: x.median(0)[0],
+        lambda x: x.quantile(0.3, 0),
+        lambda x: x.kthvalue(7)[0],
+        lambda x: x.cummax(0)[0],
+        lambda x: tape.std_mean(x, 0)[0],
+        lambda x: tape.linalg.svd(x.view(-1, 4), full_matrices=False)[1],
+        lambda x: sum(x.view(4, -1).unbind()),
+    ],
+)
+def test_parts_of_what_is_computed_later_are_computed_later(f):
+    """Also where the program is recorded once more, to be differentiated."""
+    x = tape.tensor(np.random.default_rng(0).permutation(np.linspace(-1.0, 1.0, 4000)), requires_grad=True)
+    found = []
+    for g in f, tape.compile(f):
+        z = g(x)
+        (first,) = tape.autograd.grad((z * z).sum(), x, create_graph=True)
+        (second,) = tape.autograd.grad((first * first).sum(), x)
+        found.append((z.detach(), first.detach(), second))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-12)
