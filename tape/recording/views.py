@@ -264,10 +264,11 @@ def attach(
     """Make the result of an op that gives views a view, if it shares the operand's memory or is an element of it."""
     x, z = parent._data, view._data
     if type(x) is not np.ndarray:
-        z = op.forward(materialise(parent), **params)
+        x = materialise(parent)
+        z = op.forward(x, **params)
         z = z if output is None else z[output]
         view._data = z
-    elif type(z) is np.ndarray:
+    if type(z) is np.ndarray:
         if z is x:
             view._data = x[...]
         elif z.base is not x and (z.base is None or owner(z) is not owner(x)):

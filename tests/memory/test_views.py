@@ -381,3 +381,17 @@ def test_arrays_that_the_collector_was_told_to_leave_alone_gain_lanes():
         return (v * 2).sum() + w.sum()
 
     assert_allclose(tape.func.vmap(f)(np.array([1.0, 2.0])), [3.0, 6.0])
+
+
+@pytest.mark.parametrize("index", [True, np.True_, (None, True), False])
+@pytest.mark.parametrize("changes", ["what was read", "what it was read of"])
+def test_a_number_that_is_read_by_a_mask_is_copied(index, changes):
+    """Whether it lies in memory of its own yet or not."""
+    x = tape.tensor(2.0, requires_grad=True)
+    z = x * 1
+    v = z[index]
+    assert not v._is_view()
+    (v if changes == "what was read" else z).mul_(3)
+    (z * z + (v * v).sum()).backward()
+    of_z, of_v = (4.0, 36.0) if changes == "what was read" else (36.0, 4.0)
+    assert x.grad.item() == of_z + of_v * v.numel()
