@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from _thread import get_ident
 from collections.abc import Callable
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -89,8 +90,7 @@ class Inside:
         self.function, self.arrays, self.gives_arrays = function, arrays, gives_arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        own = self._own_array if self.arrays else _own
-        self._place = -1
+        own = self._in_turn() if self.arrays else _own
         new_args, new_kwargs = transform(own, args), transform(own, kwargs)
         callers = [x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)]
         with opened(self.function, callers), running(recorded=False), told():
@@ -99,10 +99,15 @@ class Inside:
             refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
         return as_tensors(result)
 
-    def _own_array(self, x: Any) -> Any:
-        """`_own` of one leaf after the other."""
-        self._place += 1
-        return array(x._with_own_memory()) if isinstance(x, Tensor) and self._place in self.arrays else _own(x)
+    def _in_turn(self) -> Callable[[Any], Any]:
+        """`_own` of one leaf after the other, some of which are arrays without axes."""
+        places = count()
+
+        def own(x: Any) -> Any:
+            is_array = next(places) in self.arrays and isinstance(x, Tensor)
+            return array(x._with_own_memory()) if is_array else _own(x)
+
+        return own
 
 
 IDLE = Tensor, np.ndarray, np.generic, float, int, complex, str, bytes, type(None)
