@@ -47,7 +47,7 @@ from .arrays.memory_order import settled
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, SPECTRA, is_doubtful, promoted, tells_otherwise, with_one_triangle
+from .composed import COMPOSED, OTHER_WARNINGS, SPECTRA, is_doubtful, promoted, tells_otherwise, with_one_triangle
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
 from .layouts import as_numpy_lays
@@ -166,8 +166,9 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
         return NotImplemented
     if PythonNumber in kinds:
         inputs = tuple([as_numpy(x, *inputs) for x in inputs])
-    is_told = how == "__call__" and where is True and tells_otherwise(ufunc, {"out": out}) and have_numbers(inputs)
-    if how == "__call__" and out is None and where is True and not options and not is_told:
+    is_plain = how == "__call__" and out is None and where is True
+    is_told = ufunc in OTHER_WARNINGS and is_plain and have_numbers(inputs)
+    if is_plain and not options and not is_told:
         found = _at_once(ufunc, inputs)
         if found is not None:
             return found
