@@ -210,3 +210,34 @@ def test_a_text_for_people_is_not_told(capsys):
 def test_a_text_of_several_lanes_decides_nothing(decide):
     with pytest.raises(LanesDiffer, match="the text of a value that differs from lane to lane"):
         tape.func.vmap(decide)(np.array([[0.3, 1.0, 2.0], [1.2, 1.0, 2.0]]))
+
+
+OF_A_TEXT = {
+    "length": lambda x: len(str(x)), "length of a part": lambda x: len("%s" % x[0]),
+    "characters": lambda x: sum(map(ord, f"{x[0]:.1f}")), "a number": lambda x: float(f"{x[0]:.2f}"),
+    "an integer": lambda x: int(f"{x[0]:.0f}"), "contains": lambda x: "1" in str(x[0]),
+    "begins with": lambda x: str(x[0]).startswith("0"), "order": lambda x: f"{x[0]:.1f}" < "5",
+    "first": lambda x: f"{x[0]:.1f}"[0] == "0", "larger": lambda x: max(f"{x[0]:.1f}", "5") == "5",
+    "a key": lambda x: len({f"{x[0]:.1f}": 1}), "count": lambda x: repr(x).count("1"),
+    "bytes": lambda x: f"{x[0]:.1f}".encode()[0], "part": lambda x: f"{x[0]:.1f}".split(".")[0] == "0",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:float.. makes a plain number of the text")
+@pytest.mark.parametrize("told", OF_A_TEXT.values(), ids=OF_A_TEXT)
+def test_nothing_is_read_from_a_text_that_differs_from_lane_to_lane(told):
+    x = np.array([[0.125, 2.0], [10.5, 3.0]])
+    with pytest.raises(LanesDiffer, match="the text of a value that differs from lane to lane"):
+        tape.vmap(lambda x: x * told(x))(x)
+    compiled = tape.compile(lambda x: x * told(x))
+    for row in (*x, x[0] * 1.0001, x[0] + 0.01):
+        np.testing.assert_array_equal(compiled(row), row * told(row))
+
+
+def test_a_text_that_differs_from_lane_to_lane_can_be_shown(capsys):
+    def f(x):
+        print(f"{x[0]:.1f}", str(x[0]).upper(), f"<{x[1]}>" if str(x) else "")
+        return x
+
+    tape.vmap(f)(np.array([[0.125, 2.0], [10.5, 3.0]]))
+    assert capsys.readouterr().out == "batched(0.1, 10.5) BATCHED(0.125, 10.5) <batched(2.0, 3.0)>\n"

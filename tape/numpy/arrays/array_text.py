@@ -70,27 +70,49 @@ for _name in (
 
 
 class LaneText(Text):
-    """The text of a value in all lanes of `vmap`, which can be shown; a loop would have another one in each lane."""
+    """The text of a value in all lanes of `vmap`, which can be shown; a loop would have another one in each lane.
 
-    def __eq__(self, other: object) -> bool:
-        self._refuse_to_decide()
-        return str.__eq__(str.__str__(self), other)
+    So nothing is told of what is in it, and no number is read from it.
+    """
 
-    def __ne__(self, other: object) -> bool:
-        self._refuse_to_decide()
-        return str.__ne__(str.__str__(self), other)
+    def __bool__(self) -> bool:
+        return True
 
-    def __hash__(self) -> int:
-        self._refuse_to_decide()
-        return str.__hash__(str.__str__(self))
+    def __float__(self) -> float:
+        _refuse_to_decide()
+        return super().__float__()
 
-    @staticmethod
-    def _refuse_to_decide() -> None:
-        if get_ident() in recording:
-            raise LanesDiffer(
-                "vmap: the text of a value that differs from lane to lane is compared, or looked up.\n"
-                "Choose by numbers, with np.where(condition, x, y); or call the function in a loop."
-            )
+    def __int__(self) -> int:
+        _refuse_to_decide()
+        return super().__int__()
+
+
+def _refuse_to_decide() -> None:
+    if get_ident() in recording:
+        raise LanesDiffer(
+            "vmap: the text of a value that differs from lane to lane is compared, looked up or read.\n"
+            "Choose by numbers, with np.where(condition, x, y); or call the function in a loop."
+        )
+
+
+def _deciding(name: str) -> Callable[..., Any]:
+    theirs = getattr(Text, name)
+
+    def method(self: LaneText, *args: Any, **kwargs: Any) -> Any:
+        _refuse_to_decide()
+        return theirs(self, *args, **kwargs)
+
+    return method
+
+
+for _name in (
+    "__contains__", "__eq__", "__ge__", "__getitem__", "__gt__", "__hash__", "__iter__", "__le__", "__len__", "__lt__",
+    "__ne__", "count", "encode", "endswith", "find", "index", "isalnum", "isalpha", "isascii", "isdecimal", "isdigit",
+    "isidentifier", "islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper", "partition",
+    "removeprefix", "removesuffix", "replace", "rfind", "rindex", "rpartition", "rsplit", "split", "splitlines",
+    "startswith", "translate",
+):  # fmt: skip
+    setattr(LaneText, _name, _deciding(_name))
 
 
 def text_of(x: Face, write: Callable[[Any], str]) -> str:
