@@ -51,7 +51,7 @@ resize = linear(
 
 def _c2c(x: Any, *, axes: tuple[int, ...], norm: Any = None, inverse: bool = False) -> Any:
     transform = np.fft.ifft if inverse else np.fft.fft
-    for axis in axes:
+    for axis in reversed(axes):  # as NumPy does, which rounds the first factor to half precision if x has that
         x = transform(x, axis=axis, norm=norm)
     return x
 
@@ -91,7 +91,7 @@ def _factor(n: int, norm: str | None, inverse: bool) -> float:
 
 
 def _c2c_steps(s: Any, x: Any, axes: tuple[int, ...], norm: str | None, inverse: bool) -> Any:
-    for axis in axes:
+    for axis in reversed(axes):
         n = x.spec.shape[axis]
         x = s.fourier("ifft" if inverse else "fft", x, axis, n, _factor(n, norm, inverse))
     return x
@@ -191,7 +191,7 @@ def _irfftn(input: Any, s: Lengths = None, axes: Axes = None, norm: str | None =
     lengths, numbers = _several(x, s, axes, "irfftn")
     if not numbers:
         raise TransformError("irfftn needs at least one axis to transform")
-    x = _ifftn(x, lengths[:-1], numbers[:-1], norm) if numbers[:-1] else x
+    x = _ifftn(x, lengths[-2::-1], numbers[-2::-1], norm) if numbers[:-1] else x
     return _irfft(x, lengths[-1], numbers[-1], norm)
 
 
