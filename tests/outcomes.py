@@ -22,14 +22,21 @@ def outcome(f, *xs):
 
 
 def same(found, expected, near=nearness):
-    """Whether two outcomes have the same structure, class of error, dtype and shape, and numbers `near` each other."""
+    """Whether two outcomes have the same structure, class of error, dtype and shape, and numbers `near` each other.
+
+    An array without axes is no number.
+    """
     if isinstance(expected, (tuple, list)):
         alike = type(found) is type(expected) and len(found) == len(expected)
         return alike and all(same(x, y, near) for x, y in zip(found, expected))
     if isinstance(found, (type, bool)) or isinstance(expected, (type, bool)):
         return found is expected
     x, y = np.asarray(found), np.asarray(expected)
-    if x.dtype != y.dtype or x.shape != y.shape:
+    if (
+        x.dtype != y.dtype
+        or x.shape != y.shape
+        or isinstance(found, np.ndarray) is not isinstance(expected, np.ndarray)
+    ):
         return False
     if x.dtype.kind not in "fc":
         return np.array_equal(x, y)

@@ -206,7 +206,7 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
     if picked.dtype.kind == "i":
         z = getitem(ordered, index=(Ellipsis, picked))
     else:
-        at = shares * (n - 1) if method == "linear" else picked
+        at = np.asarray(q * (n - 1), dtype=float) if method == "linear" else picked  # rounded to the dtype of q
         low = np.floor(at).astype(int)
         share, high = at - low, np.minimum(low + 1, n - 1)
         if method != "linear":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,11 @@ def nanquantile(
         return _weighted(np.nanquantile, a, q, axis, method, keepdims, weights)
     if method != LINEAR or weights is not None or out is not None or old:
         return NotImplemented
-    q = as_array(q)
-    if not bool(np.all((q >= 0) & (q <= 1))):
+    shares = as_array(q)
+    if not bool(np.all((shares >= 0) & (shares <= 1))):
         raise ValueError("Quantiles must be in the range [0, 1]")
-    return _quantile(as_array(a), q, axis, keepdims is True)
+    a = as_array(a)
+    return _quantile(a, shares, axis, keepdims is True, _dtype_of(np.nanquantile, a.dtype, *_kind_of(q)))
 
 
 def nanpercentile(
@@ -46,31 +48,48 @@ def nanpercentile(
     """`np.nanpercentile` by the default method, or weighted."""
     if weights is not None and out is None and not old:
         return _weighted(np.nanquantile, a, np.true_divide(plain(q), 100), axis, method, keepdims, weights)
-    q = as_array(q) / 100
-    if not bool(np.all((q >= 0) & (q <= 1))):
+    if method != LINEAR or out is not None or old:
+        return NotImplemented
+    shares = as_array(q) / 100
+    if not bool(np.all((shares >= 0) & (shares <= 1))):
         raise ValueError("Percentiles must be in the range [0, 100]")
-    return nanquantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights, **old)
+    a = as_array(a)
+    return _quantile(a, shares, axis, keepdims is True, _dtype_of(np.nanpercentile, a.dtype, *_kind_of(q)))
+
+
+def _kind_of(q: Any) -> tuple[Any, bool]:
+    """The class of a number, or the dtype of what is none; and whether it is an array."""
+    if type(q) in (int, float):
+        return type(q), False
+    return as_array(q).dtype, isinstance(q, np.ndarray) or np.ndim(q) > 0
+
+
+@cache
+def _dtype_of(function: Any, dtype: np.dtype[Any], q: Any, is_array: bool) -> Any:
+    """The dtype of what NumPy gives of numbers of a dtype, for quantiles of a kind."""
+    zero: Any = np.zeros((), q)
+    return function(np.zeros(1, dtype), zero if is_array else q(0) if isinstance(q, type) else zero[()]).dtype
 
 
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """`np.nanmedian`: the middle one, or the mean of both."""
-    return NotImplemented if out is not None else _quantile(as_array(a), np.asarray(0.5), axis, keepdims is True, True)
+    return NotImplemented if out is not None else _quantile(as_array(a), np.asarray(0.5), axis, keepdims is True)
 
 
-def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, median: bool = False) -> Any:
-    """Quantiles, or the median, with the axes of `q` before those that are left.
+def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, dtype: Any = None) -> Any:
+    """Quantiles of a dtype, with the axes of `q` before those that are left; without dtype, the median.
 
     Raises:
         TypeError: for quantiles of complex numbers.
     """
+    median = dtype is None
     if a.dtype.kind == "c" and not median:
         raise TypeError("a must be an array of real numbers")
     if not a.size:  # also of several quantiles, NumPy gives one number for each row
         return numpy.nanmean(a, axis, keepdims=keepdims)
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
     rows = _in_rows(a, axes)
-    dtype = np.result_type(a.dtype, q.dtype) if q.ndim else np.result_type(a.dtype, np.float16)
-    found = _of_rows(numpy.sort(rows, axis=-1), np.ravel(q), median).astype(dtype)
+    found = _of_rows(numpy.sort(rows, axis=-1), np.ravel(q), median).astype(a.dtype if median else dtype)
     return _with_axes(found, a, axes, q, keepdims)
 
 
@@ -82,7 +101,7 @@ def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
     if not have_numbers(rows):
         _warn_of_none(count == 0)
-    place = q * np.maximum(count - 1, 0)
+    place = (q * np.maximum(count - 1, 0)).astype(np.result_type(q.dtype, np.float16))  # NumPy rounds it so
     low = np.floor(place).astype(np.intp)
     high = np.minimum(low + 1, np.maximum(count - 1, 0))
     below, above = (np.take_along_axis(rows, k, axis=-1) for k in (low, high))
@@ -150,7 +169,8 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, method: str, keepdims: A
     found = np.take_along_axis(ordered, np.minimum(first, rows.shape[-1] - 1), axis=-1)
     if function is np.quantile and a.dtype.kind == "f":
         found = np.where(np.any(missing, axis=-1, keepdims=True), np.nan, found)
-    return _with_axes(found.astype(made.dtype, copy=False), a, axes, q, keepdims is True)
+    result = _with_axes(found.astype(made.dtype, copy=False), a, axes, q, keepdims is True)
+    return result[...] if type(made) is np.ndarray and not result.ndim else result
 
 
 def _in_rows(a: Any, axes: tuple[int, ...]) -> Any:
