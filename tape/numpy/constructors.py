@@ -23,7 +23,7 @@ from ..recording.recorder import wrap
 from ..recording.views import owner
 from .arrays.array_text import read_back
 from .arrays.casting import cast
-from .arrays.face import Array, array
+from .arrays.face import AnyNumber, Array, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain, still
 from .arrays.memory_order import copied, lying_in, resolved
@@ -185,7 +185,9 @@ def array_(
         tensor = cast(tensor, dtype)
         if order != "K":
             tensor = copied(tensor, order)
-    elif copy and found is object:
+    elif found is object and (copy or isinstance(found, AnyNumber)):  # no array shares the memory of a number
+        if copy is False:
+            np.array(found.dtype.type(), copy=False)  # NumPy's own error
         tensor = copied(tensor, order)
     elif order != "K":
         tensor = lying_in(tensor, order)

@@ -22,7 +22,6 @@ from .arrays.face import Array, Recorded, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain
 from .arrays.lent import copied
-from .arrays.memory_order import settled
 from .arrays.unwrapping import bare, tensor_of
 
 BACKWARDS = slice(None, None, -1)
@@ -152,7 +151,7 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
     """`np.real_if_close` of real numbers: these."""
     if not isinstance(a, Recorded) or a.dtype.kind == "c":
         return NotImplemented
-    return a if type(a) is Array else array(settled(a._tensor))
+    return a if type(a) is Array else array(ops.clone(a._tensor))
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:

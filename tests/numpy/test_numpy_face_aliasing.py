@@ -264,3 +264,30 @@ def test_setting_the_shape_of_an_array_that_stands_for_several():
         np.testing.assert_array_equal(tape.func.jvp(part, (x,), (x,))[0], expected[k])
     with pytest.raises(AttributeError):
         tape.func.jacfwd(lambda x: setattr(np.outer(x, x).T, "shape", (16,)))(x)
+
+
+ARRAYS_OF_NUMBERS = {
+    name: getattr(np, name) for name in (
+        "asarray", "array", "asanyarray", "ascontiguousarray", "asfortranarray", "require", "asarray_chkfinite", "copy",
+        "real_if_close", "atleast_1d", "ravel",
+    )
+} | {"as needed": lambda s: np.array(s, copy=None), "reshaped": lambda s: s.reshape(1)}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ARRAYS_OF_NUMBERS.values(), ids=ARRAYS_OF_NUMBERS)
+def test_no_array_that_is_made_of_a_number_shares_its_memory(make):
+    def f(x):
+        number = other = x.sum()
+        y = make(number)
+        y += 1.0
+        y[...] *= 2.0
+        z = make(x[0])
+        z -= 5.0
+        return number * other + y.sum() * z.sum() + (x * x).sum()
+
+    x = np.array([1.0, 2.0, 4.0])
+    s, first = x.sum(), np.array([1.0, 0.0, 0.0])
+    wanted = 2 * s + 2 * (x[0] - 5) + 2 * (s + 1) * first + 2 * x
+    assert f(x) == s * s + 2 * (s + 1) * (x[0] - 5) + (x * x).sum() == tape.compile(f)(x)
+    for gradient in (tape.func.grad(f), tape.compile(tape.func.grad(f)), tape.func.jacfwd(f)):
+        np.testing.assert_allclose(gradient(x), wanted)
