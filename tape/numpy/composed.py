@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+import ops
+
 from ..base.tensor import Face
 from .arrays.explaining import have_numbers
-from .arrays.face import Recorded
+from .arrays.face import AnyNumber, Recorded, array
 from .arrays.face_base import numpy
 from .arrays.leaving import plain, refusal
 from .arrays.unwrapping import holds_face
@@ -410,11 +412,9 @@ def promoted(function: Any, args: Any, kwargs: Any) -> Any:
     if function in CASTING and kwargs.get("dtype") is not None and isinstance(args[0], Recorded):
         return (args[0].astype(kwargs["dtype"]) if args[0].dtype.kind == "c" else args[0], *args[1:])
     if function in OF_ARRAYS:
-        return tuple(map(as_array, args))
+        return tuple([array(ops.clone(x._tensor)) if isinstance(x, AnyNumber) else as_array(x) for x in args])
     if function in WIDER and args:
         return tuple([_wider(x, WIDER[function]) if k < 2 else x for k, x in enumerate(args)])
-    if function in BY_SHARES and len(args) > 1 and np.ndim(args[1]):
-        return (_wider(args[0], np.dtype(float)), *args[1:])
     return args
 
 
@@ -430,9 +430,6 @@ CASTING = frozenset({np.sum, np.prod, np.mean, np.cumsum, np.cumprod, np.cumulat
 
 OF_ARRAYS = frozenset({np.broadcast_arrays})
 """Functions that give arrays also of numbers."""
-
-BY_SHARES = frozenset({np.nanquantile, np.nanpercentile})
-"""Functions that compute in double precision if they are asked for several shares at once."""
 
 
 def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:

@@ -184,7 +184,7 @@ def _with_axes(found: Any, a: Any, axes: tuple[int, ...], q: Any, keepdims: bool
     """What was found for each row and quantile, with the axes of `q` before those that are left."""
     rest = [1 if k in axes else n for k, n in enumerate(a.shape) if keepdims or k not in axes]
     found = np.reshape(np.moveaxis(found, -1, 0), (*q.shape, *rest))
-    return found if found.ndim else found[()]
+    return found if found.ndim or keepdims else found[()]
 
 
 def _of_whole_numbers(function: Callable[..., Any], answer: Callable[..., Any]) -> Callable[..., Any]:

@@ -424,3 +424,22 @@ def test_parts_of_real_numbers_share_memory_as_numpys_do(part):
         assert found[2] == expected[2]
         assert_allclose(found[0], expected[0])
         assert_allclose(found[1], expected[1])
+
+
+def test_numbers_are_not_written_through_arrays_that_are_made_of_them():
+    def f(x):
+        total = x.sum()
+        a, b = np.broadcast_arrays(total, x[0])
+        a[...] = 9.0
+        try:
+            total.flags.writeable = False
+        except ValueError:
+            return total, a, b, np.frexp(x[1])[1]
+        return None
+
+    x = np.arange(3.0)
+    expected = f(x)
+    compiled = tape.compile(f)
+    for found in (compiled(x), compiled(x), tape.func.grad(lambda x: (x.sum(), f(x)), has_aux=True)(x)[1]):
+        assert_allclose(found, expected)
+    assert [type(z) for z in compiled(x)] == [type(z) for z in expected]

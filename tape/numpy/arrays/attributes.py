@@ -78,9 +78,11 @@ def writeable(x: Any, value: bool) -> None:
     Raises:
         ValueError: if it is a number, or a view of what must not be written.
     """
+    if not x._is_array:
+        raise ValueError("Cannot set flags on array scalars.")
     tensor = x._tensor
     above = base_of(tensor)
-    if value and tensor._readonly and (not x._is_array or above is not tensor):
+    if value and tensor._readonly and above is not tensor:
         raise ValueError("cannot set WRITEABLE flag to True of this array")
     tensor._readonly = not value
 

@@ -41,7 +41,7 @@ def frexp(x: Any) -> Any:
     mantissa = ldexp(size, -exponent)  # which is off by one power where the logarithm was rounded over an integer
     exponent = exponent + (mantissa >= 1.0) - (mantissa < 0.5)
     exponent = numpy.where(is_usual, exponent, 0)
-    return ldexp(x, -exponent), exponent.astype(np.intc)
+    return ldexp(x, -exponent), exponent.astype(np.intc)[()]
 
 
 def remainder(x: Any, y: Any) -> Any:
