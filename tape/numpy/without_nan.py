@@ -126,6 +126,21 @@ def nan_extreme(a: Any, axis: Any = None, out: Any = None, **options: Any) -> An
     return NotImplemented
 
 
+def nan_spread(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, *rest: Any, **named: Any
+) -> Any:
+    """What `np.nanvar` and `np.nanstd` warn of where too few numbers are left; theirs are an op's.
+
+    Of none at all, a quotient tells; NumPy tells itself if it is shown the numbers.
+    """
+    a, free = as_array(a), plain(named.get("correction", ddof))
+    if free > 0 and "where" not in named and not have_numbers(a):
+        counts = np.sum(~np.isnan(a), axis=axis)
+        if bool(ops.anywhere(bare(counts <= free))):
+            warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=user_frame()[1])
+    return NotImplemented
+
+
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
     keepdims: Any = False, *, weights: Any = None, **old: Any,
@@ -222,5 +237,6 @@ NAN_QUANTILES: dict[Any, Callable[..., Any]] = {
     np.nanpercentile: _of_whole_numbers(np.percentile, nanpercentile),
     np.nancumsum: _of_whole_numbers(np.cumsum, _by_op), np.nancumprod: _of_whole_numbers(np.cumprod, _by_op),
     np.unwrap: unwrap, np.quantile: quantile, np.percentile: percentile, np.nanmax: nan_extreme, np.nanmin: nan_extreme,
+    np.nanvar: nan_spread, np.nanstd: nan_spread,
 }  # fmt: skip
 """What answers for these functions of NumPy's; NotImplemented, if nothing does for these arguments."""

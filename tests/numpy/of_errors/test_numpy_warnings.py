@@ -63,8 +63,10 @@ def test_derivatives_warn_as_numpy_does(f, name):
         assert outcome(transform(loss, has_aux=True), x) == expected
 
 
-@pytest.mark.parametrize("name", ["empty", "one", "nan"])
-@pytest.mark.parametrize("f", [FUNCTIONS["covariance"], np.cov, np.nanvar], ids=["covariance", "cov", "nanvar"])
+@pytest.mark.parametrize("name", ["empty", "one", "nan", "large"])
+@pytest.mark.parametrize("f", [
+    FUNCTIONS["covariance"], np.cov, np.nanvar, lambda x: np.nanstd(x, ddof=1), lambda x: np.nanvar(x[None], 1, ddof=2),
+])  # fmt: skip
 def test_compiled_functions_warn_of_too_few_numbers(f, name):
     x = ARRAYS[name]
     compiled = tape.compile(f)
