@@ -81,7 +81,10 @@ class First:
 
 
 class Gather:
-    """Calls a function with all gradients that come in a backward, when the last is there."""
+    """Calls a function with all gradients that come in a backward, when the last is there.
+
+    Of some that rows lead to, none comes in the end, as their rule gives None: then when the backward is done.
+    """
 
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], Any]):
         self.fn = fn
@@ -96,6 +99,7 @@ class Gather:
                 if task not in self.parts:
                     reached = computed(task)
                     self.parts[task] = [sum(k in reached for k in self.keys), [None] * len(self.keys)]
+                    task.callbacks.append(self.complete)
                 part = self.parts[task]
                 part[0] -= 1
                 missing, grads = part
@@ -105,6 +109,12 @@ class Gather:
                 self.fn(grads)
 
         return receive
+
+    def complete(self) -> None:
+        with self.lock:
+            part = self.parts.pop(_task(), None)
+        if part is not None:
+            self.fn(part[1])
 
 
 def _task() -> BackwardTask:

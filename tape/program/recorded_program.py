@@ -39,7 +39,7 @@ from .plans.replay import Refitted, Replay, making
 from .recorded.guards import GuardMissed
 from .recorded.listing import Listing
 from .recorded.raising import flags_of
-from .recorded.reach import unreached
+from .recorded.reach import idle, unreached
 from .recorded.trace import CONSTANT, INPUT, is_tracked
 from .shortening.alarms import with_alarms
 from .shortening.passes import shorten
@@ -116,6 +116,11 @@ class Program(Native, Display):
         """The list made ready to run."""
         with paused(), making("its steps"):
             return Replay(self.listing, self.tier, self.threads, self.most_memory, self.guards)
+
+    @kept
+    def _idle(self) -> frozenset[int]:
+        """The operands to which no gradient flows from any result: a replay has no history because of them."""
+        return idle(self.recorded, self.captures, self.count)
 
     @property
     def unsaid(self) -> int:
@@ -297,6 +302,8 @@ class Program(Native, Display):
 
     def _recorded(self, xs: Sequence[Any]) -> list[Any]:
         """The results as a replay whose history is recorded; those that depend on no tensor with one have none."""
+        if self._idle:
+            xs = [x.detach() if i in self._idle and isinstance(x, Tensor) else x for i, x in enumerate(xs)]
         outputs, still = REPLAY(*xs, program=self), self._without_gradient(xs)
         return [z.detach() if i in still else z for i, z in enumerate(outputs)]
 

@@ -243,6 +243,26 @@ def test_a_multi_grad_hook_after_a_failed_backward():
     assert [[g.item() for g in grads] for grads in seen] == [[2.0, 1.0, 1.0]]
 
 
+@pytest.mark.parametrize("library", [tape, torch], ids=["tape", "torch"])
+def test_a_multi_grad_hook_of_a_tensor_that_gets_none_in_the_end(library):
+    class First(library.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 1, y * 1
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g, None
+
+    x, y = (library.ones(2, requires_grad=True) for _ in range(2))
+    seen = []
+    library.autograd.graph.register_multi_grad_hook((x, y), seen.append)
+    for _ in range(2):
+        z, w = First.apply(x, y)
+        (z.sum() + w.sum()).backward()
+    assert [[g is None for g in grads] for grads in seen] == [[False, True]] * 2
+
+
 def test_a_multi_grad_hook_across_threads():
     x = leaf(2.0)
     box: list = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.core.batching import LanesDiffer
 from ops.core.registry import OPS
 
 from ...base.tensor import Tensor
@@ -22,7 +23,16 @@ from .templates import moves
 
 
 def plain(x: Any) -> Any:
-    return x._data if isinstance(x, Tensor) else x
+    """An operand as an array or a number; of one that differs from lane to lane, that of the first lane."""
+    if not isinstance(x, Tensor):
+        return x
+    try:
+        return x._data
+    except LanesDiffer:
+        below, shape = plain(x._primal), x._spec.shape  # type: ignore[attr-defined]
+        if np.ndim(below) == len(shape):
+            return below
+        return below[0] if len(below) else np.ones(shape, x._spec.dtype)
 
 
 class Retraced:

@@ -113,6 +113,20 @@ def unreached(listing: Listing, tracked: Sequence[bool], captures: Sequence[Tens
     return frozenset(i for i, k in enumerate(listing.outputs[:count].tolist()) if not leads[k])
 
 
+def idle(listing: Listing, captures: Sequence[Tensor], count: int) -> frozenset[int]:
+    """The operands, inputs and then captured tensors, to which no gradient flows from the first `count` results."""
+    place = {id(t): listing.inputs + i for i, t in enumerate(captures)}
+    operands = {k: int(listing.param[k]) for k in np.flatnonzero(listing.code == INPUT).tolist()}
+    for k in np.flatnonzero(listing.code == CONSTANT).tolist():
+        if id(listing.constant(k)) in place:
+            operands[k] = place[id(listing.constant(k))]
+    results = listing.outputs[:count].tolist()
+    used = marked(listing, consumed(listing, leading(listing, operands), results).tolist())
+    reached = marked(listing, results)
+    reached[listing.args[np.repeat(used, np.diff(listing.first))]] = True
+    return frozenset(range(listing.inputs + len(captures))) - {i for k, i in operands.items() if reached[k]}
+
+
 def marked(listing: Listing, records: Iterable[int]) -> np.ndarray:
     """By record, whether it is one of these."""
     found = np.zeros(len(listing), dtype=np.bool_)

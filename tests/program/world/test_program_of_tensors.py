@@ -387,3 +387,50 @@ def test_a_tensor_around_that_gets_another_class_is_noticed(captured):
     finally:
         w.__class__ = tape.Tensor
     assert fast(FLOAT).tolist() == f(FLOAT).tolist()
+
+
+PAIRS = {
+    "all": lambda x, y: x * y,
+    "one": lambda x, y: x * 2 + 1,
+    "the other": lambda x, y: y.sin(),
+    "detached": lambda x, y: x.detach() * y,
+    "one of each": lambda x, y: (x * 2, y * 3)[0],
+    "sorted": lambda x, y: x.sort()[0] * y.exp(),
+    "a gradient": lambda x, y: tape.func.grad(lambda u: (u * u * y).sum())(x),
+}
+
+
+@pytest.mark.parametrize("f", PAIRS.values(), ids=PAIRS)
+def test_many_gradients_at_once_are_those_of_the_function(f):
+    """Of a batch, of `vmap` and of `jacrev`, with the history that they have of their own."""
+
+    def found(g):
+        x, y = (tape.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
+        z = g(x, y)
+        eye = tape.eye(2)
+        options = {"allow_unused": True, "retain_graph": True}
+        batched = tape.autograd.grad(z, [x, y], eye, is_grads_batched=True, **options)
+        y_only = tape.func.jacrev(g, argnums=1)(x, y)
+        back = tape.vmap(tape.func.vjp(lambda y: g(x.detach(), y), y.detach())[1])(eye)
+        vectorised = tape.autograd.functional.jacobian(g, (x, y), vectorize=True)
+        results = [*batched, y_only, *back, *vectorised]
+        return [None if r is None else (r.requires_grad, r.detach().numpy().round(12).tolist()) for r in results]
+
+    c = tape.compile(f)
+    expected = found(f)
+    assert found(c) == expected
+    assert found(c) == expected
+
+
+@pytest.mark.parametrize("f", PAIRS.values(), ids=PAIRS)
+def test_hooks_of_several_tensors_are_called(f):
+    def seen_by(g):
+        x, y = (tape.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
+        seen = []
+        tape.autograd.graph.register_multi_grad_hook((x, y), seen.append)
+        g(x, y).sum().backward()
+        return [[None if g is None else g.numpy().round(12).tolist() for g in grads] for grads in seen]
+
+    assert seen_by(tape.compile(f)) == seen_by(f)
+    both = tape.compile(lambda x, y: (x * 2, y * 3))
+    assert seen_by(lambda x, y: both(x, y)[1]) == [[None, [3.0, 3.0]]]
