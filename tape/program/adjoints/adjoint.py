@@ -112,7 +112,12 @@ def lifted(trace: Trace, g: Any) -> Any:
 def _weight(z: Traced, g: Any, i: int) -> Any:
     if g is None:
         return traced(z._trace, z._trace.operand(implicit(z._spec)))
-    g = lifted(z._trace, g)
+    trace = z._trace
+    if isinstance(g, Tensor):
+        g = stand_in(live(g), trace)
+        g = g if isinstance(g, (Traced, Layer)) else traced(trace, trace.operand(g))
+    else:
+        g = lifted(trace, g)
     check_fits(g._spec, z._spec, i)
     return g if g.dtype == z.dtype else ops.cast(g, dtype=z.dtype)
 

@@ -434,3 +434,45 @@ def test_hooks_of_several_tensors_are_called(f):
     assert seen_by(tape.compile(f)) == seen_by(f)
     both = tape.compile(lambda x, y: (x * 2, y * 3))
     assert seen_by(lambda x, y: both(x, y)[1]) == [[None, [3.0, 3.0]]]
+
+
+def newton(x):
+    z, push = tape.func.linearize(lambda u: u * u * u - 1, x)
+    for _ in range(3):
+        x = push(x) + z
+    return x
+
+
+LINEAR = {
+    "at its own point": lambda x: tape.func.linearize(lambda u: u * u, x)[1](x),
+    "twice": lambda x: sum(map(tape.func.linearize(lambda u: u.sin(), x)[1], (x, x * x))),
+    "again and again": newton,
+    "of what has a history": lambda x: tape.func.linearize(lambda u: u * u * x, 1 - x)[1](x),
+    "in all directions": lambda x: tape.vmap(tape.func.linearize(lambda u: u * u, x)[1])(tape.eye(2)),
+    "nested": lambda x: tape.func.linearize(lambda u: tape.func.linearize(lambda v: v**3, u)[1](u), x)[1](x),
+    "with a cotangent that is differentiated": lambda x: by_cotangent(x, tape.ones(2, requires_grad=True)),
+}
+
+
+def by_cotangent(x, v):
+    (u,) = tape.autograd.grad(x**3, x, v, create_graph=True)
+    return tape.autograd.grad(u, v, x, create_graph=True)[0]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("f", LINEAR.values(), ids=LINEAR)
+def test_linearised_functions_are_what_they_are(f, requires_grad):
+    if not requires_grad and f is LINEAR["with a cotangent that is differentiated"]:
+        pytest.skip("the gradient that is asked for needs it")
+    c = tape.compile(f)
+    for numbers in ([0.5, 2.0], [-1.0, 3.0], [0.25, -0.5]):
+        found = []
+        for g in (f, c):
+            x = tape.tensor(numbers, requires_grad=requires_grad)
+            z = g(x)
+            assert z.requires_grad == requires_grad
+            first = tape.autograd.grad(z.sum(), x, create_graph=True)[0] if requires_grad else x
+            second = tape.autograd.grad(first.sum(), x)[0] if first.requires_grad and requires_grad else x
+            found.append([t.detach().numpy() for t in (z, first, second)])
+        for ours, theirs in zip(*found, strict=True):
+            assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
