@@ -243,3 +243,38 @@ def test_a_result_that_is_not_to_be_written_is_given_after_many_calls_too():
         found = compiled(np.arange(3.0) + k)
         assert not found.flags.writeable
         np.testing.assert_array_equal(found, (np.arange(3.0) + k) * 2)
+
+
+AROUND = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+def _of_argument(x):
+    with tape.no_grad():
+        return x[1:], x.view(3, 1)
+
+
+def _of_a_result(x):
+    y = x * 2
+    with tape.no_grad():
+        return y, y[1:], y[0]
+
+
+def _of_what_is_around(x):
+    with tape.no_grad():
+        return AROUND[:2], AROUND * x
+
+
+@pytest.mark.parametrize("f", [_of_argument, _of_a_result, _of_what_is_around])
+def test_no_gradient_flows_to_views_that_were_made_without_recording(f):
+    def outcome(g):
+        x = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        results = g(x)
+        loss = (x * AROUND).sum() + sum((z * z).sum() for z in results)
+        gradients = tape.autograd.grad(loss, (x, AROUND))
+        with pytest.raises(RuntimeError) as error:
+            results[-1 if f is _of_argument else 0 if f is _of_what_is_around else 1].mul_(2)
+        flags = [(z.requires_grad, z.is_leaf, z._is_view()) for z in results]
+        return [z.tolist() for z in (*results, *gradients)], flags, str(error.value)[:40]
+
+    compiled = tape.compile(f)
+    assert outcome(compiled) == outcome(compiled) == outcome(f)

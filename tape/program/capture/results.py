@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...base.tensor import Tensor
 from ...base.tree import Structure, build
 from ...numpy.arrays.face import Array
 from ...numpy.arrays.python_number import PythonNumber
+from ...recording.recording_modes import no_grad
 from ...recording.views import owner
 from ..recorded.aliases import DETACHED, way_to
 from ..recorded.trace import Trace, Untraceable, is_tracked
@@ -40,11 +42,13 @@ class SharedResult(NamedTuple):
         source: the number of an input, an array or tensor from around the function, or the place of an output.
         steps: how that is looked at.
         writeable: whether the result may be written.
+        still: whether it was looked at where no gradients are recorded.
     """
 
     source: Any
     steps: Steps
     writeable: bool = True
+    still: bool = False
 
     def of(self, outputs: Any, given: Sequence[Any]) -> Any:
         """The result of a call."""
@@ -53,8 +57,9 @@ class SharedResult(NamedTuple):
             seen = given[seen]
         elif type(seen) is OutputPlace:
             seen = outputs[seen.number]
-        for step in self.steps:
-            seen = seen.detach() if step == DETACHED else look(seen, (step,))
+        with no_grad() if self.still else nullcontext():
+            for step in self.steps:
+                seen = seen.detach() if step == DETACHED else look(seen, (step,))
         if not self.writeable:
             seen.flags.writeable = False
         return seen
@@ -159,6 +164,10 @@ class Sharing:
                 found[i] = SharedResult(bases[id(memory)], known(steps), is_writeable(x))
             elif not is_writeable(x):
                 found[i] = SharedResult(places[i], (), writeable=False)
+        for i, z in enumerate(tensors):
+            view = found.get(i)
+            if view is not None and view.steps and isinstance(results[i], Tensor) and z._row in self.trace.stopped:
+                found[i] = view._replace(still=True)
         return {i: view for i, view in found.items() if view is not None}
 
     def _kind_of(self, row: int, x: Any) -> int:
