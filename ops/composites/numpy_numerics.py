@@ -241,7 +241,13 @@ def _geomspace(
 ) -> Any:
     """`num` numbers from start to stop, of which each is the same multiple of the one before."""
     start, stop, _ = _in_one_dtype(start, stop, dtype_of(float if dtype is None else dtype))
-    z = start * exp(_evenly(log(start / start), log(stop / start), num, endpoint, axis)[0])
+    z = start * exp(_evenly(log(start / start), log(stop / start), num, endpoint, 0)[0])
+    if num > 0:  # the ends exactly, also where there is nothing between them
+        first, last = (broadcast_to(x, shape=(1, *z.shape[1:])) for x in (start, stop))
+        is_last = endpoint and num > 1
+        between = getitem(z, index=slice(1, -1 if is_last else None))
+        z = cat([first, between, *([last] if is_last else [])], axis=0)
+    z = movedim(z, 0, axis) if len(z.shape) > 1 else z
     return z if dtype is None else cast(z, dtype=dtype_of(dtype))
 
 

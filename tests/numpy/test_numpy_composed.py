@@ -358,3 +358,17 @@ def test_what_numpy_warns_of_is_warned_of_at_every_call(name):
                 f(np.array([1.0, 2.0, 3.0]))
             seen.append({(str(w.message), w.category, w.filename) for w in caught})
         assert seen[0] == seen[1] != set()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("endpoint", [True, False])
+@pytest.mark.parametrize("num", [0, 1, 2, 5])
+def test_the_ends_of_geometric_series_are_what_they_were_said_to_be(num, endpoint):
+    start, stop = np.array([-1.0, 2.0, 0.1]), np.array([2.0, 7.0, 0.7])
+    expected = np.geomspace(start, stop, num, endpoint)
+    fast = tape.compile(lambda start, stop: np.geomspace(start, stop, num, endpoint))
+    for found in (fast(start, stop), fast(start, stop)):
+        assert_allclose(found, expected, rtol=1e-14)
+        np.testing.assert_array_equal(
+            found[[0, -1][: min(num, 1 + endpoint)]], expected[[0, -1][: min(num, 1 + endpoint)]]
+        )
