@@ -167,7 +167,7 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
     if PythonNumber in kinds:
         inputs = tuple([as_numpy(x, *inputs) for x in inputs])
     is_plain = how == "__call__" and out is None and where is True
-    is_told = ufunc in OTHER_WARNINGS and is_plain and have_numbers(inputs)
+    is_told = is_plain and ufunc in OTHER_WARNINGS and have_numbers(inputs)
     if is_plain and not options and not is_told:
         found = _at_once(ufunc, inputs)
         if found is not None:
