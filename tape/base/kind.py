@@ -116,11 +116,13 @@ class TensorKind(Operators):
         """
         return None
 
-    def _check_shown(self, view: Tensor) -> None:
-        """Raise if what is to be a view of this tensor in another shape is a copy, as far as that is known.
+    def _check_shown(self, view: Tensor) -> bool:
+        """Whether what is to be a view of this tensor in another shape is one; if not, it will be if made again.
 
-        Of memory that NumPy has laid out otherwise than in row-major order, it is not known of what PyTorch does.
+        Raise if it is a copy, as far as that is known: of memory that NumPy has laid out otherwise than in row-major
+        order, it is not known of what PyTorch does.  If nobody else holds such memory, it is put in that order.
         """
+        return True
 
     def _is_shared(self) -> bool:
         """Whether something beside this tensor holds its memory: a view, an array, a record."""

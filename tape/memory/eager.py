@@ -22,6 +22,7 @@ from ..recording.views import base_of, materialise, owners, path_to
 from ..recording.wengert import current
 from .adopting import views_below
 from .assignment import write_at
+from .grad_and_data import put_under
 from .inplace import Compute, become, overwrite, put
 from .rebase import afresh, check_free, is_tracked
 from .repeated import repeats
@@ -59,10 +60,16 @@ class EagerKind(Theme, TensorKind):
             if place is not None:
                 yield Placement(origin, *place)
 
-    def _check_shown(self, view: Tensor) -> None:
+    def _check_shown(self, view: Tensor) -> bool:
         base = base_of(self)
-        if base is not self and view._spec.size and base_of(view) is not base and in_rows(base._data):
+        if not view._spec.size or base_of(view) is base:
+            return True
+        if base is not self and in_rows(base._data):
             raise view_error(self._spec.shape, view._spec.shape)
+        if base is not self or type(self) not in (Tensor, Narrow) or in_rows(self._data) or is_shared(self):
+            return True  # or a copy
+        put_under(self, np.ascontiguousarray(self._data), self._spec)
+        return False
 
     def _with_own_memory(self) -> Tensor:
         return ops.clone(self)

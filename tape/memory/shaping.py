@@ -55,8 +55,7 @@ class ShapeMethods(Theme):
         if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
             raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
         made = reshape(self, *sizes, shape=size)
-        self._check_shown(made)
-        return made
+        return made if self._check_shown(made) else reshape(self, *sizes, shape=size)
 
     def view_as(self, other: Tensor) -> Tensor:
         """`view` in the shape of another tensor."""

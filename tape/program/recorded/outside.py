@@ -99,12 +99,11 @@ class Outside(Tensor):
         own = self._own()
         return Tensor._memory(self) if own is None else own._memory()
 
-    def _check_shown(self, view: Tensor) -> None:
+    def _check_shown(self, view: Tensor) -> bool:
         trace = recorded_here()
         if trace is None:
-            Tensor._check_shown(self, view)
-        else:
-            stand_in(self, trace)._check_shown(view)
+            return Tensor._check_shown(self, view)
+        return bool(stand_in(self, trace)._check_shown(view))
 
     def _refuse_recording(self, what: str) -> None:
         if recorded_here() is not None:

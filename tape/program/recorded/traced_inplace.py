@@ -50,11 +50,14 @@ class TracedMemory(Tensor):
         seen = getattr(self, "_look", None)
         return self if seen is None else seen[0]
 
-    def _check_shown(self, view: Any) -> None:
+    def _check_shown(self, view: Any) -> bool:
         memory, steps = memory_of(self)  # type: ignore[arg-type]
         copied = bool(steps) and view._spec.size and memory_of(view)[0] is not memory
         if copied and memory.first is not None and np.asarray(memory.first).flags.c_contiguous:
             raise view_error(self._spec.shape, view._spec.shape)
+        if view._spec.size and memory_of(view)[0] is not memory:
+            view._stand_for_view(self)
+        return True
 
     def _lookers(self) -> Any:
         memory, _ = memory_of(self)  # type: ignore[arg-type]
