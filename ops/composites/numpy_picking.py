@@ -177,6 +177,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     n, values = arr.shape[axis], ready(values)
     values = values if values.dtype == arr.dtype else cast(values, dtype=arr.dtype)
     places = np.arange(n)[obj] if isinstance(obj, slice) else _plain(obj)
+    places = np.flatnonzero(places) if places.dtype == np.bool_ else places
     new = np.where(places < 0, places + n, places)
     if places.size == 1:
         values = reshape(values, shape=(*(1,) * (arr.ndim - values.ndim), *values.shape))

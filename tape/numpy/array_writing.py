@@ -249,9 +249,13 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     assign(dst, ..., array(source) if isinstance(source, Tensor) else source)
 
 
+PLACING = {0: "clip", 1: "wrap", 2: "raise"}
+"""What to do with places that are not there, by the numbers that NumPy has for that."""
+
+
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """`np.put`: values at places counted through the flattened array, again from the first where they run out."""
-    places = np.asarray(plain(ind)).ravel()
+    places, mode = np.asarray(plain(ind)).ravel().astype(np.intp), PLACING.get(mode, mode)
     if mode != "raise":
         places = np.clip(places, 0, a.size - 1) if mode == "clip" else places % a.size
     values = _repeated(v, len(places))

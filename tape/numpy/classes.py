@@ -21,6 +21,7 @@ import sys
 import warnings
 from _thread import get_ident
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -37,6 +38,7 @@ from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
 from .iterating import nditer
+from .mathematics import holds
 
 
 def ndarray(
@@ -56,12 +58,23 @@ def converted(kind: type) -> Callable[..., Any]:
             return kind(float(args[0]))
         if len(args) != 1 or not holds_face(args[0]):
             return kind(*args)
-        if type(args[0]) is PythonNumber and args[0]._tensor._spec.complex:
-            kind(1j)  # NumPy's own error
+        if type(args[0]) is PythonNumber and not holds(partial(_fits, kind), args[0]):
+            kind(args[0]._tensor.item())  # NumPy's own error
         x = gathered(as_numpy(args[0])).astype(kind)
         return x if x.ndim else x[()]
 
     return convert
+
+
+def _fits(kind: type, x: Any) -> Any:
+    """Whether a number of Python's is one of a class of NumPy's: a complex one, and beyond the integers, is not."""
+    dtype: Any = np.dtype(kind)
+    if dtype.kind not in "iu":
+        return dtype.kind in "bc" or not np.iscomplexobj(x)
+    if np.iscomplexobj(x):
+        return False
+    least, most = (float(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    return (x > least - 1) & (x < most + 1)
 
 
 NUMBERS = {

@@ -18,9 +18,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 import ops
 
 from ..base.tensor import Face
+from .array_writing import PLACING
 from .arrays.explaining import have_numbers
 from .arrays.face import AnyNumber, Recorded, array
-from .arrays.face_base import numpy
+from .arrays.face_base import absent, numpy
 from .arrays.leaving import plain, refusal
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
@@ -193,7 +194,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if b.shape[0] != m:
         raise np.linalg.LinAlgError("Incompatible dimensions")
     precision = float(np.finfo(float).eps)
-    rcond = precision * max(m, n) if rcond is None else precision if rcond == -1 else rcond
+    rcond = precision * max(m, n) if rcond is None else rcond if 0 < rcond < 1 else precision  # as LAPACK has it
     s = np.linalg.svd(a, compute_uv=False)
     rank = int(np.sum(s > rcond * np.max(s))) if min(m, n) else 0
     x = np.linalg.pinv(a, rcond) @ b
@@ -205,11 +206,14 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return solution, misfit if b.ndim == 2 else np.reshape(misfit, 1), np.int32(rank), s
 
 
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """`np.take` with places that wrap around, or stop at the ends; of numbers in a list the whole part counts."""
     if isinstance(indices, (list, tuple, float)) and not holds_face(indices):
         again: Any = np.take
         return again(a, np.array(indices, np.intp), axis, out, mode)
+    if type(mode) is int:
+        again = np.take
+        return again(a, indices, axis, out, PLACING[mode])
     if mode not in ("wrap", "clip") or out is not None:
         return NotImplemented
     a = as_array(a) if axis is not None else np.ravel(as_array(a))
@@ -227,13 +231,19 @@ def where(condition: Any, *choices: Any) -> Any:
 def _rows_of(function: Any) -> Callable[..., Any]:
     """`np.cov` or `np.corrcoef` of two sets of variables: of both as one; and what NumPy warns of too few of them."""
 
-    def answer(x: Any, y: Any = None, rowvar: bool = True, *rest: Any, **named: Any) -> Any:
+    def answer(x: Any, y: Any = None, rowvar: bool = True, bias: Any = absent, *rest: Any, **named: Any) -> Any:
+        if bias is not absent and type(bias) is not bool:
+            return function(x, y, rowvar, bias != 0, *rest, **named)
+        if bias is not absent:
+            rest = (bias, *rest)
         if y is None:
             if not (holds_face([rest, *named.values()]) or have_numbers(x)):
                 with np.errstate(all="ignore"):
                     function(np.zeros(np.shape(as_array(x))), None, rowvar, *rest, **named)
             return NotImplemented
         x, y = (np.atleast_2d(as_array(a)) for a in (x, y))
+        if not x.shape[0]:
+            return function(x, None, rowvar, *rest, **named)
         both = [a.T if not rowvar and a.shape[0] != 1 else a for a in (x, y)]
         return function(np.concatenate(both), None, True, *rest, **named)
 
@@ -272,11 +282,17 @@ def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
     """What `np.geomspace` refuses, which an op does not look for."""
     if not (holds(is_not_zero, as_array(start)) and holds(is_not_zero, as_array(stop))):
         raise ValueError("Geometric sequence cannot include zero")
+    if not any(as_array(x).dtype.kind == "c" for x in (start, stop)) and not holds(is_positive, start * as_array(stop)):
+        raise TypeError("np.geomspace from a number to one of the other sign gives nan between them")
     return NotImplemented
 
 
 def is_not_zero(x: Any) -> Any:
     return np.not_equal(x, 0)
+
+
+def is_positive(x: Any) -> Any:
+    return np.greater(x, 0)
 
 
 def unique(
@@ -361,23 +377,6 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
 
 
-TRANSFORMS = (
-    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
-    "irfftn",
-)  # fmt: skip
-
-USUAL: dict[Any, tuple[int, range]] = {
-    np.diff: (1, range(1, 65)), np.gradient: (0, range(1, 65)), np.vander: (1, range(1, 2)), np.cov: (9, range(3)),
-    np.corrcoef: (9, range(3)), np.linalg.outer: (2, range(1, 2)), np.linalg.vecdot: (2, range(1, 65)),
-    np.correlate: (9, range(1, 2)), np.convolve: (9, range(2)), np.tril: (1, range(1, 65)),
-    np.triu: (1, range(1, 65)), np.trace: (1, range(2, 65)), np.resize: (0, range(65)), np.round: (1, range(65)),
-    np.around: (1, range(65)), np.tensordot: (2, range(1, 65)), np.fix: (1, range(65)),
-    np.isposinf: (1, range(65)), np.isneginf: (1, range(65)), np.diagonal: (1, range(2, 65)), np.diag: (1, range(1, 3)),
-    **{getattr(np.fft, name): (1, range(1, 65)) for name in TRANSFORMS},
-}  # fmt: skip
-"""By function whose op is more patient than NumPy's: how many arguments, and of how many axes, cannot be wrong."""
-
-
 OTHER_WARNINGS: frozenset[Any] = frozenset({
     np.var, np.std, np.nanmean, np.nanvar, np.nanstd, np.nanmedian, np.nanquantile, np.nanpercentile, np.percentile,
     np.cov, np.corrcoef, np.linalg.norm, np.poly, np.polydiv, np.dot, np.inner, np.vdot, np.cross, np.convolve,
@@ -391,16 +390,6 @@ def tells_otherwise(function: Any, kwargs: Any) -> bool:
     if kwargs.get("out") is not None:
         return False
     return function in OTHER_WARNINGS or (function is np.mean and kwargs.get("where", True) is not True)
-
-
-def is_doubtful(function: Any, args: Any, kwargs: Any) -> bool:
-    """Whether NumPy may refuse such arguments by their shapes, counts and names, which an op would take."""
-    if function not in USUAL:
-        return False
-    count, ndims = USUAL[function]
-    return len(args) + len(kwargs) > count or any(
-        len(x._tensor._spec.shape) not in ndims for x in args if isinstance(x, Face)
-    )
 
 
 def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
@@ -434,13 +423,22 @@ OF_ARRAYS = frozenset({np.broadcast_arrays})
 
 def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:
     """The arguments of a function that reads one triangle of a matrix, with the matrix that this stands for."""
-    if not args or not (function in TRIANGULAR or kwargs.get("hermitian") is True):
+    if not args or not (function in TRIANGULAR or _is_hermitian(function, args, kwargs)):
         return args
     a, *rest = args
     is_upper = function in TRIANGULAR and _is_upper(function, rest, kwargs)
     shape = a._tensor._spec.shape if isinstance(a, Face) else ()
     return (symmetric(a, not is_upper), *rest) if len(shape) > 1 and shape[-1] == shape[-2] else args
 
+
+def _is_hermitian(function: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a function is told that its matrix is one that is determined by a triangle."""
+    place = HERMITIAN.get(function)
+    return place is not None and bool(args[place] if len(args) > place else kwargs.get("hermitian", False))
+
+
+HERMITIAN: dict[Any, int] = {np.linalg.svd: 3, np.linalg.pinv: 2, np.linalg.matrix_rank: 2}
+"""By function which of its arguments says so."""
 
 TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
 """Functions that read one triangle of a matrix."""

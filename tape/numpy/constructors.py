@@ -28,6 +28,7 @@ from .arrays.face_base import numpy
 from .arrays.leaving import plain, still
 from .arrays.memory_order import copied, lying_in, resolved
 from .arrays.python_number import PythonNumber
+from .arrays.unusual_calls import require_alike, require_taken
 from .arrays.unwrapping import common_dtype, holds_face, stacked
 
 FILLED = (
@@ -247,12 +248,30 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     return array_(a, order=order, subok=subok)
 
 
-CONSTRUCTORS: dict[str, Callable[..., Any]] = {
-    **{name: made(getattr(np, name)) for name in (*FILLED, *DERIVED) if hasattr(np, name)},
+def _asking(name: str, inside: Callable[..., Any]) -> Callable[..., Any]:
+    """A constructor that lets NumPy's own say whether it takes what is said beside recorded values."""
+    original = getattr(np, name)
+
+    @functools.wraps(original)
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        asked = require_taken(original, args, kwargs) if (kwargs or len(args) > 1) and holds_face(args) else None
+        found = inside(*args, **kwargs)
+        if asked is not None:
+            require_alike(found, asked, original, args, kwargs)
+        return found
+
+    return construct
+
+
+OF_ARRAYS: dict[str, Callable[..., Any]] = {
     "array": array_, "asarray": _converter(np.asarray), "asanyarray": _converter(np.asanyarray),
     "ascontiguousarray": _converter(np.ascontiguousarray, 1, "C"),
     "asfortranarray": _converter(np.asfortranarray, 1, "F"),
     "asarray_chkfinite": asarray_chkfinite, "copy": copy, "fromiter": fromiter, "require": require,
     "arange": arange, "full": full, "linspace": linspace,
 }  # fmt: skip
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    **{name: made(getattr(np, name)) for name in (*FILLED, *DERIVED) if hasattr(np, name)},
+    **{name: _asking(name, inside) for name, inside in OF_ARRAYS.items()},
+}
 """NumPy's constructors by name, with results that can be recorded."""

@@ -39,15 +39,16 @@ from .arrays.beside_tensors import (
     with_weak_numbers,
 )  # fmt: skip
 from .arrays.casting import in_loop
-from .arrays.explaining import explained, have_numbers, numbers_in, rehearsed, tell_errors
+from .arrays.explaining import explained, have_numbers, numbers_in, tell_errors
 from .arrays.face import FACES, AnyNumber, Array, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_called_by_user, is_open, refusal, still
 from .arrays.memory_order import settled
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
 from .arrays.python_number import PythonNumber, as_numpy
+from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
 from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, OTHER_WARNINGS, SPECTRA, is_doubtful, promoted, tells_otherwise, with_one_triangle
+from .composed import COMPOSED, OTHER_WARNINGS, SPECTRA, promoted, tells_otherwise, with_one_triangle
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
 from .layouts import as_numpy_lays
@@ -176,11 +177,22 @@ def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = 
     if out is not None:
         given["out"] = out
     try:
+        asked = require_taken(getattr(ufunc, how), inputs, given) if _is_doubtful(ufunc, how, given) else None
         if is_told:
-            return _told_by_numpy(ufunc, inputs, given, lambda: _with_options(ufunc, how, inputs, out, True, options))
-        return _with_options(ufunc, how, inputs, out, where, options)
+            find: Callable[[], Any] = lambda: _with_options(ufunc, how, inputs, out, True, options)  # noqa: E731
+            found = _told_by_numpy(ufunc, inputs, given, find)
+        else:
+            found = _with_options(ufunc, how, inputs, out, where, options)
+        if asked is not None:
+            require_alike(found, asked, getattr(ufunc, how), inputs, given)
+        return found
     except Exception as error:
         return explained(error, getattr(ufunc, how), inputs, given)
+
+
+def _is_doubtful(ufunc: np.ufunc, how: str, given: dict[str, Any]) -> bool:
+    """Whether NumPy may refuse the call of a ufunc that is answered otherwise."""
+    return how != "at" and (bool(given) or ufunc.signature is not None)
 
 
 def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, where: Any, options: Any) -> Any:
@@ -200,7 +212,7 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
     casting = options.pop("casting", "same_kind") if by_elements else "same_kind"
     options.pop("subok", None)
     order = options.pop("order", "K")
-    if where is not True and how == "__call__" and out is None:
+    if where is not True and how == "__call__" and (out is None or any(x is None for x in out)):
         raise TypeError(
             f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
         )
@@ -259,6 +271,8 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
             xs.append(x)
         else:
             return None
+    if ufunc.signature is not None and not all(map(np.ndim, xs)):
+        return None
     try:
         z = op(*xs)
     except Exception:
@@ -301,10 +315,14 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     try:
+        is_known = is_usual(function, args, kwargs) or not _is_answered(function)
+        asked = None if is_known else require_taken(function, args, kwargs)
         if tells_otherwise(function, kwargs) and have_numbers([args, kwargs]):
             found = _told_by_numpy(function, args, kwargs, lambda: _found(function, types, args, kwargs))
         else:
             found = _found(function, types, args, kwargs)
+        if asked is not None:
+            require_alike(found, asked, function, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
     if type(found) is str:
@@ -325,6 +343,12 @@ def _told_by_numpy(function: Any, args: Any, kwargs: Any, find: Callable[[], Any
     return found
 
 
+@cache
+def _is_answered(function: Any) -> bool:
+    """Whether something else than NumPy's own function computes it."""
+    return function in COMPOSED or function in METHODS or op_for(function) is not None
+
+
 def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in CHANGES:
         refuse(f"{title(function)} writes a tensor into an array", args, kwargs)
@@ -336,6 +360,8 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if has_tensor(args) or has_tensor(kwargs):
         return _beside_tensors(function, args, kwargs)
     args, kwargs = with_out_named(function, args, dict(kwargs))
+    if kwargs:
+        tell_truths(kwargs)
     out = kwargs.pop("out", None)
     result = in_dtype(_answer(function, types, args, kwargs), kwargs)
     if out is None:
@@ -355,8 +381,6 @@ def _beside_tensors(function: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    if is_doubtful(function, args, kwargs):
-        rehearsed(function, args, kwargs)
     if function in COMPOSED and (found := COMPOSED[function](*args, **kwargs)) is not NotImplemented:
         return found
     args = promoted(function, with_one_triangle(function, args, kwargs), kwargs)

@@ -168,7 +168,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     along = [array(tensor_of(x)).reshape([-1 if k == axis else 1 for k in range(len(xi))]) for x, axis in zip(xi, axes)]
     shape = np.broadcast_shapes(*[x.shape for x in along])
     found = along if sparse else [numpy.broadcast_to(x, shape) for x in along]
-    return tuple([x.copy() if copy else x for x in found])
+    return found if sparse and not copy else tuple([x.copy() if copy else x for x in found])  # a list, as NumPy has it
 
 
 def sliding_window_view(

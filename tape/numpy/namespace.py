@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .arrays.face import FACES
 from .arrays.outputs import with_out_named
+from .arrays.unusual_calls import is_usual, require_alike, require_taken
+from .arrays.unwrapping import holds_face
 from .constructors import CONSTRUCTORS, DERIVED, gathered
 
 SEQUENCES = frozenset({
@@ -44,12 +47,19 @@ def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
+        given, named = args, kwargs
         if any(type(x) in (list, tuple) for x in args):
             args, kwargs = with_out_named(original, args, kwargs)
             args = tuple([gathered(x) if type(x) in (list, tuple) else x for x in args])
         if kwargs:
             kwargs = {name: gathered(x) if name != "out" else x for name, x in kwargs.items()}
-        return original(*args, **kwargs)
+        if not given or type(given[0]) in FACES or not holds_face(given) or is_usual(original, given, named):
+            return original(*args, **kwargs)
+        asked = require_taken(original, given, named)  # of which an array of its own tells nothing, or nobody is asked
+        found = original(*args, **kwargs)
+        if asked is not None:
+            require_alike(found, asked, original, given, named)
+        return found
 
     vars(call).pop("__signature__", None)  # which is that of what it wraps, and of a kind that may change
     return call

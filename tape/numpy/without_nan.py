@@ -235,6 +235,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 NAN_QUANTILES: dict[Any, Callable[..., Any]] = {
     np.nanquantile: _of_whole_numbers(np.quantile, nanquantile), np.nanmedian: _of_whole_numbers(np.median, nanmedian),
     np.nanpercentile: _of_whole_numbers(np.percentile, nanpercentile),
+    np.nanvar: _of_whole_numbers(np.var, _by_op), np.nanstd: _of_whole_numbers(np.std, _by_op),
     np.nancumsum: _of_whole_numbers(np.cumsum, _by_op), np.nancumprod: _of_whole_numbers(np.cumprod, _by_op),
     np.unwrap: unwrap, np.quantile: quantile, np.percentile: percentile, np.nanmax: nan_extreme, np.nanmin: nan_extreme,
     np.nanvar: nan_spread, np.nanstd: nan_spread,

@@ -6,7 +6,6 @@ Each is NumPy's of that name, with views where NumPy gives views, and copies in 
 from __future__ import annotations
 
 import operator
-import typing
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -25,13 +24,11 @@ class Reductions(Attributes):
 
     __slots__ = ()
 
-    def conj(self) -> Any:
+    def conj(self, out: Any = None) -> Any:
         """Complex conjugates."""
-        return numpy.conjugate(self) if self.dtype.kind == "c" else self
+        return self if out is None and self.dtype.kind != "c" else numpy.conjugate(self, **told(out=out))
 
-    def conjugate(self) -> Any:
-        """Complex conjugates."""
-        return self.conj()
+    conjugate = conj
 
     def round(self, decimals: SupportsIndex = 0, out: Any = None) -> Any:
         """Rounded to so many decimals."""
@@ -92,13 +89,17 @@ class Reductions(Attributes):
         """Smallest element, over axes."""
         return numpy.min(self, axis=axis, **told(out=out, keepdims=keepdims, initial=initial, where=where))
 
-    def all(self, axis: Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = absent) -> Any:
+    def all(
+        self, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = absent
+    ) -> Any:
         """Whether all elements hold, over axes."""
-        return numpy.all(self, axis=axis, **told(out=out, keepdims=keepdims, where=where))
+        return numpy.all(self, axis=axis, **told(dtype=dtype, out=out, keepdims=keepdims, where=where))
 
-    def any(self, axis: Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = absent) -> Any:
+    def any(
+        self, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = absent
+    ) -> Any:
         """Whether any element holds, over axes."""
-        return numpy.any(self, axis=axis, **told(out=out, keepdims=keepdims, where=where))
+        return numpy.any(self, axis=axis, **told(dtype=dtype, out=out, keepdims=keepdims, where=where))
 
     def argmax(self, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Place of the largest element."""
@@ -112,15 +113,7 @@ class Reductions(Attributes):
         self, axis: SupportsIndex | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
     ) -> Any:
         """The places that would sort."""
-        np.empty(1, self.dtype).argsort(0, kind, order, stable=stable)  # what NumPy raises of these
         return numpy.argsort(self, axis, **told(kind=kind, stable=stable))
-
-    def argpartition(
-        self, kth: Any, axis: SupportsIndex | None = -1, kind: str = "introselect", order: Any = None
-    ) -> Any:
-        """The places that would partition."""
-        np.empty(1, self.dtype).argpartition(0, 0, typing.cast(Any, kind), order)  # what NumPy raises of these
-        return numpy.argpartition(self, kth, axis, kind)
 
     def cumsum(self, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None) -> Any:
         """Sums up to each element."""
@@ -137,10 +130,6 @@ class Reductions(Attributes):
         """Sum of a diagonal."""
         return numpy.trace(self, operator.index(offset), axis1, axis2, **told(dtype=dtype, out=out))
 
-    def dot(self, b: Any, out: Any = None) -> Any:
-        """Product with a vector or matrix."""
-        return numpy.dot(self, b, **told(out=out))
-
     def repeat(self, repeats: Any, axis: SupportsIndex | None = None) -> Any:
         """Each element so many times."""
         return numpy.repeat(self, repeats, axis)
@@ -152,12 +141,11 @@ class Reductions(Attributes):
 
     def compress(self, condition: Any, axis: SupportsIndex | None = None, out: Any = None) -> Any:
         """The entries along an axis where a condition holds."""
-        if np.ndim(condition) != 1:
-            raise ValueError("condition must be a 1-d array")
         return numpy.compress(condition, self, axis, **told(out=out))
 
-    def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-        """From the arrays of a sequence, at each place the one that the number there says."""
+    def choose(self, choices: Any, *others: Any, out: Any = None, mode: str = "raise") -> Any:
+        """From the arrays of a sequence, or beside ``others``, at each place the one that the number there says."""
+        choices = (choices, *others) if others else choices
         return numpy.choose(self, choices, **told(out=out, mode=None if mode == "raise" else mode))
 
     def nonzero(self) -> Any:
@@ -180,6 +168,8 @@ class Shapes(Attributes):
         Raises:
             ValueError: if they do not fit, or would have to be copied and must not be.
         """
+        if not shape:
+            raise TypeError("reshape() takes exactly 1 argument (0 given)")
         lengths = plain(shape[0] if len(shape) == 1 else shape)
         lengths = tuple(lengths) if isinstance(lengths, (tuple, list, np.ndarray)) else (lengths,)
         if order == "K":
@@ -228,6 +218,22 @@ class Shapes(Attributes):
         return memo.setdefault(id(self), self.copy("K"))
 
 
+class ArraysAlone(Attributes):
+    """The methods of `numpy.ndarray` that NumPy's scalars do not have."""
+
+    __slots__ = ()
+
+    def argpartition(
+        self, kth: Any, axis: SupportsIndex | None = -1, kind: str = "introselect", order: Any = None
+    ) -> Any:
+        """The places that would partition."""
+        return numpy.argpartition(self, kth, axis, kind)
+
+    def dot(self, b: Any, out: Any = None) -> Any:
+        """Product with a vector or matrix."""
+        return numpy.dot(self, b, **told(out=out))
+
+
 class Changes(Attributes):
     """The methods of `numpy.ndarray` that change it."""
 
@@ -238,10 +244,7 @@ class Changes(Attributes):
 
     def fill(self, value: Any) -> None:
         """Set every element to one number."""
-        if isinstance(value, (list, tuple, np.ndarray)) and (shape := np.shape(value)):
-            value = np.ones(shape) if isinstance(value, np.ndarray) else value
-            np.empty(1, self.dtype).fill(value)  # which NumPy takes or not by the dtype
-        self[...] = value
+        self[...] = bool(value) if self.dtype.kind == "b" and isinstance(value, (list, tuple)) else value
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """Values at places counted through the flattened array."""
@@ -251,12 +254,10 @@ class Changes(Attributes):
         self, axis: SupportsIndex = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
     ) -> None:
         """Sort in place."""
-        np.empty(1, self.dtype).sort(0, kind, order, stable=stable)  # what NumPy raises of these
         self[...] = numpy.sort(self, operator.index(axis), kind)
 
     def partition(self, kth: Any, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None) -> None:
         """Partition in place."""
-        np.empty(1, self.dtype).partition(0, 0, typing.cast(Any, kind), order)  # what NumPy raises of these
         places = numpy.argpartition(self, kth, operator.index(axis), kind)
         self[...] = numpy.take_along_axis(self, places, operator.index(axis))
 

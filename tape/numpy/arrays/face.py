@@ -20,7 +20,7 @@ import numpy as np
 from ...base.spec import OF_SPEC, Spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import transform
-from .array_methods import Changes, Reductions, Shapes
+from .array_methods import ArraysAlone, Changes, Reductions, Shapes
 from .conversions import Conversions, Index
 from .indexable import NoSequence
 
@@ -45,7 +45,7 @@ class Recorded(Shapes, Conversions, Reductions):
         return face(tensor)
 
 
-class Array(Index, Changes, Recorded):
+class Array(Index, Changes, ArraysAlone, Recorded):
     """What a function of arrays gets in the place of an array while it is differentiated or recorded.
 
     It has the attributes, methods and operators of `numpy.ndarray`, and NumPy's functions take it.  Functions get one

@@ -58,7 +58,7 @@ class Base(Face):
 
 def told(**named: Any) -> dict[str, Any]:
     """The arguments that say something."""
-    silent = {name: value for name, value in named.items() if value is None or value is absent}
+    silent = {name: value for name, value in named.items() if value is absent or (value is None and name != "where")}
     if named.get("keepdims") is False:
         silent["keepdims"] = False
     return {name: value for name, value in named.items() if name not in silent}

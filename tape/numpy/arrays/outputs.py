@@ -37,6 +37,8 @@ def with_out_named(
     if place is None or len(args) <= place:
         return args, dict(kwargs)
     names = list(signature_of(function).parameters)  # type: ignore[union-attr]
+    if len(args) > len(names):  # which the function refuses
+        return args, dict(kwargs)
     named = {name: x for name, x in zip(names[place:], args[place:]) if not (name == "dtype" and x is None)}
     return args[:place], named | kwargs
 
@@ -73,7 +75,7 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
         TypeError: if numbers would be cut off, or `out` is a plain array and the result carries a gradient.
     """
     if not (isinstance(out, np.ndarray) and _is_what_it_gives(out, result)):
-        like = transform(_like, out)
+        like = transform(lying_like, out)
         rehearsed(function, args, {**kwargs, "out": like})
         arrays = [x for x in leaves_of([like]) if isinstance(x, np.ndarray) and x.dtype.kind in "fci"]
         if any((x == UNWRITTEN).any() for x in arrays):
@@ -120,7 +122,7 @@ def check_together(ufunc: np.ufunc, inputs: Any, out: tuple[Any, ...], named: di
         TypeError: if two of them have an element in common, which NumPy leaves with either result; or if a result that
             has none would be as large as one that is broadcast.
     """
-    rehearsed(ufunc, inputs, {**named, "out": transform(_like, out)})
+    rehearsed(ufunc, inputs, {**named, "out": transform(lying_like, out)})
     given = [x for x in out if x is not None]
     if 0 < len(given) < len(out) and given[0].shape != np.broadcast_shapes(*[np.shape(x) for x in inputs]):
         raise TypeError(f"{ufunc.__name__}(out=…) is larger than the result; give each of the results an array")
@@ -149,7 +151,7 @@ def _memory_of(arrays: Any) -> set[int]:
     return {memory for t in tensors for memory in memories(t)}
 
 
-def _like(out: Any) -> Any:
+def lying_like(out: Any) -> Any:
     """An array that lies in memory as an ``out=`` does, in which nothing is written yet."""
     if not isinstance(out, np.ndarray):
         return out
