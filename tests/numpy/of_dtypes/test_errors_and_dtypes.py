@@ -19,6 +19,11 @@ np.vecdot(v, v) | np.linalg.vecdot(v, v[::-1]) | np.bincount([], v[:0]) | np.atl
 np.atleast_1d(v[0]) | np.gradient(v, v[::-1]) | np.max(v[:0], initial=0) | np.min(v.reshape(3, 1)[:, :0], 1, initial=1)
 np.diff(v, -1) | np.cov(v.reshape(1, 1, 3)) | np.linspace(0, 1, v[1]) | np.linalg.outer(v[None], v) | np.vander(v[None])
 np.tril(v, 1.5) | np.trace(v) | np.fft.fft(v, -1) | np.correlate(v[None], v) | np.gradient(v, v[:2]) | np.resize(v, -1)
+np.insert(v, v > 3, 0) | np.vecdot(v[0], v[0]) | np.cov(v, bias=None) | np.clip(v, 1) | v.sum(keepdims=None)
+np.linalg.svd(np.outer(v, v[::-1]), hermitian=1)[1] | np.int8(v[0].item() * 100) | np.take(v, [0, 4], mode=1)
+np.linalg.lstsq(np.vander(v), v, 7)[3] | np.fix(v, None, 0) | np.hsplit([v, v], 7) | np.array(v, order='x') | v[0].dot
+np.any(v, where=None) | np.max(v, keepdims=7) | np.max(v * 1j, keepdims=1) | np.add(v, v, subok=7) | np.polyder(v[0], 1)
+np.isclose(v, v, None) | np.nan_to_num(v, 'x') | np.pad(v, 1.5) | np.select(v, v) | np.reshape(v, 3, copy='x')
 np.fromiter(v, float) | np.array(list(v), dtype=float) | np.array([v[0], v[1]], 'f4')
 """
 
