@@ -116,9 +116,11 @@ def gradients(
 
     Each transformation that tensors belong to differentiates at its level, unless that is `settled`.
     """
-    for t in outputs if settled else (*outputs, *weights, *inputs):
-        if type(t) is not Tensor and isinstance(t, Tensor) and t._differentiate is not None:
-            return t._differentiate(gradients, outputs, weights, inputs, retain, create, unused)
+    taking_part = outputs if settled else (*outputs, *weights, *inputs)
+    kinds = [t for t in taking_part if type(t) is not Tensor and isinstance(t, Tensor) and t._differentiate is not None]
+    if kinds:  # levels lie within what is being recorded, so that they come first
+        inner = next((t for t in kinds if isinstance(t, Layer)), kinds[0])
+        return inner._differentiate(gradients, outputs, weights, inputs, retain, create, unused)  # type: ignore[misc]
     fitted = cotangents(outputs, weights, create)
     if any(DOUBTS):
         check_unchanged(outputs, inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backprop.grad import grad
+from ..backprop.backward import gradients
 from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
@@ -145,7 +145,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             return build(made, map(zeros, outputs))
         sources, weights = zip(*pairs)
         create = current().recording and inner.is_seen_outside(*sources, *weights)
-        z_dots = grad(sources, gs, weights, retain_graph=True, create_graph=create, allow_unused=True)
+        z_dots = gradients(sources, weights, gs, True, create, True)
         return build(made, [zeros(z) if d is None else inner.outside(d) for z, d in zip(outputs, z_dots)])
 
     return transform(inner.outside, output), jvp_fn

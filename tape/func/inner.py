@@ -79,10 +79,10 @@ class Inner:
         return self.leaf(x._data)
 
     def variable(self, value: Any) -> Tensor:
-        """A `leaf` to differentiate with respect to, within `vmap` too."""
+        """Something new to differentiate with respect to, within `vmap` and in what is being recorded too."""
         for level in active():
             level.lifting = True
-        return self.leaf(value)
+        return self._new(wrap(value))
 
     def leaf(self, value: Any) -> Tensor:
         """A leaf of this derivative's own, on the given memory."""

@@ -217,7 +217,8 @@ class Batch(Level):
         lifts = list(self.lifts) if others else []
         if inside:
             targets = (*[self.parts(inputs[i])[0] for i in mine], *[lifted for _, lifted in lifts])
-            reached = reverse(*map(tuple, zip(*inside)), targets, retain, create, True) if targets else []
+            again = retain or bool(others)  # a sweep at outer levels may go past these targets, to where it is next
+            reached = reverse(*map(tuple, zip(*inside)), targets, again, create, True) if targets else []
             for i, g in zip(mine, reached):
                 found[i] = None if g is None else self.layer(g)
             outside += [(x, self.layer(g)) for (x, _), g in zip(lifts, reached[len(mine) :]) if g is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
+from _thread import get_ident
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
 from ..base.untraced import paused
 from ..numpy.arrays.face import array, face
+from ..numpy.arrays.leaving import recording
 from ..numpy.arrays.unwrapping import bare, holds_face
 from ..recording.level import Layer, live
 from ..recording.numpy_bridge import outline
@@ -342,8 +344,12 @@ def given_back(z: Any, kind: int) -> Any:
 
 
 def untensored(z: Tensor, kind: int) -> Any:
-    """An output that is a tensor as the array or number that the function itself gave."""
-    return _face(z, kind) if isinstance(live(z), Layer) else given_back(z.numpy(force=True), kind)
+    """An output that is a tensor as the array or number that the function itself gave.
+
+    That is still recorded where the function read what a derivative around the call is taken with respect to.
+    """
+    is_recorded = isinstance(live(z), Layer) or (z._node is not None and get_ident() in recording)
+    return _face(z, kind) if is_recorded else given_back(z.numpy(force=True), kind)
 
 
 def _face(z: Tensor, kind: int) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, require_nothing_beside
 from ...numpy.arrays.face import Array
+from ...recording.level import Layer
 from ...recording.views import owner
 from ..recorded.trace import Trace, Untraceable, value_in
 from ..recorded.traced import Traced
@@ -160,7 +161,7 @@ def _replace(value: Any, put: Callable[[Any], object], done: set[int]) -> None:
 
 def constant_array(x: Any, is_array: bool) -> Any:
     """What a function of arrays returned, a constant of the list as a plain array or number."""
-    if isinstance(x, Tensor) and not isinstance(x, Traced) and x._node is None:
+    if isinstance(x, Tensor) and not isinstance(x, (Traced, Layer)) and x._node is None:
         value = x.numpy(force=True)
         return value if is_array else value[()]
     return x

@@ -14,6 +14,7 @@ from ...base.tensor import Tensor
 from ...base.tree import Structure, build
 from ...numpy.arrays.face import Array
 from ...numpy.arrays.python_number import PythonNumber
+from ...recording.level import Layer, live
 from ...recording.recording_modes import no_grad
 from ...recording.views import owner
 from ..recorded.aliases import DETACHED, way_to
@@ -285,6 +286,6 @@ def places(returned: list[Any], leaves: list[Any]) -> Outputs:
     for i, x in enumerate(leaves):
         if isinstance(x, Traced):
             leaves[i] = rows.place(x._row, kind_of_result(returned[i]))
-        elif is_tracked(x):
+        elif is_tracked(x) or isinstance(live(x), Layer):
             raise Untraceable("it returned a tensor with a history of its own, which every call makes anew")
     return rows
