@@ -44,7 +44,7 @@ from .arrays.face import FACES, AnyNumber, Array, array, face, faces
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.leaving import carries, is_called_by_user, is_open, refusal, still
 from .arrays.memory_order import settled
-from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_out_named
+from .arrays.outputs import ADDING_UP, check_together, fill, in_dtype, laid, store, with_out_named, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
 from .arrays.unwrapping import bare, has_tensor, tensor_of
@@ -208,6 +208,9 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
         raise TypeError("cannot accumulate on a scalar")
     if how == "reduce" and where is not True:
         options["where"] = where
+    asked = dict(options)
+    if how in FOLDS and out is not None and "dd->d" in ufunc.types:
+        options = with_room_of(out[0], ufunc, inputs[:1], options)
     by_elements = how in ("__call__", "outer")
     casting = options.pop("casting", "same_kind") if by_elements else "same_kind"
     options.pop("subok", None)
@@ -233,7 +236,7 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
         if ufunc.nout > 1:
             check_together(ufunc, inputs, out, {"casting": casting, "where": where})
         return store(out, result, ufunc.__name__, where, True, casting)
-    return fill(out[0], result, getattr(ufunc, how), inputs, options, ufunc.__name__)
+    return fill(out[0], result, getattr(ufunc, how), inputs, asked, ufunc.__name__)
 
 
 @cache
@@ -363,7 +366,8 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if kwargs:
         tell_truths(kwargs)
     out = kwargs.pop("out", None)
-    result = in_dtype(_answer(function, types, args, kwargs), kwargs)
+    options = with_room_of(out, function, args, kwargs) if out is not None and function in ADDING_UP else kwargs
+    result = in_dtype(_answer(function, types, args, options), options)
     if out is None:
         return as_numpy_lays(function, result, args, kwargs)
     return fill(out, result, function, args, kwargs, function.__name__)

@@ -187,3 +187,26 @@ def test_elements_that_are_left_out_make_no_floating_point_errors(name, transfor
     if not told[0]:
         with np.errstate(all="raise"):
             assert np.isfinite(transform(f)(x)).all()
+
+
+@pytest.mark.parametrize("room", ["i8", "f8", "c16"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4", "f2", "f4"])
+def test_folds_are_computed_in_the_dtype_of_what_they_are_written_into(dtype, room):
+    if not np.can_cast(dtype, room):
+        return
+    x = np.array([200.1, 100.3, 50.7, 251.9]).astype(dtype)
+    programs = (
+        lambda x, out: np.einsum("i,j->i", x, x, out=out),
+        lambda x, out: np.einsum("i,i->i", x, x, out=out),
+        lambda x, out: np.cumsum(x, out=out),
+        lambda x, out: np.cumprod(x, 0, None, out),
+        lambda x, out: np.sum(np.stack([x, (x / 3).astype(x.dtype)]), axis=0, out=out),
+        lambda x, out: np.add.accumulate(x, out=out),
+        lambda x, out: np.add.reduceat(x, [0, 2, 1, 3], out=out),
+        lambda x, out: np.multiply.reduce(np.stack([x, x]), out=out),
+        lambda x, out: x.cumsum(out=out),
+    )
+    for program in programs:
+        found = tape.compile(lambda x, program=program: program(x, np.zeros(4, room)))(x)
+        assert found.dtype == room
+        np.testing.assert_allclose(found, program(x, np.zeros(4, room)), rtol=1e-12)

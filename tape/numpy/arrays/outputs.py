@@ -62,6 +62,32 @@ def in_dtype(result: Any, named: dict[str, Any]) -> Any:
     return result.astype(dtype)
 
 
+ADDING_UP = frozenset(
+    getattr(np, name)
+    for name in (
+        "sum", "prod", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "trace", "nansum", "nanprod",
+        "nancumsum", "nancumprod", "einsum",
+    )
+    if hasattr(np, name)
+)  # fmt: skip
+"""Functions that NumPy computes in the dtype of ``out=`` where that has more room than the array's."""
+
+
+def with_room_of(out: Any, function: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The options of one of these functions, or of a ufunc's method that folds, with the dtype that ``out=`` decides.
+
+    Whole numbers need none if they are only added up, or only multiplied: they wrap alike in all dtypes.
+    """
+    operands = [x for x in args if isinstance(x, (Recorded, np.ndarray)) and x.dtype.kind in "biufc"]
+    if kwargs.get("dtype") is not None or not isinstance(out, (Recorded, np.ndarray)) or not operands:
+        return kwargs
+    mine = np.result_type(*[x.dtype for x in operands])
+    dtype = np.result_type(mine, out.dtype)
+    if dtype == mine or not (function is np.einsum or dtype.kind in "fc"):
+        return kwargs
+    return {**kwargs, "dtype": dtype}
+
+
 def laid(result: Any, order: Any) -> Any:
     """A result in one of NumPy's orders."""
     return transform(lambda x: array(copied(x._tensor, order)) if type(x) is Array else x, result)
