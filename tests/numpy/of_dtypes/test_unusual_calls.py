@@ -45,6 +45,7 @@ OPTIONS = "where", "dtype", "casting", "out", "order", "axis", "axes", "keepdims
 OF_MEMORY = {"shares_memory", "may_share_memory", "empty_like", "empty"}
 OF_A_FUNCTION = {"vectorize", "apply_along_axis", "apply_over_axes", "piecewise"}
 QUIRKS = {
+    "diagflat",  # on a diagonal whose number is none, before NumPy 2.2
     "insert",  # nothing at a place that is not there
     "polyder",  # so many times as a complex number says
     "polyint",
@@ -56,7 +57,8 @@ QUIRKS = {
 def functions():
     """NumPy's functions that are answered otherwise, by name."""
     answered = {f for op in REGISTRY.values() for f in op.numpy} | set(COMPOSED) | set(LOOKS)
-    found = {f"{f.__module__}.{f.__name__}": f for f in answered if f in UFUNCS or not isinstance(f, np.ufunc)}
+    chosen = [f for f in answered if f in UFUNCS or not isinstance(f, np.ufunc)]
+    found = {f"{getattr(f, '__module__', 'numpy')}.{f.__name__}": f for f in chosen}
     left_out = OF_MEMORY | OF_A_FUNCTION | QUIRKS
     return {name: f for name, f in sorted(found.items()) if f.__name__ not in left_out and "scipy" not in name}
 
