@@ -278,3 +278,43 @@ def test_no_gradient_flows_to_views_that_were_made_without_recording(f):
 
     compiled = tape.compile(f)
     assert outcome(compiled) == outcome(compiled) == outcome(f)
+
+
+ELEMENTS = {
+    "an element and a part": lambda z: (z[1], z[1:]),
+    "an element twice": lambda z: (z[1], z[1]),
+    "other elements": lambda z: (z[1], z[2]),
+    "an element with an axis": lambda z: (z[1][None], z[1:]),
+    "all elements": lambda z: (*z, z[1:]),
+    "an element repeated": lambda z: (z[1], z.expand(2, 3)),
+    "an element of parts": lambda z: (z.unbind()[1], z[:2]),
+}
+OF_COMPLEX = {
+    "a real part": lambda z: (z.real[1], z[1]),
+    "other parts": lambda z: (z.imag[1:], z.real[1]),
+    "numbers": lambda z: (tape.view_as_real(z)[1, 0], z[1]),
+}
+
+
+@pytest.mark.parametrize(
+    ("f", "numbers"),
+    [(f, [1.0, 3.0, 2.0]) for f in ELEMENTS.values()] + [(f, [1.0 + 1j, 3.0, 2.0]) for f in OF_COMPLEX.values()],
+    ids=[*ELEMENTS, *OF_COMPLEX],
+)
+def test_elements_of_tensors_that_are_returned_share_memory(f, numbers):
+    """With each other, where what they are elements of is not returned."""
+
+    def seen(g, written):
+        g(tape.tensor(numbers))
+        results = g(tape.tensor(numbers))
+        results[written].add_(10)
+        return [z.tolist() for z in results]
+
+    whole = lambda x: f(x * 2)  # noqa: E731
+    compiled = tape.compile(whole)
+    for written in range(2):
+        try:
+            expected = seen(whole, written)
+        except RuntimeError:  # an expanded tensor
+            continue
+        assert seen(compiled, written) == expected

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops.shapes.overwriting import Steps, look
+from ops.shapes.overwriting import Steps, crosses, look
 
 from ...base.tensor import Tensor
 from ...base.tree import Structure, build
@@ -132,6 +132,7 @@ class Sharing:
         self._around = [watch.array for watch in around.arrays.values()]
         self._arguments = {row: k for k, row in enumerate(trace.inputs) if is_memory(arguments[k], given[k])}
         self._tensors = trace.rows_of(around.tensors)
+        self._meeting: dict[int, set[int]] = {}
 
     def views(self, results: list[Any], tensors: list[Any], places: list[Any], rows: Outputs) -> Shown:
         """By the number of a result, what it shows.
@@ -145,6 +146,7 @@ class Sharing:
         """
         mine = [isinstance(z, Traced) and (isinstance(x, Tensor) or type(x) is Array) for x, z in zip(results, tensors)]
         seen = [way_to(z) if own else None for z, own in zip(tensors, mine)]
+        self._meeting.clear()
         bases = {id(way[0]): place for way, place in zip(seen, places) if way is not None and way[1] == ()}
         found: dict[int, SharedResult | None] = {}
         for i, (x, way) in enumerate(zip(results, seen)):
@@ -203,14 +205,28 @@ class Sharing:
 
     def _overlap(self, way: Any, ways: Iterable[Any]) -> bool:
         """Whether others look at what a result looks at, and maybe at the same elements."""
-        memory, steps = way
-        others = [w[1] for w in ways if w is not None and w[0] is memory and w is not way]
-        if not others or steps is None or None in others:
-            return bool(others)
+        memory = way[0]
+        if id(memory) not in self._meeting:
+            family = [w for w in ways if w is not None and w[0] is memory]
+            met = self._met(memory, [w[1] for w in family])
+            self._meeting[id(memory)] = {id(w) for w, meets in zip(family, met) if meets}
+        return id(way) in self._meeting[id(memory)]
+
+    def _met(self, memory: Any, ways: list[Steps | None]) -> list[bool]:
+        """Of some ways to look at memory, which show an element that another shows, or may do so."""
+        if len(ways) < 2 or None in ways:
+            return [len(ways) > 1] * len(ways)
         spec = self.trace.spec(memory.row)
         whole = np.empty(spec.shape, spec.dtype) if memory.first is None else memory.first  # type: ignore[union-attr]
-        seen = shown_of(whole, steps)
-        return any(np.may_share_memory(seen, shown_of(whole, other)) for other in others)
+        looks = [shown_of(whole, steps) for steps in ways if steps is not None]
+        if all(np.may_share_memory(seen, whole) for seen in looks):
+            return [any(np.may_share_memory(x, y) for y in looks if y is not x) for x in looks]
+        if any(crosses(steps) for steps in ways if steps is not None):
+            return [True] * len(ways)
+        every = np.arange(whole.size).reshape(whole.shape)  # NumPy copies where steps show a number
+        cells = [np.unique(shown_of(every, steps)) for steps in ways if steps is not None]
+        counts = np.bincount(np.concatenate(cells), minlength=1)
+        return [bool((counts[numbers] > 1).any()) for numbers in cells]
 
 
 OTHERWISE = "it returned the same numbers as a tensor and as an array, or as an array and as a number"
