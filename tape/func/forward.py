@@ -11,10 +11,22 @@ from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..levels.direction import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
-from ..recording.level import requires_grad
+from ..recording.level import requires_grad, within
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
-from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
+from .inner import (
+    Argnums,
+    Inner,
+    chosen,
+    fitting,
+    inexact,
+    look_for_kept,
+    matching,
+    outputs_in,
+    replaced,
+    split_aux,
+    tensors_in,
+)
 from .reverse import check_chunk_size, jacrev
 from .seeds import blocks_along
 
@@ -53,6 +65,7 @@ def jvp(
     with Direction() as level:
         moving = build(structure, [make(x, x_dot, level) for x, x_dot in zip(inexact(xs, "jvp()"), x_dots)])
         output, aux = split_aux(func(*moving), has_aux, "jvp()")
+        look_for_kept(output, with_history=True)
         pairs = [parts(z, level) for z in outputs_in(output, "jvp()")]
         aux = transform(lambda x: parts(x, level)[0], aux)
     if strict and any(z_dot is None for _, z_dot in pairs):
@@ -89,6 +102,7 @@ def jacfwd(
         def call(moving: Sequence[Tensor], direction: Direction | None) -> list[Tensor]:
             result = func(*replaced(argnums, args, build(structure, moving)))
             output, aux = split_aux(result, has_aux, "jacfwd()")
+            look_for_kept(output, with_history=True)
             still = aux if direction is None else transform(lambda x: parts(x, direction)[0], aux)
             seen[:] = [structure_of(output), still]
             return inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
@@ -125,12 +139,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> push(tape.tensor([1.0, 0.0]))
     tensor([1., 0.])
     """
-    inner = Inner()
     structure = structure_of(primals)
     xs = tensors_in(primals, "the primals of linearize()")
-    with differentiating():
+    inner = Inner()
+    with inner.calling(), differentiating(), within():
         output = func(*build(structure, map(inner.argument, xs)))
-        inner.called()
+        look_for_kept(output)
+    with differentiating():
         outputs = inexact(outputs_in(output, "linearize()"), "linearize()")
         gs = [inner.variable(zeros(z)._data) for z in outputs]
         us = inner.gradients(outputs, gs, retain=True, create=True)

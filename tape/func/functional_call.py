@@ -12,11 +12,11 @@ import ops
 from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
-from ..recording.level import history, live, requires_grad
+from ..recording.level import history, live, requires_grad, within
 from ..recording.recorder import wrap
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import key
-from .inner import Inner
+from .inner import Inner, look_for_kept
 
 Tensors = Tensor | tuple[Tensor, ...]
 Found = list[Tensor | None]
@@ -48,9 +48,9 @@ class FunctionalCall:
         xs: Sequence[Tensor] = self.arguments
         if x_dots is not None and level is not None:
             xs = [make(x, ones(x) if d is None else d, level) for x, d in zip(xs, x_dots)]
-        with differentiating():
+        with self.inner.calling(), differentiating(), within():
             result = self.func(*xs)
-        self.inner.called()
+            look_for_kept(result, with_history=True)
         self.many_outputs, outputs = tuple_of(result, "outputs of the user-provided function", self.name)
         self.outputs = list(outputs)
         if self.strict:

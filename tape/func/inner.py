@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -18,13 +19,44 @@ import ops
 
 from ..backprop.backward import gradients
 from ..backprop.grad import grad_batched
+from ..base.location import Location, locate
+from ..base.row import CODE, LASTI
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
 from ..levels.direction import zeros
+from ..recording.kept_values import tell_of_kept
 from ..recording.leaf import VARIABLES, leaf, recorded
-from ..recording.level import Layer, active, components, history, keys, live, requires_grad
+from ..recording.level import Layer, active, components, history, is_kept, keys, live, requires_grad
 from ..recording.recorder import wrap
-from ..recording.wengert import current, key
+from ..recording.wengert import current, key, operands_of, row_of
+
+OWNERS: weakref.WeakValueDictionary[int, Inner] = weakref.WeakValueDictionary()
+"""By key, whose leaves these are; who has been taken is there no more."""
+
+
+def is_of_the_past(key: int) -> bool:
+    """Whether a key is that of a leaf of a derivative that has been taken."""
+    return key in VARIABLES and key not in OWNERS
+
+
+def look_for_kept(result: Any, with_history: bool = False) -> None:
+    """Tell of what a function returned that was kept of an earlier derivative, in the transformation that called it.
+
+    What has a history is looked through too if asked for: a derivative in reverse mode does so anyway.
+    """
+    tensors = [result] if isinstance(result, Tensor) else [x for x in leaves_of(result) if isinstance(x, Tensor)]
+    looked_through = [x for x in tensors if with_history and requires_grad(x)]
+    is_old = any(map(is_of_the_past, history(looked_through))) if looked_through else False
+    if is_old or any(isinstance(x, Layer) and is_kept(x) for x in tensors):
+        tell_of_kept(_made_last(looked_through) if is_old else None)
+
+
+def _made_last(tensors: Sequence[Tensor], leaves: Collection[int] = ()) -> Location | None:
+    """The line of the last operation in the history of tensors that came before the first one on some leaves."""
+    records = sorted(k for k in history(tensors) if k > 0)
+    mine = [k for k in records if any(ref is not None and key(ref) in leaves for ref in operands_of(k))]
+    before = [k for k in records if not mine or k < mine[0]]
+    return locate(row_of(before[-1])[CODE], row_of(before[-1])[LASTI]) if before else None
 
 
 class Inner:
@@ -61,7 +93,15 @@ class Inner:
             part._seek(True)
         return _twin(target)
 
-    def called(self) -> None:
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """While the function runs, until it returns or raises."""
+        try:
+            yield
+        finally:
+            self._called()
+
+    def _called(self) -> None:
         """The function has returned: its numbers may leave what is being recorded again."""
         _calling()[:] = [r for r in _calling() if r() not in (None, self)]
         for target in self.targets:
@@ -88,14 +128,21 @@ class Inner:
         """A leaf of this derivative's own, on the given memory."""
         made = leaf(value, requires_grad=True)
         self._leaves[key(made)] = VARIABLES[key(made)] = made
+        OWNERS[key(made)] = self
         for inner in self._around:
             inner._within[key(made)] = weakref.ref(made)
         return made
 
     def is_seen_outside(self, *tensors: Tensor) -> bool:
         """Whether tensors depend on something with a gradient that is not this derivative's own."""
-        if any(k < 0 and k not in self._leaves and not self._was_within(k) for k in history(tensors, self._own)):
-            return True
+        is_any_kept = False
+        for k in history(tensors, self._own):
+            if k < 0 and k not in self._leaves and not self._was_within(k):
+                if not is_of_the_past(k):
+                    return True
+                is_any_kept = is_any_kept or not any(inner._was_within(k) for inner in self._around)
+        if is_any_kept:
+            tell_of_kept(_made_last(tensors, self._leaves))
         self._own.update(k for k in keys(tensors) if k > 0)
         return False
 

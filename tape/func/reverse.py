@@ -13,9 +13,22 @@ from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..numpy.inside import arrays_inside, inputs_inside
+from ..recording.level import within
 from ..recording.recording_modes import differentiating, set_grad_enabled
 from ..recording.wengert import current
-from .inner import Argnums, Inner, chosen, fitting, inexact, matching, outputs_in, replaced, split_aux, tensors_in
+from .inner import (
+    Argnums,
+    Inner,
+    chosen,
+    fitting,
+    inexact,
+    look_for_kept,
+    matching,
+    outputs_in,
+    replaced,
+    split_aux,
+    tensors_in,
+)
 from .seeds import no_block, rows_of
 
 
@@ -25,14 +38,14 @@ class _Called:
     def __init__(
         self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, argnums: Argnums, aux: bool, name: str
     ):
-        self.inner = Inner()
         wrt = chosen(argnums, args)
         self.structure = structure_of(wrt)
         given = tensors_in(wrt, f"{name}: the arguments that are differentiated")
-        with differentiating():
+        self.inner = Inner()
+        with self.inner.calling(), differentiating(), within():
             new = [self.inner.argument(x) for x in given]
             result = func(*replaced(argnums, args, build(self.structure, new)), **kwargs)
-        self.inner.called()
+            look_for_kept(result)
         self.output, rest = split_aux(result, aux, name)
         self.aux = transform(self.inner.outside, rest)
 

@@ -57,6 +57,7 @@ class Batch(Level):
 
     def __enter__(self) -> Batch:
         active().append(self)
+        super().__enter__()
         return self
 
     def again(self) -> Batch:
@@ -77,7 +78,7 @@ class Batch(Level):
 
     def __exit__(self, *_: Any) -> None:
         active().remove(self)
-        self.alive = False
+        super().__exit__()
         self.lifts, self._known = [], {}
 
     def known(self) -> Any:

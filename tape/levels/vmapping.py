@@ -14,7 +14,8 @@ from ..base.tensor import Tensor
 from ..base.tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
 from ..numpy.inside import arrays_inside
 from ..random import current
-from ..recording.level import live
+from ..recording.kept_values import tell_of_kept
+from ..recording.level import is_kept, live
 from .batch import Batch, lanes_of
 
 Dims = Any
@@ -74,6 +75,8 @@ def _run(
         args = build(structure, [lanes_of(x, level, d) for x, d in zip(leaves, dims)])
         with unswallowed():
             output = func(*args, **kwargs)
+        if any(map(is_kept, leaves_of(output))):
+            tell_of_kept()
         made, where = _out_dims(name, out_dims, output)
         results = [_taken_out(name, level, z, d) for z, d in zip(leaves_of(output), where)]
     return build(made, results), where

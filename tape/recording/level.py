@@ -19,10 +19,31 @@ from ops import Op
 from ..base.tensor import Tensor
 from .functionalising import functionalise
 from .indexing import LayeredIndex, plain_index
+from .kept_values import tell_of_kept
 from .wengert import current, key, operands_of
 
 depths = itertools.count()
 _thread = threading.local()
+
+
+def begun() -> list[int]:
+    """The depths of the transformations that this thread is in, the outermost first."""
+    try:
+        return _thread.begun
+    except AttributeError:
+        _thread.begun = []
+        return _thread.begun
+
+
+@contextmanager
+def within() -> Iterator[None]:
+    """In a transformation without a level of its own."""
+    depth = next(depths)
+    begun().append(depth)
+    try:
+        yield
+    finally:
+        begun().remove(depth)
 
 
 def active() -> list[Any]:
@@ -67,9 +88,11 @@ class Level:
         self.alive = True
 
     def __enter__(self) -> Any:
+        begun().append(self.depth)
         return self
 
     def __exit__(self, *_: Any) -> None:
+        begun().remove(self.depth)
         self.alive = False
 
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -120,7 +143,10 @@ class Layer(Tensor):
     @staticmethod
     def __bind__(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         level = innermost(operands)
-        return op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
+        z = op(*map(live, operands), **params) if level is None else level.apply(op, operands, params)
+        if any(map(is_kept, operands)) and any(part._spec.inexact for part in (z if op.outputs != 1 else (z,))):
+            tell_of_kept()
+        return z
 
     @staticmethod
     def _differentiate(
@@ -192,6 +218,11 @@ def live(x: Any) -> Any:
     while isinstance(x, Layer) and not x._level.alive:
         x = x._primal
     return x
+
+
+def is_kept(x: Any) -> bool:
+    """Whether a layer's level had been left before the outermost transformation that this thread is in began."""
+    return isinstance(x, Layer) and not x._level.alive and bool(now := begun()) and x._level.depth < now[0]
 
 
 def innermost(xs: Iterable[Any]) -> Any:

@@ -1,0 +1,133 @@
+"""What a function kept of an earlier derivative is a constant in the next one, and that is told, not passed over."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import tape
+from tape.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from tape.recording import kept_values
+
+X = np.array([0.5, 0.3, 0.8])
+
+
+@pytest.fixture(autouse=True)
+def nothing_told_so_far(monkeypatch):
+    monkeypatch.setattr(kept_values, "_told", set())
+
+
+DERIVATIVES = {
+    "grad": grad,
+    "grad_and_value": lambda f: lambda x: grad_and_value(f)(x)[0],
+    "jacrev": jacrev,
+    "jacfwd": jacfwd,
+    "hessian": hessian,
+    "jvp": lambda f: lambda x: jvp(f, (x,), (np.ones(3),)),
+    "vjp": lambda f: lambda x: vjp(f, x)[1](np.float64(1.0)),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](np.ones(3)),
+    "jacobian": lambda f: lambda x: tape.autograd.functional.jacobian(f, x),
+}
+
+
+def of_a_dict():
+    known = {}
+
+    def f(x):
+        if x.shape not in known:
+            known[x.shape] = np.sin(x)
+        return (known[x.shape] * x).sum()
+
+    return f
+
+
+def of_a_cache():
+    @functools.lru_cache
+    def sine(t):
+        return np.sin(t)
+
+    return lambda x: sum(sine(t) * t for t in x)
+
+
+def as_a_whole():
+    @functools.cache
+    def f(*ts):
+        return sum(t * t for t in ts)
+
+    return lambda x: f(*x)
+
+
+def of_the_argument():
+    last = []
+
+    def f(x):
+        last.append(x)
+        return (x * last[0]).sum()
+
+    return f
+
+
+@pytest.mark.parametrize("second", DERIVATIVES)
+@pytest.mark.parametrize("first", DERIVATIVES)
+@pytest.mark.parametrize("make", [of_a_dict, of_a_cache, as_a_whole, of_the_argument])
+def test_what_an_earlier_derivative_left_is_told(make, first, second):
+    f = make()
+    DERIVATIVES[first](f)(X)  # of which nothing is told
+    with pytest.warns(UserWarning, match="kept of an earlier call"):
+        DERIVATIVES[second](f)(X)
+
+
+def test_lanes_that_were_kept_are_told():
+    f = of_the_argument()
+    vmap(f)(np.array([X, X]))
+    with pytest.warns(UserWarning, match="kept of an earlier call"):
+        vmap(f)(np.array([X, X]))
+
+
+def test_the_line_that_computed_it_is_named():
+    f = of_a_dict()
+    grad(f)(X)
+    with pytest.warns(UserWarning, match=r"known\[x.shape\] = np.sin"):
+        grad(f)(X)
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_constants_numbers_and_what_decides_are_not_told(derivative):
+    known = {"best": np.inf}
+
+    def f(x):
+        loss = (x**3).sum()
+        known.setdefault("weights", np.ones(3) * 2)
+        known.setdefault("start", tape.stop_gradient(x * 2))
+        if loss < known["best"]:
+            known["best"] = loss
+        return loss * known["weights"].sum() + (x * known["start"]).sum()
+
+    for _ in range(2):
+        DERIVATIVES[derivative](f)(X)
+
+
+def test_what_is_kept_within_one_derivative_is_not_told():
+    def f(x):
+        seen = []
+        inner = grad(lambda y: seen.append(y * 2) or (y**3).sum())(np.ones(3))
+        other = grad(lambda y: (y * seen[0]).sum())(x)
+        return (x * seen[0] * inner * other).sum()
+
+    np.testing.assert_allclose(grad(f)(X), 3 * 2 * 2 * np.ones(3))
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_a_function_that_raised_is_none_that_runs(derivative):
+    def raises(x):
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError) as held:  # with its frames
+        DERIVATIVES[derivative](raises)(X)
+    f = of_a_dict()
+    DERIVATIVES[derivative](f)(X)
+    with pytest.warns(UserWarning, match="kept of an earlier call"):
+        grad(f)(X)
+    assert held
