@@ -19,6 +19,7 @@ import tape
 from ops import REGISTRY
 from tape.base.errors import unswallowed
 from tape.base.tensor import Face
+from tape.numpy.arrays.face import Array
 from tape.numpy.composed import COMPOSED
 from tape.numpy.looks import LOOKS
 from tape.recording.numpy_bridge import signature_of
@@ -164,7 +165,10 @@ def outcome(call, x):
 def plain(x):
     if isinstance(x, (tuple, list)):
         return [plain(part) for part in x] if isinstance(x, list) else tuple([plain(part) for part in x])
-    return np.array(x._tensor.detach().numpy()) if isinstance(x, Face) else x
+    if isinstance(x, Face):
+        value = x._tensor.detach().numpy().copy()
+        return value if type(x) is Array else value[()]
+    return x
 
 
 def are_random(text):
