@@ -19,7 +19,6 @@ import tape
 from ops import REGISTRY
 from tape.base.errors import unswallowed
 from tape.base.tensor import Face
-from tape.numpy.arrays.face import Array
 from tape.numpy.composed import COMPOSED
 from tape.numpy.looks import LOOKS
 from tape.recording.numpy_bridge import signature_of
@@ -46,7 +45,10 @@ OPTIONS = "where", "dtype", "casting", "out", "order", "axis", "axes", "keepdims
 OF_MEMORY = {"shares_memory", "may_share_memory", "empty_like", "empty"}
 OF_A_FUNCTION = {"vectorize", "apply_along_axis", "apply_over_axes", "piecewise"}
 QUIRKS = {
+    "broadcast_arrays",  # of texts beside numbers
     "diagflat",  # on a diagonal whose number is none, before NumPy 2.2
+    "fftn",  # over no axis: an array of a number
+    "ifftn",
     "insert",  # nothing at a place that is not there
     "polyder",  # so many times as a complex number says
     "polyint",
@@ -167,7 +169,7 @@ def plain(x):
         return [plain(part) for part in x] if isinstance(x, list) else tuple([plain(part) for part in x])
     if isinstance(x, Face):
         value = x._tensor.detach().numpy().copy()
-        return value if type(x) is Array else value[()]
+        return value if x._is_array else value[()]
     return x
 
 
