@@ -223,7 +223,7 @@ def _matrix_power(a: Any, n: int) -> Any:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(f"matrix_power takes square matrices; got shape {a.shape}")
     if n == 0:
-        return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), shape_of(a))
+        return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), shape_of(a)).copy()
     square, n = (inv(a), -n) if n < 0 else (a, n)
     if n == 3:  # in the order of NumPy's products
         return matmul(matmul(square, square), square)

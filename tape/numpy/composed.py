@@ -368,10 +368,21 @@ def _spread(function: Any) -> Callable[..., Any]:
     return answer
 
 
+def _itself_at(number: int) -> Callable[..., Any]:
+    """What a function does so many times over that gives its argument itself, and no copy, at one number of times."""
+
+    def answer(a: Any, n: Any = absent, *rest: Any, **named: Any) -> Any:
+        n = plain(n)
+        return as_array(a) if type(n) is int and n == number and not (rest or named) else NotImplemented
+
+    return answer
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace, np.var: _spread(np.var),
-    np.std: _spread(np.std), np.transpose: transpose, np.pad: pad, **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
+    np.std: _spread(np.std), np.transpose: transpose, np.pad: pad, np.diff: _itself_at(0),
+    np.linalg.matrix_power: _itself_at(1), **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

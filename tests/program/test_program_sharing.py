@@ -318,3 +318,41 @@ def test_elements_of_tensors_that_are_returned_share_memory(f, numbers):
         except RuntimeError:  # an expanded tensor
             continue
         assert seen(compiled, written) == expected
+
+
+OF_A_VECTOR = {
+    "trim": lambda v: np.polynomial.Polynomial(v).trim().coef, "series": lambda v: np.polynomial.Polynomial(v).coef,
+    "trimcoef": lambda v: np.polynomial.polyutils.trimcoef(v), "no differences": lambda v: np.diff(v, 0),
+    "squeeze": np.squeeze, "real": np.real, "conj": np.conj, "float": lambda v: np.asarray(v, float),
+    "require": lambda v: np.require(v, requirements="C"), "broadcast": lambda v: np.broadcast_to(v, (3,)),
+    "trim_zeros": np.trim_zeros, "unwrap": np.unwrap, "in place": lambda v: np.nan_to_num(v, copy=False),
+    "astype": lambda v: v.astype(float, copy=False), "rolled": lambda v: np.roll(v, 0),
+    "tiled": lambda v: np.tile(v, 1),
+    "padded": lambda v: np.pad(v, 0), "moved": lambda v: np.moveaxis(v, 0, 0), "flip": np.flip, "plus": lambda v: +v,
+    "clip": lambda v: np.clip(v, None, 10), "einsum": lambda v: np.einsum("i->i", v),
+    "poly1d": lambda v: np.poly1d(v).c,
+    "no derivative": lambda v: np.polyder(v, 0), "split": lambda v: np.array_split(v, 1)[0], "all": lambda v: v[...],
+    "key of none": lambda v: v[()], "shift": np.fft.fftshift, "sum of none": lambda v: np.sum(v, axis=()),
+    "no number": lambda v: np.delete(v, []), "strided": lambda v: np.lib.stride_tricks.as_strided(v),
+}  # fmt: skip
+OF_A_MATRIX = {
+    "first power": lambda m: np.linalg.matrix_power(m, 1), "no power": lambda m: np.linalg.matrix_power(m, 0),
+    "T": lambda m: m.T, "diagonal": np.diagonal, "triangle": np.triu, "einsum": lambda m: np.einsum("ij->ji", m),
+    "swapped": lambda m: m.swapaxes(0, 0), "chain": lambda m: np.linalg.multi_dot([m, m]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [(f, np.arange(1.0, 4.0)) for f in OF_A_VECTOR.values()] + [(f, 2 * np.eye(2)) for f in OF_A_MATRIX.values()],
+    ids=[*OF_A_VECTOR, *OF_A_MATRIX],
+)
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+def test_results_are_arguments_or_views_where_numpys_are(f, x):
+    def facts(g):
+        y = x.copy()
+        z = g(y)
+        return z is y, np.shares_memory(z, y), z.flags.writeable, z.shape
+
+    fast = tape.compile(f)
+    assert facts(fast) == facts(fast) == facts(f)
