@@ -42,6 +42,8 @@ class Batch(Level):
             Then whatever has a history gets lanes before it meets something batched, so that there is an
             adjoint for each lane.
         lifts: such tensors as they were, and with lanes.
+
+    What is known by its identity is kept, so that nothing else gets that.
     """
 
     __slots__ = ("_known", "lifting", "lifts", "n", "randomness")
@@ -53,7 +55,7 @@ class Batch(Level):
         self.n, self.randomness = n, randomness
         self.lifting = False
         self.lifts: list[tuple[Tensor, Tensor]] = []
-        self._known: dict[Any, tuple[Tensor, list[int]]] = {}
+        self._known: dict[Any, tuple[Tensor, list[int], list[Tensor]]] = {}
 
     def __enter__(self) -> Batch:
         active().append(self)
@@ -145,12 +147,11 @@ class Batch(Level):
         """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here."""
         if not self.lifting or not requires_grad(x):
             return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
-        nodes = [p._node if type(p._node) is int else id(p) for p in components(x)]
-        k = tuple(nodes), *versions(x)
+        k = place_of(x), *versions(x)
         known = self._known.get(k)
         if known is None or versions(known[0]) != known[1]:  # the memory was changed in place since
             with_lanes = as_it_is(ops.broadcast_to(x, shape=(self.n, *x._spec.shape)))
-            known = self._known[k] = with_lanes, versions(with_lanes)
+            known = self._known[k] = with_lanes, versions(with_lanes), list(components(x))
             self.lifts.append((as_it_is(x), with_lanes))
         return known[0]
 
@@ -271,6 +272,14 @@ class Batch(Level):
 def versions(x: Any) -> list[int]:
     """How often the memory of a tensor's parts was changed in place."""
     return [count(part) if part._inference else part._version for part in components(x)]
+
+
+def place_of(x: Any) -> Any:
+    """Where a tensor is in the history: its record, or which leaf or constant it is; of layers, level by level."""
+    x = live(x)
+    if isinstance(x, Layer):
+        return x._level, *map(place_of, x.below())
+    return x._node if x is not None and type(x._node) is int else id(x)
 
 
 def as_it_is(x: Any) -> Any:

@@ -75,7 +75,7 @@ class EagerKind(Theme, TensorKind):
         return ops.clone(self)
 
     def _pinned(self) -> Tensor:
-        return wrap(self._data, self._node, self._spec) if type(self._node) is int else self
+        return self if self._node is True else wrap(self._data, self._node, self._spec)
 
     def _alter(self, operation: str, compute: Compute, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
         tracked = is_tracked(self, (*args, *named.values()) if named else args)
