@@ -282,7 +282,9 @@ def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
     """What `np.geomspace` refuses, which an op does not look for."""
     if not (holds(is_not_zero, as_array(start)) and holds(is_not_zero, as_array(stop))):
         raise ValueError("Geometric sequence cannot include zero")
-    if not any(as_array(x).dtype.kind == "c" for x in (start, stop)) and not holds(is_positive, start * as_array(stop)):
+    if not any(as_array(x).dtype.kind == "c" for x in (start, stop)) and not holds(
+        is_not_negative, start * as_array(stop)
+    ):
         raise TypeError("np.geomspace from a number to one of the other sign gives nan between them")
     return NotImplemented
 
@@ -291,8 +293,8 @@ def is_not_zero(x: Any) -> Any:
     return np.not_equal(x, 0)
 
 
-def is_positive(x: Any) -> Any:
-    return np.greater(x, 0)
+def is_not_negative(x: Any) -> Any:
+    return np.logical_not(np.less(x, 0))
 
 
 def unique(
