@@ -12,7 +12,7 @@ from ops.core.op import answers
 from tape.numpy.array_writing import CHANGES
 from tape.numpy.constructors import CONSTRUCTORS
 from tape.numpy.namespace import Dispatched
-from tape.numpy.scipy_functions import ROOMS
+from tape.numpy.of_scipy.scipy_functions import ROOMS
 from tape.numpy.vectorised import CALLING
 from tape.recording.functions import INTERNAL
 

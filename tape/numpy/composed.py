@@ -26,9 +26,9 @@ from .arrays.leaving import plain, refusal
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
 from .mathematics import holds
+from .of_scipy.scipy_linalg import symmetric
 from .polynomials import POLYNOMIALS
 from .real_or_complex import REAL_OR_COMPLEX
-from .scipy_linalg import symmetric
 from .without_nan import NAN_QUANTILES
 
 

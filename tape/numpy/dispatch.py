@@ -1,34 +1,29 @@
 """NumPy's functions on arrays: they are those that tensors have, and results are arrays again.
 
-``np.sin(x)`` comes in through `__array_ufunc__`, ``np.sum(x, axis=0)`` through `__array_function__`.  What changes its
-first argument goes to `writing`, what calls a function of the user's to `vectorised`.  A function that gives integers
-or truth values has no derivative, so it gets the numbers; any other without a rule is refused.
+``np.sin(x)`` comes in through `__array_ufunc__` (`ufuncs`), ``np.sum(x, axis=0)`` through `__array_function__`.
+What changes its first argument goes to `array_writing`, what calls a function of the user's to `vectorised`, and what
+has no rule to `by_numbers`.
 """
 
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 import ops
-from ops.core.batching import LanesDiffer
 
-from ..base.errors import ComplexError, note
+from ..base.errors import ComplexError
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
-from ..recording.functions import tensors
 from ..recording.halves import are_narrow, as_of_arrays
-from ..recording.level import Layer
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from ..recording.recorder import matrix_error
-from .array_writing import CHANGES, at, change
-from .arrays.array_text import numbers_of, written
+from .array_writing import CHANGES, change
+from .arrays.array_text import written
 from .arrays.attributes import readonly
 from .arrays.beside_tensors import (
     counts_as_tensors,
@@ -38,22 +33,21 @@ from .arrays.beside_tensors import (
     require_weak,
     with_weak_numbers,
 )  # fmt: skip
-from .arrays.casting import in_loop
-from .arrays.explaining import explained, have_numbers, numbers_in, tell_errors
-from .arrays.face import FACES, AnyNumber, Array, array, face, faces
-from .arrays.float_parts import COMPOSED_UFUNCS
-from .arrays.leaving import carries, is_called_by_user, is_open, refusal, still
+from .arrays.by_numbers import is_of_objects, of_numbers, told_by_numpy
+from .arrays.explaining import explained, have_numbers
+from .arrays.face import AnyNumber, Array, array, face, faces
+from .arrays.leaving import is_called_by_user, is_open
 from .arrays.memory_order import settled
-from .arrays.outputs import ADDING_UP, check_together, fill, in_dtype, laid, store, with_out_named, with_room_of
+from .arrays.outputs import ADDING_UP, fill, in_dtype, with_out_named, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
-from .arrays.unwrapping import bare, has_tensor, tensor_of
-from .composed import COMPOSED, OTHER_WARNINGS, SPECTRA, promoted, tells_otherwise, with_one_triangle
+from .arrays.unwrapping import bare, has_tensor
+from .composed import COMPOSED, SPECTRA, promoted, tells_otherwise, with_one_triangle
 from .constructors import as_array
-from .folding import accumulate, is_folded, reduce, reduceat
 from .layouts import as_numpy_lays
 from .looks import LOOKS
 from .polynomials import real_if_all_are
+from .ufuncs import answers_itself, array_ufunc
 from .vectorised import CALLING
 
 KEPT = frozenset({
@@ -125,12 +119,6 @@ def _share(asks: Callable[..., bool]) -> Callable[..., bool]:
 
 METHODS.update({f: _share(f) for f in (np.shares_memory, np.may_share_memory)})
 
-FOLDED: dict[str, Callable[..., Any]] = {"reduce": reduce, "accumulate": accumulate}
-"""Methods of functions of two numbers that join one number after the other."""
-
-FOLDS = "reduce", "accumulate", "reduceat"
-"""The methods of ufuncs that join numbers."""
-
 LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 """Functions that give a list."""
 
@@ -148,160 +136,6 @@ NAMED = {
 
 READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 """Functions that give views which are not to be written."""
-
-USUAL = frozenset({*FACES, PythonNumber, Tensor, np.ndarray, float, int, bool, complex, list, tuple})
-"""Classes that take part in NumPy's functions as numbers and arrays."""
-
-
-def answers_itself(kind: type, protocol: str) -> bool:
-    """Whether a class of somebody else's, that is no array, has its own answer to one of NumPy's protocols."""
-    is_array = issubclass(kind, (Face, Tensor, np.ndarray)) or hasattr(kind, "__array__")
-    return not is_array and getattr(kind, protocol, None) is not None
-
-
-def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, where: Any = True,
-                **options: Any) -> Any:  # fmt: skip
-    """NumPy's and SciPy's ufuncs, and their methods, on arrays."""
-    kinds = {*map(type, inputs)}
-    if not (kinds <= USUAL or kinds <= FACES) and any(answers_itself(kind, "__array_ufunc__") for kind in kinds):
-        return NotImplemented
-    if PythonNumber in kinds:
-        inputs = tuple([as_numpy(x, *inputs) for x in inputs])
-    is_plain = how == "__call__" and out is None and where is True
-    is_told = is_plain and ufunc in OTHER_WARNINGS and have_numbers(inputs)
-    if is_plain and not options and not is_told:
-        found = _at_once(ufunc, inputs)
-        if found is not None:
-            return found
-    given = dict(options) if where is True else {**options, "where": where}
-    if out is not None:
-        given["out"] = out
-    try:
-        asked = require_taken(getattr(ufunc, how), inputs, given) if _is_doubtful(ufunc, how, given) else None
-        if is_told:
-            find: Callable[[], Any] = lambda: _with_options(ufunc, how, inputs, out, True, options)  # noqa: E731
-            found = _told_by_numpy(ufunc, inputs, given, find)
-        else:
-            found = _with_options(ufunc, how, inputs, out, where, options)
-        if asked is not None:
-            require_alike(found, asked, getattr(ufunc, how), inputs, given)
-        return found
-    except Exception as error:
-        return explained(error, getattr(ufunc, how), inputs, given)
-
-
-def _is_doubtful(ufunc: np.ufunc, how: str, given: dict[str, Any]) -> bool:
-    """Whether NumPy may refuse the call of a ufunc that is answered otherwise."""
-    return how != "at" and (bool(given) or ufunc.signature is not None)
-
-
-def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, where: Any, options: Any) -> Any:
-    if any(isinstance(x, np.matrix) for x in inputs):
-        raise matrix_error()
-    index = 1 if how == "at" else None  # a tuple there is one place in each axis
-    inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
-    if has_tensor(inputs) or has_tensor(out):
-        return _of_tensors(ufunc, how, inputs, out, where, options)
-    if how == "at":
-        return at(ufunc, *inputs)
-    if how == "accumulate" and not np.ndim(inputs[0]):
-        raise TypeError("cannot accumulate on a scalar")
-    if how == "reduce" and where is not True:
-        options["where"] = where
-    asked = dict(options)
-    if how in FOLDS and out is not None and "dd->d" in ufunc.types:
-        options = with_room_of(out[0], ufunc, inputs[:1], options)
-    by_elements = how in ("__call__", "outer")
-    casting = options.pop("casting", "same_kind") if by_elements else "same_kind"
-    options.pop("subok", None)
-    order = options.pop("order", "K")
-    if where is not True and how == "__call__" and (out is None or any(x is None for x in out)):
-        raise TypeError(
-            f"{title(ufunc)} with where= and without out= leaves elements at random; say which, with out= or np.where"
-        )
-    if by_elements and (casting != "same_kind" or options.get("dtype") is not None or of_scipy(ufunc)):
-        inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
-    if where is not True and how == "__call__":
-        with np.errstate(all="ignore"):  # of elements that NumPy leaves out
-            result = _result(ufunc, how, inputs, options)
-        tell_errors(ufunc, inputs, {"out": out, "where": where, "casting": casting})
-    else:
-        result = _result(ufunc, how, inputs, options)
-    if how in FOLDS and options.get("dtype") is not None:
-        getattr(ufunc, how)(np.ones(1, inputs[0].dtype), *[[0] for _ in inputs[1:]], dtype=options["dtype"])  # may it
-        result = in_dtype(result, options)
-    if out is None:
-        return result if order == "K" else laid(result, order)
-    if how == "__call__" and ufunc.signature is None:
-        if ufunc.nout > 1:
-            check_together(ufunc, inputs, out, {"casting": casting, "where": where})
-        return store(out, result, ufunc.__name__, where, True, casting)
-    return fill(out[0], result, getattr(ufunc, how), inputs, asked, ufunc.__name__)
-
-
-@cache
-def of_scipy(ufunc: np.ufunc) -> bool:
-    """Whether a ufunc is one of `scipy.special`'s: these compute in the dtypes of their loops, which are few."""
-    return getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is ufunc
-
-
-DOUBLE = np.dtype(float)
-
-
-def _of_tensors(ufunc: np.ufunc, how: str, inputs: Any, out: Any, where: Any, options: dict[str, Any]) -> Any:
-    """What a ufunc gives of arrays and tensors."""
-    if out is not None:
-        refuse(f"{title(ufunc)}(out=...) is given arrays and tensors", inputs, out)
-    require_same_rules(inputs)
-    given = dict(options) if where is True else {**options, "where": bare(where)}
-    return getattr(ufunc, how)(*bare(inputs), **given, **({} if out is None else {"out": bare(out)}))
-
-
-def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-    """What a ufunc gives of arrays and plain numbers that its op takes as they are; None of anything else."""
-    op = op_for(ufunc)
-    if op is None:
-        return None
-    xs = []
-    for x in inputs:
-        kind = type(x)
-        if kind in FACES:
-            tensor = x._tensor
-            if tensor._spec.narrow or (tensor._spec.dtype != DOUBLE and of_scipy(ufunc)):
-                return None
-            xs.append(tensor)
-        elif kind is float or kind is np.ndarray:
-            xs.append(x)
-        else:
-            return None
-    if ufunc.signature is not None and not all(map(np.ndim, xs)):
-        return None
-    try:
-        z = op(*xs)
-    except Exception:
-        return None  # which is explained on the general way
-    return face(z) if isinstance(z, Tensor) else faces(tensors(z))
-
-
-def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    if how == "reduceat" and is_folded(ufunc):
-        return reduceat(ufunc, *inputs, **options)
-    xs = bare(inputs)
-    target: Any = next((x for x in xs if isinstance(x, Tensor)), None)
-    beside_objects = any(x is None or _is_of_objects(x) for x in xs)
-    if target is None or beside_objects:  # out= or where= alone is an array of this function
-        return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
-    if how == "__call__" and ufunc in COMPOSED_UFUNCS:
-        return COMPOSED_UFUNCS[ufunc](*inputs)
-    way = type(target).__array_ufunc__
-    try:
-        if are_narrow(xs):
-            return faces(as_of_arrays(way, target, ufunc, how, *xs, **options))
-        return faces(way(target, ufunc, how, *xs, **options))
-    except (NoRule, ComplexError):
-        if how in FOLDED and is_folded(ufunc):
-            return FOLDED[how](ufunc, *inputs, **options)
-        return of_numbers(getattr(ufunc, how), inputs, options, title(ufunc, how))
 
 
 def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -321,7 +155,7 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         is_known = is_usual(function, args, kwargs) or not _is_answered(function)
         asked = None if is_known else require_taken(function, args, kwargs)
         if tells_otherwise(function, kwargs) and have_numbers([args, kwargs]):
-            found = _told_by_numpy(function, args, kwargs, lambda: _found(function, types, args, kwargs))
+            found = told_by_numpy(function, args, kwargs, lambda: _found(function, types, args, kwargs))
         else:
             found = _found(function, types, args, kwargs)
         if asked is not None:
@@ -330,19 +164,6 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         return explained(error, function, args, kwargs)
     if type(found) is str:
         return written(found, *[x._tensor for x in leaves_of([args, kwargs]) if isinstance(x, Face)])
-    return found
-
-
-def _told_by_numpy(function: Any, args: Any, kwargs: Any, find: Callable[[], Any]) -> Any:
-    """What a function gives whose op makes other errors of numbers; where there are some, NumPy tells of its own."""
-    errors: list[Any] = []
-    with ExitStack() as quiet:
-        quiet.enter_context(np.errstate(divide="call", over="call", invalid="call", call=lambda *e: errors.append(e)))
-        if any(isinstance(x, Face) and not x._tensor._spec.size for x in leaves_of([args, kwargs])):
-            quiet.enter_context(warnings.catch_warnings(action="ignore"))  # of empty slices, which ops may warn of too
-        found = find()
-    if errors or not all(np.isfinite(numbers_of(x)).all() for x in leaves_of(found)):
-        tell_errors(function, args, kwargs)
     return found
 
 
@@ -391,7 +212,7 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     given, named = bare(list(args)), bare(kwargs)
     leaves = leaves_of([given, named])
     tensors: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
-    if not tensors or any(map(_is_of_objects, leaves)):  # out= alone is an array of this function
+    if not tensors or any(map(is_of_objects, leaves)):  # out= alone is an array of this function
         return of_numbers(function, args, kwargs, title(function))
     target = tensors[0]
     way = type(target).__array_function__
@@ -423,10 +244,6 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return faces(result, _of_number if any(issubclass(type(x), AnyNumber) for x in args) else face)
 
 
-def _is_of_objects(x: Any) -> bool:
-    return type(x) is np.ndarray and x.dtype.hasobject
-
-
 def _apart(z: Any, given: list[Tensor]) -> Any:
     """A result with memory of its own: some ops give their operand itself, or a view of it."""
     if not isinstance(z, Tensor) or not z._spec.shape:
@@ -438,39 +255,6 @@ def _apart(z: Any, given: list[Tensor]) -> Any:
 def _of_number(tensor: Tensor) -> Any:
     """What is made of a number, with memory of its own."""
     return face(settled(tensor) if tensor._spec.shape else tensor)
-
-
-def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
-    """What a function without a rule gives of the bare numbers, if it gives integers, truth values or nothing.
-
-    Raises:
-        LanesDiffer: if an argument differs from lane to lane of `vmap`.
-        TypeError: if what it gives could have a derivative, and an argument carries a gradient.
-    """
-    tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
-    lost = [t for t in tensors if carries(t)]
-    if any(isinstance(still(t), Layer) for t in lost):
-        raise note(
-            LanesDiffer(
-                f"vmap: {name} asks for numbers, and these differ from lane to lane.\nCompute it outside of what is "
-                "mapped, write it in NumPy's functions that record, or call the function in a loop."
-            )
-        )
-    copies = {id(t): np.array(still(t).numpy(force=True)) for t in tensors}
-    result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
-    if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
-        of_objects = any(map(_is_of_objects, leaves_of([list(args), kwargs])))
-        raise refusal("beside an array of dtype object" if of_objects else "it has no rule", name)
-    return faces(_wrapped(result))
-
-
-def _wrapped(result: Any) -> Any:
-    if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "biufc":
-        return tensor_of(np.array(result)[()] if not np.ndim(result) else result)
-    if isinstance(result, (tuple, list)):
-        made = [_wrapped(part) for part in result]
-        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
-    return result
 
 
 def called_on_faces(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -1,6 +1,7 @@
 """NumPy's constructors reach the recording: which doors there are in its modules, and whom they let through.
 
-SciPy's functions and sparse matrices have doors as well (`tape.numpy.scipy_functions`), if somebody has imported them.
+SciPy's functions and sparse matrices have doors as well (`tape.numpy.of_scipy.scipy_functions`), if somebody has
+imported them.
 
 NumPy has no hook for `np.zeros`, and `math.sin` takes any number apart by itself.  So while some thread records, the
 modules show doors in their places: functions that lead to those of `tape.numpy` if this thread records and the caller
@@ -33,7 +34,7 @@ from .classes import with_doors
 from .iterating import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .namespace import functions
-from .scipy_functions import METHODS, ROOMS
+from .of_scipy.scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
 
 MODULES = np, np.linalg, np.fft, math, cmath

@@ -17,7 +17,7 @@ from ...base.spec import Spec
 from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
 from ...numpy.arrays.face import FACES, OF_TENSORS, Number, Whole, face
-from ...numpy.dispatch import array_ufunc
+from ...numpy.ufuncs import array_ufunc
 from ...recording.numpy_bridge import op_for
 from ...recording.recorder import getframe
 from ..recorded.trace import Trace

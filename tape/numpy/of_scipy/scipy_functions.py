@@ -18,13 +18,13 @@ import numpy as np
 import ops
 from ops.algebra import sparse
 
-from ..base.tensor import Face
-from ..base.tree import leaves_of
-from .arrays.array_text import read_back
-from .arrays.face import faces
-from .arrays.leaving import carries, refusal
-from .arrays.unwrapping import bare, holds_face
-from .constructors import as_array, gathered
+from ...base.tensor import Face
+from ...base.tree import leaves_of
+from ..arrays.array_text import read_back
+from ..arrays.face import faces
+from ..arrays.leaving import carries, refusal
+from ..arrays.unwrapping import bare, holds_face
+from ..constructors import as_array, gathered
 from .distributions import of_stats
 from .scipy_linalg import LINALG
 

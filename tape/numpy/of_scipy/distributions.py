@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.tensor import Face
-from .arrays.face import array, face
-from .arrays.face_base import numpy
-from .arrays.leaving import carries, refusal
-from .arrays.unwrapping import holds_face, tensor_of
-from .constructors import as_array, gathered, recordable
+from ...base.tensor import Face
+from ..arrays.face import array, face
+from ..arrays.face_base import numpy
+from ..arrays.leaving import carries, refusal
+from ..arrays.unwrapping import holds_face, tensor_of
+from ..constructors import as_array, gathered, recordable
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
 

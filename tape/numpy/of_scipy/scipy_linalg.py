@@ -15,11 +15,11 @@ import numpy as np
 
 import ops
 
-from ..base.tree import leaves_of
-from .arrays.face import faces
-from .arrays.unwrapping import bare
-from .constructors import CONSTRUCTORS, as_array
-from .mathematics import is_finite
+from ...base.tree import leaves_of
+from ..arrays.face import faces
+from ..arrays.unwrapping import bare
+from ..constructors import CONSTRUCTORS, as_array
+from ..mathematics import is_finite
 
 
 def symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:

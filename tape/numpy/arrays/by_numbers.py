@@ -1,0 +1,76 @@
+"""What NumPy itself says and gives of the bare numbers of recorded arrays.
+
+A function that gives integers or truth values has no derivative, so it gets the numbers; any other without a rule is
+refused.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from ops.core.batching import LanesDiffer
+
+from ...base.errors import note
+from ...base.tensor import Face
+from ...base.tree import leaves_of
+from ...recording.level import Layer
+from .array_text import numbers_of
+from .explaining import numbers_in, tell_errors
+from .face import faces
+from .leaving import carries, refusal, still
+from .unwrapping import tensor_of
+
+
+def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
+    """What a function without a rule gives of the bare numbers, if it gives integers, truth values or nothing.
+
+    Raises:
+        LanesDiffer: if an argument differs from lane to lane of `vmap`.
+        TypeError: if what it gives could have a derivative, and an argument carries a gradient.
+    """
+    tensors = [x._tensor for x in leaves_of([list(args), kwargs]) if isinstance(x, Face)]
+    lost = [t for t in tensors if carries(t)]
+    if any(isinstance(still(t), Layer) for t in lost):
+        raise note(
+            LanesDiffer(
+                f"vmap: {name} asks for numbers, and these differ from lane to lane.\nCompute it outside of what is "
+                "mapped, write it in NumPy's functions that record, or call the function in a loop."
+            )
+        )
+    copies = {id(t): np.array(still(t).numpy(force=True)) for t in tensors}
+    result = function(*numbers_in(tuple(args), copies), **numbers_in(kwargs, copies))
+    if lost and (result is None or any(np.asarray(x).dtype.kind in "fcO" for x in leaves_of(result))):
+        of_objects = any(map(is_of_objects, leaves_of([list(args), kwargs])))
+        raise refusal("beside an array of dtype object" if of_objects else "it has no rule", name)
+    return faces(_wrapped(result))
+
+
+def _wrapped(result: Any) -> Any:
+    if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "biufc":
+        return tensor_of(np.array(result)[()] if not np.ndim(result) else result)
+    if isinstance(result, (tuple, list)):
+        made = [_wrapped(part) for part in result]
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+    return result
+
+
+def is_of_objects(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype.hasobject
+
+
+def told_by_numpy(function: Any, args: Any, kwargs: Any, find: Callable[[], Any]) -> Any:
+    """What a function gives whose op makes other errors of numbers; where there are some, NumPy tells of its own."""
+    errors: list[Any] = []
+    with ExitStack() as quiet:
+        quiet.enter_context(np.errstate(divide="call", over="call", invalid="call", call=lambda *e: errors.append(e)))
+        if any(isinstance(x, Face) and not x._tensor._spec.size for x in leaves_of([args, kwargs])):
+            quiet.enter_context(warnings.catch_warnings(action="ignore"))  # of empty slices, which ops may warn of too
+        found = find()
+    if errors or not all(np.isfinite(numbers_of(x)).all() for x in leaves_of(found)):
+        tell_errors(function, args, kwargs)
+    return found

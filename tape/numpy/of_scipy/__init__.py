@@ -1,0 +1,1 @@
+"""SciPy's functions and sparse matrices on recorded arrays."""
