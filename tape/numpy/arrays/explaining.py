@@ -10,8 +10,9 @@ import numpy as np
 from ...base.errors import AsItIs, note
 from ...base.hearing import unheard
 from ...base.spec import Spec
-from ...base.tensor import Face, Tensor
+from ...base.tensor import Face, Narrow, Tensor
 from ...base.tree import leaves_of, transform
+from ...recording.inference import InferenceTensor
 from ...recording.level import Layer, components, live
 from ...recording.views import materialise
 from .array_text import lanes, numbers_of, without_layers
@@ -148,7 +149,11 @@ def have_numbers(given: Any) -> bool:
     Those with lanes have several, and those of a compiled function others in each call.
     """
     tensors = [x._tensor for x in leaves_of(given) if isinstance(x, Face)]
-    return not any(lanes(t) or any(hasattr(part, "_row") for part in components(t)) for t in tensors)
+    return not any(lanes(t) or any(type(part) not in PLAIN for part in components(t)) for t in tensors)
+
+
+PLAIN = frozenset({Tensor, Narrow, InferenceTensor})
+"""The classes of tensors that stand for nothing but their numbers."""
 
 
 def _copy(x: Any) -> Any:

@@ -55,7 +55,7 @@ def _unreachable(trace: Trace, where: list[int]) -> list[int]:
 
 
 def _graph(trace: Trace, where: list[int]) -> tuple[list[Any], list[list[int]]]:
-    """The constants, then what they consist of; and for each of these the numbers of its parts."""
+    """The constants, what they consist of, and values on that memory; for each of these the numbers of its parts."""
     nodes = [trace.constants[i] for i in where]
     number = {id(x): k for k, x in enumerate(nodes)}
     edges: list[list[int]] = []
@@ -65,6 +65,11 @@ def _graph(trace: Trace, where: list[int]) -> tuple[list[Any], list[list[int]]]:
                 number[id(part)] = len(nodes)
                 nodes.append(part)
         edges.append([number[id(part)] for part in _parts(x)])
+    for v in map(_held, trace.values):
+        if type(v) is np.ndarray and id(v.base) in number and id(v) not in number:
+            number[id(v)] = len(nodes)
+            nodes.append(v)
+            edges.append([number[id(v.base)]])
     return nodes, edges
 
 
@@ -82,8 +87,12 @@ def _parts(x: Any) -> Iterable[Any]:
 def _values(trace: Trace, nodes: list[Any]) -> Iterable[int]:
     """The numbers of the nodes that the trace's values are, each as often as it is one."""
     number = {id(x): k for k, x in enumerate(nodes)}
-    values = (v.value if type(v) is Later else v for v in trace.values)
-    return [number[id(v)] for v in values if id(v) in number]
+    return [number[id(v)] for v in map(_held, trace.values) if id(v) in number]
+
+
+def _held(value: Any) -> Any:
+    """What the trace holds as the value of a record."""
+    return value.value if type(value) is Later else value
 
 
 def _holders(things: list[Any], k: int) -> int:
