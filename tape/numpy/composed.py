@@ -1,4 +1,4 @@
-"""Functions of NumPy's that are made of others, written in NumPy: least squares, sets, windows, padding.
+"""Functions of NumPy's that are made of others, written in NumPy: least squares, sets, windows.
 
 NumPy's own code for these hands its arguments to C code on the way, so it cannot be run on recorded arrays.  What
 chooses by numbers (a rank, which values occur) decides as plain numbers do; the results are recorded.  So are functions
@@ -15,18 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-import ops
-
-from ..base.tensor import Face
 from .array_writing import PLACING
 from .arrays.explaining import have_numbers
-from .arrays.face import AnyNumber, Recorded, array
-from .arrays.face_base import absent, numpy
-from .arrays.leaving import plain, refusal
+from .arrays.face_base import absent
+from .arrays.leaving import plain
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
 from .mathematics import holds
-from .of_scipy.scipy_linalg import symmetric
+from .padding import pad
 from .polynomials import POLYNOMIALS
 from .real_or_complex import REAL_OR_COMPLEX
 from .without_nan import NAN_QUANTILES
@@ -101,78 +97,6 @@ OTHER_SHAPES: dict[Any, Callable[..., Any]] = {
     np.linalg.tensorsolve: tensorsolve, np.linalg.tensorinv: tensorinv,
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
-
-
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **how: Any) -> Any:
-    """`np.pad`, where it is not by one constant or by the array's own elements.
-
-    Raises:
-        TypeError: for a function in the place of the mode, which would be given plain arrays.
-        ValueError: for arguments that NumPy refuses.
-    """
-    if callable(mode):
-        raise refusal("it gives plain arrays to a function of the user's", "np.pad with a function as its mode")
-    if mode not in MODES or (mode == "constant" and not np.ndim(how.get("constant_values", 0))):
-        return NotImplemented
-    found: Any = as_array(array)
-    np.pad(np.empty(found.shape, found.dtype), plain(pad_width), "constant")  # what NumPy raises of the widths
-    settings = how.get(SETTINGS[mode], DEFAULTS[mode])
-    values = np.broadcast_to(_pairs(settings), (found.ndim, 2)) if settings is not None else None
-    for axis, (before, after) in enumerate(np.broadcast_to(np.asarray(plain(pad_width)), (found.ndim, 2)).tolist()):
-        both = (None, None) if values is None else (values[axis, 0], values[axis, 1])
-        first = MODES[mode](found, axis, before, both[0], False)
-        last = MODES[mode](found, axis, after, both[1], True)
-        found = numpy.concatenate([first.astype(found.dtype), found, last.astype(found.dtype)], axis=axis)
-    return found
-
-
-def _pairs(settings: Any) -> Any:
-    """What is said for all axes and sides, for each side, or for each axis and side."""
-    settings = as_array(settings)
-    return settings if settings.ndim != 2 or settings.shape[-1] == 2 else np.broadcast_to(settings, (len(settings), 2))
-
-
-def _shape(x: Any, axis: int, n: int) -> tuple[int, ...]:
-    return (*x.shape[:axis], n, *x.shape[axis + 1 :])
-
-
-def _edge(x: Any, axis: int, is_last: bool, n: int = 1) -> Any:
-    span = slice(x.shape[axis] - n, None) if is_last else slice(0, n)
-    return x[(slice(None),) * axis + (span,)]
-
-
-def _constant(x: Any, axis: int, n: int, value: Any, is_last: bool) -> Any:
-    return np.broadcast_to(value, _shape(x, axis, n))
-
-
-def _ramp(x: Any, axis: int, n: int, value: Any, is_last: bool) -> Any:
-    """From the end value, which lies outermost, to the edge."""
-    numbers = np.arange(n, 0, -1) if not is_last else np.arange(1, n + 1)
-    steps = numbers.reshape((-1,) + (1,) * (x.ndim - axis - 1)) / max(n, 1)
-    edge = _edge(x, axis, is_last)
-    ramp = edge + (value - edge) * steps
-    return np.trunc(ramp) if x.dtype.kind in "iu" else ramp
-
-
-def _statistic(reduce: Callable[..., Any]) -> Callable[..., Any]:
-    def fill(x: Any, axis: int, n: int, length: Any, is_last: bool) -> Any:
-        some = x.shape[axis] if length is None else min(int(length), x.shape[axis])
-        found = reduce(_edge(x, axis, is_last, some), axis=axis, keepdims=True)
-        found = np.round(found) if x.dtype.kind in "iu" else found
-        return np.broadcast_to(found, _shape(x, axis, n))
-
-    return fill
-
-
-MODES: dict[str, Callable[..., Any]] = {
-    "constant": _constant, "linear_ramp": _ramp, "maximum": _statistic(np.max), "mean": _statistic(np.mean),
-    "median": _statistic(np.median), "minimum": _statistic(np.min),
-}  # fmt: skip
-"""What lies before or behind an axis, by mode."""
-SETTINGS = {"constant": "constant_values", "linear_ramp": "end_values"} | dict.fromkeys(
-    ("maximum", "mean", "median", "minimum"), "stat_length"
-)
-DEFAULTS: dict[str, Any] = dict.fromkeys(MODES) | {"constant": 0, "linear_ramp": 0}
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
@@ -388,75 +312,3 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""
-
-
-OTHER_WARNINGS: frozenset[Any] = frozenset({
-    np.var, np.std, np.nanmean, np.nanvar, np.nanstd, np.nanmedian, np.nanquantile, np.nanpercentile, np.percentile,
-    np.cov, np.corrcoef, np.linalg.norm, np.poly, np.polydiv, np.dot, np.inner, np.vdot, np.cross, np.convolve,
-    np.correlate, np.geomspace, np.divmod, np.vecdot,
-})  # fmt: skip
-"""Functions that warn of something else than their ops do."""
-
-
-def tells_otherwise(function: Any, kwargs: Any) -> bool:
-    """Whether NumPy warns of something else than an op does: it is shown the numbers where there may be a reason."""
-    if kwargs.get("out") is not None:
-        return False
-    return function in OTHER_WARNINGS or (function is np.mean and kwargs.get("where", True) is not True)
-
-
-def _is_upper(function: Any, rest: Any, named: dict[str, Any]) -> bool:
-    return bool(named["upper"]) if "upper" in named else str((*rest, named.get("UPLO", "L"))[0]).upper() == "U"
-
-
-def promoted(function: Any, args: Any, kwargs: Any) -> Any:
-    """The arguments of a function that NumPy computes in another dtype than that of its argument, or makes arrays."""
-    if function in CASTING and kwargs.get("dtype") is not None and isinstance(args[0], Recorded):
-        return (args[0].astype(kwargs["dtype"]) if args[0].dtype.kind == "c" else args[0], *args[1:])
-    if function in OF_ARRAYS:
-        return tuple([array(ops.clone(x._tensor)) if isinstance(x, AnyNumber) else as_array(x) for x in args])
-    if function in WIDER and args:
-        return tuple([_wider(x, WIDER[function]) if k < 2 else x for k, x in enumerate(args)])
-    return args
-
-
-def _wider(x: Any, dtype: np.dtype[Any]) -> Any:
-    return x.astype(np.promote_types(x.dtype, dtype)) if isinstance(x, Recorded) else x
-
-
-WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dtype(int)}
-"""Functions that compute in a dtype that has room for this one as well."""
-
-CASTING = frozenset({np.sum, np.prod, np.mean, np.cumsum, np.cumprod, np.cumulative_sum, np.cumulative_prod})
-"""Functions that cast complex numbers to ``dtype=``, and warn of what that discards."""
-
-OF_ARRAYS = frozenset({np.broadcast_arrays})
-"""Functions that give arrays also of numbers."""
-
-
-def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:
-    """The arguments of a function that reads one triangle of a matrix, with the matrix that this stands for."""
-    if not args or not (function in TRIANGULAR or _is_hermitian(function, args, kwargs)):
-        return args
-    a, *rest = args
-    is_upper = function in TRIANGULAR and _is_upper(function, rest, kwargs)
-    shape = a._tensor._spec.shape if isinstance(a, Face) else ()
-    return (symmetric(a, not is_upper), *rest) if len(shape) > 1 and shape[-1] == shape[-2] else args
-
-
-def _is_hermitian(function: Any, args: Any, kwargs: Any) -> bool:
-    """Whether a function is told that its matrix is one that is determined by a triangle."""
-    place = HERMITIAN.get(function)
-    return place is not None and bool(args[place] if len(args) > place else kwargs.get("hermitian", False))
-
-
-HERMITIAN: dict[Any, int] = {np.linalg.svd: 3, np.linalg.pinv: 2, np.linalg.matrix_rank: 2}
-"""By function which of its arguments says so."""
-
-TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
-"""Functions that read one triangle of a matrix."""
-
-SPECTRA: frozenset[Any] = (
-    frozenset({np.linalg.eig, np.linalg.eigvals}) if np.linalg.eigvals(np.eye(1)).dtype.kind == "f" else frozenset()
-)
-"""Functions whose results are real if all eigenvalues are; none from NumPy 2.5 on, which gives complex ones always."""

@@ -42,7 +42,8 @@ from .arrays.outputs import ADDING_UP, fill, in_dtype, with_out_named, with_room
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
 from .arrays.unwrapping import bare, has_tensor
-from .composed import COMPOSED, SPECTRA, promoted, tells_otherwise, with_one_triangle
+from .as_numpy_takes import SPECTRA, promoted, tells_otherwise, with_one_triangle
+from .composed import COMPOSED
 from .constructors import as_array
 from .layouts import as_numpy_lays
 from .looks import LOOKS

@@ -26,7 +26,7 @@ from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_ro
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import require_alike, require_taken
 from .arrays.unwrapping import bare, has_tensor
-from .composed import OTHER_WARNINGS
+from .as_numpy_takes import OTHER_WARNINGS
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
 
