@@ -355,7 +355,8 @@ def test_neighbours_in_one_task_are_blocks_still(client):
             raise ZeroDivisionError("too large")
         return (np.abs(x) if x[0] > 0 else 2.0 * x) * scale
 
-    (data,) = persisted(client, y * np.arange(1003), rows=20)
+    first, *_ = client.nthreads()
+    (data,) = persisted(client, y * np.arange(1003), rows=20, workers=[first])
     found = tape.dask.map(f, data, np.float64(3.0))
     assert found.numblocks == (8,)  # a program that is not known here may take long
     apart = tape.dask.map(f, data, np.float64(3.0), fuse=False)
