@@ -154,6 +154,19 @@ def partial_state():
 
 
 @reading
+def partial_with_other_keywords():
+    p = functools.partial(lambda x, k: x * k, k=2.0)
+    return (lambda x: p(x)), lambda: p.__setstate__((p.func, p.args, {"k": 5.0}, None))
+
+
+@reading
+def partial_with_other_attributes():
+    p = functools.partial(len)
+    p.k = 2.0
+    return (lambda x: x * p.k), lambda: p.__setstate__((p.func, p.args, p.keywords, {"k": 5.0}))
+
+
+@reading
 def decorated():
     k = [2.0]
 

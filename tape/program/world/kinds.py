@@ -141,7 +141,8 @@ def _asks_system(holder: type, name: str) -> bool:
 
 
 def _partial(look: Any, thing: Any) -> Looked:
-    look.around.facts += [Fact(lambda: thing.func), Fact(lambda: thing.args)]
+    look.around.facts += [Fact(lambda: thing.func), Fact(lambda: thing.args), Fact(lambda: thing.keywords)]
+    look.around.facts.append(dict_fact(thing))
     look.around.space(thing.keywords).whole = True
     look.open(look.around.space(vars(thing)))
     return look.all_inside((thing.func, *thing.args, *thing.keywords.values()))

@@ -161,10 +161,14 @@ class Look:
             return
         owners = [space.owner for space in self.around.spaces.values() if space.owner is not None]
         for thing in (*self.around.functions, *owners):
-            facts = list(name_facts(thing, sorted(names)))
+            facts = list(name_facts(thing, sorted(names if self._may_ask(thing) else names - {"__annotations__"})))
             self.around.facts += facts
             for fact in facts:
                 self.look(fact.value, None if type(fact.value) is dict else "__name__")
+
+    def _may_ask(self, thing: Any) -> bool:
+        """Whether asking for annotations changes nothing: Python makes a class that has none keep an empty dict."""
+        return "__annotations__" in self._sites or not isinstance(thing, type) or "__annotations__" in vars(thing)
 
     def _attribute(self, space: Space, name: Any) -> None:
         if (id(space), name) not in self._seen:

@@ -343,3 +343,12 @@ def test_asking_for_annotations_changes_nothing():
     assert fast.statistics().replays == 3
     Plain.__annotations__ = {"a": int}
     assert_array_equal(fast(ONE), ONE)
+
+    class Other:
+        pass
+
+    names = set(vars(Other))
+    fast = compile(lambda x: x * len(vars(Other)) * len(dir(Other)))
+    for _ in range(3):
+        assert_array_equal(fast(ONE), ONE * len(vars(Other)) * len(dir(Other)))
+    assert set(vars(Other)) == names
