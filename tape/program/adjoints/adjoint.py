@@ -23,7 +23,7 @@ from ..recorded.reach import check_not_released, require_history
 from ..recorded.stretches import RECORDS
 from ..recorded.trace import Trace, Untraceable
 from ..recorded.trace_records import CODE, arguments_in
-from ..recorded.traced import Traced, output, traced
+from ..recorded.traced import Traced, traced
 from .adjoint_rounds import loops_of
 from .pieces import Pieces
 from .simple_runs import Runs
@@ -344,7 +344,7 @@ def _by_rules(trace: Trace, row: int, g: Any, positions: tuple[int, ...]) -> lis
     values = tuple(value_of(trace, k) for k in operands)
     z: Any = traced(trace, row)
     if op.outputs != 1:
-        z = tuple(output(trace, row, i) for i in range(len(trace.values[row])))
+        z = tuple(traced(trace, k) for k in trace.outputs(row))
     specs = {i: trace.spec(operands[i]) for i in positions}
     found = op.contributions(positions, g, values, z, params, specs, getattr(z, "dtype", None))
     return [(operands[i], bar) for i, bar in found]

@@ -16,7 +16,7 @@ from ...base.tensor import Tensor
 from ..recorded.listing import Listing, listing_of
 from ..recorded.reach import check_not_released
 from ..recorded.trace import CONSTANT, INPUT, Trace
-from ..recorded.traced import Traced, output, traced
+from ..recorded.traced import Traced, traced
 from .adjoint import propagate, value_of
 from .simple_runs import Runs
 from .templates import moves
@@ -95,7 +95,7 @@ class Retraced:
     def results(self, z: Traced) -> Any:
         """A record's result, or its several results, as a rule gets them."""
         value = self.trace.values[z._row]
-        return tuple(output(self.trace, z._row, i) for i in range(len(value))) if isinstance(value, tuple) else z
+        return tuple(traced(self.trace, k) for k in self.trace.outputs(z._row)) if isinstance(value, tuple) else z
 
     def finish(self, outputs: Sequence[Any]) -> Listing:
         """The new list with these outputs."""

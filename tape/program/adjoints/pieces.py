@@ -16,7 +16,7 @@ import numpy as np
 import ops
 
 from ..recorded.boxes import BoxGrid, Region, box, everything, hull, index_of, nested, shape_of, size_of, split
-from ..recorded.traced import part_of
+from ..recorded.traced_index import part_of
 
 ROOM = 8
 """So many times the size of an array its pieces may take before they are joined."""

@@ -21,8 +21,8 @@ from ...numpy.ufuncs import array_ufunc
 from ...recording.numpy_bridge import op_for
 from ...recording.recorder import getframe
 from ..recorded.trace import Trace
-from ..recorded.traced import Traced, tensors_way, traced
-from ..recorded.traced_short_ways import OF_ONE_NUMBER, of_number, short_way
+from ..recorded.traced import Traced, TracedArgument, traced
+from ..recorded.traced_short_ways import OF_ONE_NUMBER, of_number, short_way, tensors_way
 
 _held: Any = Face.__dict__["_tensor"]
 
@@ -77,7 +77,7 @@ def _of_ufunc(self: TracedNumber, ufunc: np.ufunc, how: str, *inputs: Any, **opt
 
 
 def _operator(op: Op, name: str, reflected: bool) -> Callable[..., Any]:
-    of_any, of_tensors = getattr(Number, name), tensors_way(op, reflected, depth=3)
+    of_any, of_tensors = getattr(Number, name), tensors_way(op, reflected, 3, Traced, TracedArgument)
 
     def otherwise(self: TracedNumber, other: Any) -> Any:
         if type(other) in FACES and type(other._tensor) is Traced:

@@ -21,7 +21,7 @@ from .later import element_of, laid, lies_alike, lying, order
 from .trace import Untraceable, escaped
 
 if TYPE_CHECKING:
-    from .traced import Traced
+    from .traced_inplace import TracedMemory
 
 RESHAPE, PUT_VIEW, SELECT, GETITEM, CLONE = (
     REGISTRY[name] for name in ("reshape", "put_view", "select", "getitem", "clone")
@@ -53,12 +53,12 @@ class SharedMemory:
 
     __slots__ = ("__weakref__", "_first", "_limit", "cells", "judged", "members", "row", "sealed")
 
-    def __init__(self, base: Traced):
+    def __init__(self, base: TracedMemory):
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
         self._first = base._trace.values[base._row]
         self.cells: Cells | None = None
         self.judged = False
-        self.members: list[weakref.ref[Traced]] = []
+        self.members: list[weakref.ref[TracedMemory]] = []
         self._limit = 16
 
     @property
@@ -69,7 +69,7 @@ class SharedMemory:
     def first(self, value: Any) -> None:
         self._first = value
 
-    def add(self, view: Traced) -> None:
+    def add(self, view: TracedMemory) -> None:
         """Remember who looks at it; now and then forget those that are gone."""
         if not self.sealed:
             self.members.append(weakref.ref(view))
@@ -77,10 +77,10 @@ class SharedMemory:
                 self.members = [weakref.ref(v) for v in self.living()]
                 self._limit = max(16, 2 * len(self.members))
 
-    def living(self) -> list[Traced]:
+    def living(self) -> list[TracedMemory]:
         return [v for v in [r() for r in self.members] if v is not None]
 
-    def whole(self, like: Traced) -> int:
+    def whole(self, like: TracedMemory) -> int:
         """The record of the base's value, with all that was written; `like` is any tensor of the recording."""
         if self.cells is not None:
             cells, self.cells, trace = self.cells, None, like._trace
@@ -95,7 +95,7 @@ class SharedMemory:
                     base._settle(self.row)
         return self.row
 
-    def write(self, place: CellPlace, value: Traced, held: bool = False) -> bool:
+    def write(self, place: CellPlace, value: TracedMemory, held: bool = False) -> bool:
         """Remember what is written into a cell, if all look at the memory as a whole or at such cells.
 
         A value that somebody may hold is not the tensor of the cell, which others may hold as well.
@@ -121,13 +121,13 @@ class SharedMemory:
             base._settle(None)
         return True
 
-    def read(self, place: CellPlace, base: Traced) -> Traced | None:
+    def read(self, place: CellPlace, base: TracedMemory) -> TracedMemory | None:
         """The tensor of a cell; None unless such cells were written."""
         if self.cells is None or self.cells.axes != place.axes:
             return None
         index = tuple(place.cell[place.axes.index(k)] if k in place.axes else EVERYTHING for k in range(base.ndim))
         row = self.cells.written.get(place.cell)
-        view: Traced
+        view: TracedMemory
         if base._spec.narrow or not base._trace.open:
             view = GETITEM(base._at(self.row), index=index) if row is None else CLONE(base._at(row))
         else:
@@ -136,13 +136,13 @@ class SharedMemory:
         self.show(view, (_getitem(index),))
         return view
 
-    def show(self, view: Traced, steps: Any) -> None:
+    def show(self, view: TracedMemory, steps: Any) -> None:
         """Note that a tensor looks at it in these steps."""
         view._look = self, steps
         self.add(view)
 
 
-def memory_of(tensor: Traced) -> tuple[SharedMemory, Any]:
+def memory_of(tensor: TracedMemory) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, and in which steps, as `ops.put_view` takes them; None if it cannot look again."""
     try:
         return tensor._look
@@ -150,14 +150,14 @@ def memory_of(tensor: Traced) -> tuple[SharedMemory, Any]:
         return _on_its_own(tensor)
 
 
-def _on_its_own(tensor: Traced) -> tuple[SharedMemory, Any]:
+def _on_its_own(tensor: TracedMemory) -> tuple[SharedMemory, Any]:
     """Let a tensor be the base of memory at which nobody else looks."""
     tensor._look = made = SharedMemory(tensor), ()
     made[0].add(tensor)
     return made
 
 
-def link(view: Traced, parent: Traced, op: Op, params: dict[str, Any]) -> None:
+def link(view: TracedMemory, parent: TracedMemory, op: Op, params: dict[str, Any]) -> None:
     """Note that an op has made a tensor that looks at another one's memory, if it has: some may have copied."""
     memory, steps = memory_of(parent)
     known = op not in MAY_COPY or not parent._spec.shape
@@ -185,20 +185,20 @@ def _shares(memory: SharedMemory, steps: Any, op: Op, params: dict[str, Any]) ->
     return bool(np.may_share_memory(x, op.forward(x, **params)))
 
 
-def judge(memory: SharedMemory, tensor: Traced) -> None:
+def judge(memory: SharedMemory, tensor: TracedMemory) -> None:
     """Note that it was asked how memory lies: in a row, if it was made here and has no more than one axis."""
     shape = tensor._trace.spec(memory.row).shape  # type: ignore[union-attr]
     memory.judged = memory.judged or memory.sealed or len(shape) > 1
 
 
-def contiguous(tensor: Traced) -> Traced:
+def contiguous(tensor: TracedMemory) -> TracedMemory:
     """The tensor itself, if eager execution has it in row-major order, else a copy."""
     memory, steps = memory_of(tensor)
     judge(memory, tensor)
     known = memory.first is not None and steps is not None
     if known and np.asarray(look(memory.first, steps)).flags.c_contiguous:
         return tensor
-    made: Traced = CLONE(tensor)
+    made: TracedMemory = CLONE(tensor)
     if known:
         copy = memory_of(made)[0]
         copy.judged = True
@@ -213,7 +213,7 @@ def contiguous(tensor: Traced) -> Traced:
     return made
 
 
-def strides_of(tensor: Traced) -> tuple[int, ...]:
+def strides_of(tensor: TracedMemory) -> tuple[int, ...]:
     """Elements from one entry to the next along each axis, as eager execution has them.
 
     Raises:
@@ -226,7 +226,7 @@ def strides_of(tensor: Traced) -> tuple[int, ...]:
     return tuple([n // tensor.dtype.itemsize for n in np.asarray(look(memory.first, steps)).strides])
 
 
-def seal(view: Traced, parent: Traced, step: Any = None) -> None:
+def seal(view: TracedMemory, parent: TracedMemory, step: Any = None) -> None:
     """Note that a tensor looks at another one's memory in a way in which a change of it cannot be followed.
 
     Args:
@@ -237,7 +237,7 @@ def seal(view: Traced, parent: Traced, step: Any = None) -> None:
         view.__dict__["_through"] = parent, step
 
 
-def way_to(tensor: Traced) -> tuple[SharedMemory, Any]:
+def way_to(tensor: TracedMemory) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, and in which steps that can be done again, if not followed; None if in none."""
     memory, steps = memory_of(tensor)
     if steps is None and "_through" in tensor.__dict__:
@@ -247,19 +247,19 @@ def way_to(tensor: Traced) -> tuple[SharedMemory, Any]:
     return memory, steps
 
 
-def is_shared(tensor: Traced) -> bool:
+def is_shared(tensor: TracedMemory) -> bool:
     """Whether others look at a tensor's memory."""
     seen = getattr(tensor, "_look", None)
     return seen is not None and (seen[0].sealed or any(v is not tensor for v in seen[0].living()))
 
 
-def is_part(tensor: Traced) -> bool:
+def is_part(tensor: TracedMemory) -> bool:
     """Whether a tensor is a view that is put into its base, and not written into a cell of it."""
     memory, steps = memory_of(tensor)
     return bool(steps) and seen_in(steps, tensor._trace.spec(memory.row).shape) is None  # type: ignore[union-attr]
 
 
-def put(target: Traced, result: Traced) -> None:
+def put(target: TracedMemory, result: TracedMemory) -> None:
     """Let a tensor stand for a result of its shape and dtype, and those that share its memory for what they see then.
 
     Raises:
@@ -286,12 +286,12 @@ def put(target: Traced, result: Traced) -> None:
         view._settle(row if view._look[1] == () else None)
 
 
-def _lying_as_before(result: Traced, memory: SharedMemory) -> Traced:
+def _lying_as_before(result: TracedMemory, memory: SharedMemory) -> TracedMemory:
     """What is written over all of some memory, in the order of that: others may hold what lies otherwise."""
     trace = result._trace
     if lies_alike(trace.values[result._row], memory._first):
         return result
-    made: Traced = CLONE(result)
+    made: TracedMemory = CLONE(result)
     _lay(trace, made._row, memory)
     return made
 
@@ -313,7 +313,7 @@ def check_sure(trace: Any) -> None:
         raise Untraceable(UNKNOWN_LAYOUT)
 
 
-def read(tensor: Traced, index: Any) -> Traced | None:
+def read(tensor: TracedMemory, index: Any) -> TracedMemory | None:
     """``tensor[index]`` for plain integers; None if there is no short way."""
     shape, (memory, steps) = tensor._spec.shape, getattr(tensor, "_look", NOTHING)
     filled = steps == () and memory is not None and memory.cells is not None
@@ -330,17 +330,17 @@ def read(tensor: Traced, index: Any) -> Traced | None:
     return _element(tensor, place, index)
 
 
-def _selected(tensor: Traced, params: dict[str, Any]) -> Traced:
+def _selected(tensor: TracedMemory, params: dict[str, Any]) -> TracedMemory:
     """A part along the first axis, which looks at the tensor's memory."""
     trace, row = tensor._trace, tensor._row
     if not trace.open:
         raise escaped()
-    made: Traced = tensor._at(trace.apply(SELECT, (row,), params))
+    made: TracedMemory = tensor._at(trace.apply(SELECT, (row,), params))
     link(made, tensor, SELECT, params)
     return made
 
 
-def _element(tensor: Traced, place: CellPlace, index: Any) -> Traced:
+def _element(tensor: TracedMemory, place: CellPlace, index: Any) -> TracedMemory:
     """One element, which kernels read where it lies: out of the tensor without its shape, the same for all of them."""
     trace, (memory, steps) = tensor._trace, memory_of(tensor)
     key = tensor._row, trace.wengert.recording
@@ -356,11 +356,11 @@ def _element(tensor: Traced, place: CellPlace, index: Any) -> Traced:
     return made
 
 
-def part(base: Traced, op: Op, row: int, params: dict[str, Any], single: bool) -> Traced:
+def part(base: TracedMemory, op: Op, row: int, params: dict[str, Any], single: bool) -> TracedMemory:
     """What an op reads of a record; of a `single` element nothing is to be found out before it is computed."""
     trace = base._trace
     found = element_of(trace.values[row]) if single else None
-    made: Traced = base._at(
+    made: TracedMemory = base._at(
         trace.apply(op, (row,), params) if found is None else trace.append_op(op, (row,), params, found)
     )
     return made
@@ -370,7 +370,7 @@ def _getitem(index: Any) -> Any:
     return GETITEM.name, (("index", index),), None
 
 
-def lies_there(value: Any, target: Traced, index: Any) -> bool:
+def lies_there(value: Any, target: TracedMemory, index: Any) -> bool:
     """Whether a value is the view of a tensor at an index of integers and slices: ``y[i] += x`` writes into that, and
     then writes it where it is.
     """
@@ -387,7 +387,7 @@ def _is_fixed(index: Any) -> bool:
     return FIXED.issuperset(map(type, bounds))
 
 
-def fill(target: Traced, place: CellPlace, value: Traced) -> bool:
+def fill(target: TracedMemory, place: CellPlace, value: TracedMemory) -> bool:
     """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
     memory, steps = _to_change(target)
     return steps == () and memory.write(place, value, held=True)
@@ -400,7 +400,7 @@ def seen_in(steps: Any, shape: tuple[int, ...]) -> CellPlace | None:
     return place_of(dict(steps[0][1])["index"], shape)
 
 
-def _to_change(target: Traced) -> tuple[SharedMemory, Any]:
+def _to_change(target: TracedMemory) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, which is about to be changed."""
     check_free(target)
     memory, steps = memory_of(target)
@@ -410,7 +410,7 @@ def _to_change(target: Traced) -> tuple[SharedMemory, Any]:
     return memory, steps
 
 
-def check_free(tensor: Traced) -> None:
+def check_free(tensor: TracedMemory) -> None:
     """Raise unless a tensor may be changed in place, in a way that a recorded list can repeat."""
     trace, seen = tensor._trace, getattr(tensor, "_look", None)
     row = tensor._row if seen is None else seen[0].row if trace.wengert.recording else seen[0].whole(tensor)

@@ -14,7 +14,7 @@ import numpy as np
 from ops import REGISTRY
 
 if TYPE_CHECKING:
-    from .traced import Traced
+    from .traced_inplace import TracedMemory
 
 STACK, INDEX_PUT, RESHAPE = (REGISTRY[name] for name in ("stack", "index_put", "reshape"))
 EVERYTHING = slice(None)
@@ -81,7 +81,7 @@ class Cells:
         self.axes = axes
         self.written: dict[tuple[int, ...], int] = {}
 
-    def put_into(self, array: Traced) -> Traced:
+    def put_into(self, array: TracedMemory) -> TracedMemory:
         """The array with what was written."""
         shape, cells = array._spec.shape, sorted(self.written)
         values = [array._at(self.written[cell]) for cell in cells]

@@ -6,6 +6,7 @@ their own, so that kernels, passes and adjoints need to know nothing of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,22 @@ CAST = REGISTRY["cast"]
 AS_THEY_ARE = SEEING_TO_IT | {"cast", "output"}
 
 
-def apply_in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> tuple[int, Any]:
-    """Record an op on records of which some hold 16-bit numbers: its record, and the operands that say what to round
-    to, or None."""
+def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> Sequence[int]:
+    """Record an op on records of which some hold 16-bit numbers: the record of each of its results."""
+    operands = None
     if op.is_view(params) or op.name in AS_THEY_ARE:
-        return trace.apply(op, numbers, params), None
-    row = trace.apply(op, tuple([_wide(trace, k) for k in numbers]), params)
-    return row, None if params.get("dtype") is not None else [_like(trace, k) for k in numbers]
+        row = trace.apply(op, numbers, params)
+    else:
+        row = trace.apply(op, tuple([_wide(trace, k) for k in numbers]), params)
+        operands = None if params.get("dtype") is not None else [_like(trace, k) for k in numbers]
+    rows = (row,) if op.outputs == 1 else trace.outputs(row)
+    return rows if operands is None else [_rounded(trace, k, operands) for k in rows]
 
 
-def rounded(trace: Trace, row: int, operands: Any) -> int:
-    """A result in its dtype, if that has 16 bits."""
+def _rounded(trace: Trace, row: int, operands: Sequence[Any]) -> int:
+    """A result in the dtype that an op gives of such operands, if that has 16 bits."""
     spec = trace.spec(row)
-    if operands is None or spec is None:
+    if spec is None:
         return row
     dtype = result_dtype(spec.dtype, operands)
     return row if dtype == spec.dtype else trace.apply(CAST, (row,), {"dtype": dtype})

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ops import Op
+from ops import REGISTRY, Op
 from ops.core.op import is_complex
 from ops.core.own import may_raise
 
@@ -34,6 +34,7 @@ from .trace_records import Records, X
 
 INPUT, CONSTANT = -1, -2
 """Opcodes of the rows that no op made: X is the number of the input, or of the constant."""
+OUTPUT = REGISTRY["output"]
 
 
 ERRORS = "np.errstate or np.seterr makes floating-point errors more than warnings"
@@ -289,6 +290,11 @@ class Trace(Records):
             x, y = numbers if len(numbers) == 2 else (numbers[0], -1)
             number = self.append(op.code, x, y, None, z, depth + 1)
         return number
+
+    def outputs(self, number: int) -> list[int]:
+        """Append records of the results, one by one, of a record with several."""
+        results = enumerate(self.values[number])
+        return [self.append(OUTPUT.code, -1, -1, ((number,), {"i": i}), z, depth=2) for i, z in results]
 
     def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
         """What an op gives of the values of some records: large arrays later, if that can be foreseen."""

@@ -8,28 +8,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ops
-from ops import REGISTRY, Op
+from ops import Op
 from ops.algebra.sparse import yielding
 from ops.shapes.overwriting import look
 
 from ...base.device import check_layout
 from ...base.errors import warn_left
-from ...base.spec import spec
 from ...base.tensor import Face, Narrow, Tensor
 from ...history.hooks import RemovableHandle
-from ...memory.inplace import NOT_AUGMENTED
 from ...recording.indexing import without_faces
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
-from ...recording.short_ways import is_operand
 from .aliases import DETACHED, check_sure, contiguous, link, memory_of, read, seal, strides_of
-from .later import Later, part_at, unheld
-from .narrowing import apply_in_32_bits, rounded
+from .narrowing import in_32_bits
 from .reach import reaches, require_history
 from .trace import NUMBER, Trace, Untraceable, escaped
-from .traced_index import AT_PLACES, basic_key, has_places
+from .traced_index import AT_PLACES, basic_key, has_places, view_at
 from .traced_inplace import TracedMemory, known, plain
-from .traced_short_ways import OF_ONE_NUMBER, of_number, short_way
+from .traced_short_ways import OF_ONE_NUMBER, of_number, operators
 from .unknown import CLASS, OWN, PERSONAL, SPACE, UNKNOWN, lacking, personal, read_as, told
 
 
@@ -37,6 +33,7 @@ class Traced(TracedMemory):
     """A tensor of a function that is being recorded."""
 
     __slots__ = ("_look", "_row", "_trace")
+    _is_settled = True  # its record is known
     if not TYPE_CHECKING:
         __init__ = object.__init__  # so that calling the class makes one, in two thirds of the time of `new`
 
@@ -96,17 +93,19 @@ class Traced(TracedMemory):
             guard_shape(operands, *measure)
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
         if narrow and trace.tensors:
-            made = in_32_bits(trace, op, numbers, params)
+            rows = in_32_bits(trace, op, numbers, params)
         else:
             row = trace.apply(op, numbers, params)
-            made = traced(trace, row) if op.outputs == 1 else outputs_of(trace, row)
+            rows = (row,) if op.outputs == 1 else trace.outputs(row)
         if op.outputs == 1:
+            made = traced(trace, rows[0])
             if op.view and op.is_view(params):
                 link(made, operands[0], op, params)
             return made
-        for i, z in enumerate(made) if op.view else ():
+        results = tuple([traced(trace, row) for row in rows])
+        for i, z in enumerate(results) if op.view else ():
             seal(z, operands[0], (op.name, tuple(params.items()), i))
-        return made
+        return results
 
     # What the rest of the library reads of a tensor.
 
@@ -152,7 +151,10 @@ class Traced(TracedMemory):
 
     def _at(self, row: int) -> Traced:
         """The tensor of another record."""
-        return traced(self._trace, row)
+        made, trace = Traced(), self._trace
+        made._trace, made._row = trace, row
+        made._spec = trace.spec(row)  # type: ignore[assignment]
+        return made
 
     def _settle(self, row: int | None) -> None:
         """Stand for a record; for none until somebody asks which, where what lies in memory is another now."""
@@ -211,7 +213,7 @@ class Traced(TracedMemory):
         found = read(self, index) if short else None
         if found is not None:
             return found
-        key = basic_key(index) if type(self) in SETTLED and not self._spec.narrow and self._trace.open else None
+        key = basic_key(index) if self._is_settled and not self._spec.narrow and self._trace.open else None
         if key is not None:
             return view_at(self, index, key)
         index = without_faces(index)
@@ -290,14 +292,11 @@ class TracedArgument(Traced):
         return lacking(self, name)
 
 
-SETTLED = frozenset({Traced, TracedArgument})
-"""The classes of tensors whose record is known."""
-
-
 class Filling(Traced):
     """A tensor some cells of which were written, which are put together when somebody asks for its record."""
 
     __slots__ = ()
+    _is_settled = False
 
     @property
     def _row(self) -> int:  # type: ignore[override]
@@ -308,6 +307,7 @@ class Looking(Traced):
     """A view of memory that was changed, which looks at it again when somebody asks for its record."""
 
     __slots__ = ()
+    _is_settled = False
 
     @property
     def _row(self) -> int:  # type: ignore[override]
@@ -343,111 +343,13 @@ def traced(trace: Trace, row: int) -> Traced:
     return made
 
 
-def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> Traced | None:
-    """The part of a large array at an index of integers and slices, which has that shape; None if it is no such array.
-
-    `ops.getitem` gives the same, after it has found out the shape.
-    """
-    if type(x) not in SETTLED or x._spec.narrow or not x._trace.open:
-        return None
-    trace, row, params = x._trace, x._row, {"index": index}
-    if type(trace.values[row]) is not Later or x._spec.dtype.kind not in "fcb":
-        return None
-    op = ops.select if type(index) is int else ops.getitem
-    made = traced(trace, trace.append_op(op, (row,), params, Later(spec(shape, x._spec.dtype))))
-    link(made, x, op, params)
-    return made
-
-
-def view_at(x: Traced, index: Any, key: Any) -> Traced:
-    """The part of a tensor at an index of integers and slices; what is known of one is, of others that look alike."""
-    trace, row = x._trace, x._row
-    value = trace.values[row]
-    kind = (value.ordered if type(value) is Later else None), x._spec, key
-    known = trace.parts.get(kind)
-    if known is None:
-        part = part_at(value, index) if type(value) is Later else None
-        if part is None:  # which also says what is wrong with an index
-            whole: Traced = ops.getitem(x, index=index)
-            if type(value) is not Later:
-                trace.parts[kind] = {"index": index}, False, whole._spec
-            return whole
-        known = trace.parts[kind] = {"index": index}, part.ordered, part.spec
-    params, ordered, found = known
-    z = Later(found, None, ordered) if type(value) is Later else unheld(ops.getitem.forward(value, **params))
-    made = traced(trace, trace.append(ops.getitem.code, -1, -1, ((row,), params), z))
-    link(made, x, ops.getitem, params)
-    return made
-
-
-def in_32_bits(trace: Trace, op: Op, numbers: tuple[int, ...], params: dict[str, Any]) -> Any:
-    """What an op gives of records of which some hold 16-bit numbers."""
-    row, operands = apply_in_32_bits(trace, op, numbers, params)
-    if op.outputs == 1:
-        return traced(trace, rounded(trace, row, operands))
-    return tuple([traced(trace, rounded(trace, z._row, operands)) for z in outputs_of(trace, row)])
-
-
-def outputs_of(trace: Trace, row: int) -> tuple[Traced, ...]:
-    """The results of a record with several."""
-    return tuple([output(trace, row, i) for i in range(len(trace.values[row]))])
-
-
-def output(trace: Trace, row: int, i: int) -> Traced:
-    """Result number i of a record with several."""
-    value = trace.values[row][i]
-    return traced(trace, trace.append(ops.output.code, -1, -1, ((row,), {"i": i}), value, depth=2))
-
-
-def tensors_way(op: Op, reflected: bool, depth: int = 1) -> Callable[..., Any]:
-    """An operator between two tensors being recorded, or one and a plain number."""
-
-    def otherwise(self: Traced, other: Any) -> Any:
-        if not is_operand(other):
-            return NotImplemented
-        return op(other, self) if reflected else op(self, other)
-
-    return short_way(op, reflected, depth, Traced, otherwise, given=TracedArgument)
-
-
-def _unary(op: Op) -> Callable[..., Any]:
-    return lambda self: op(self)
-
-
-def of_array(symbol: str) -> str:
-    """The name of an operator's method for the face of a tensor, which stands a frame further up."""
-    return f"_{symbol}_of_array"
-
-
-def _set(name: str, function: Any) -> None:
-    setattr(Traced, name, function)
-
-
 def _as_recorded(self: Traced) -> str:
     return f"tensor of shape {self._spec.shape} and dtype {self.dtype}, being recorded"
 
 
-for _op in REGISTRY.values():
-    if _op.symbol and _op.kind in ("elementwise", "plain") and not _op.params:
-        if _op.arity == 2:
-            _set(f"__{_op.symbol}__", tensors_way(_op, reflected=False))
-            _set(of_array(_op.symbol), tensors_way(_op, reflected=False, depth=2))
-            if _op.symbol not in NOT_AUGMENTED:
-                _set(f"__r{_op.symbol}__", tensors_way(_op, reflected=True))
-                _set(of_array(f"r{_op.symbol}"), tensors_way(_op, reflected=True, depth=2))
-        else:
-            _set(f"__{_op.symbol}__", _unary(_op))
-
-
-def _pow(self: Traced, exponent: Any) -> Any:
-    if type(exponent) in (int, float) and exponent == 2 and self._spec.inexact:
-        return ops.square(self)
-    return _power(self, exponent)
-
-
-_power = tensors_way(REGISTRY["pow"], reflected=False)
-_set("__pow__", _pow)
+for _name, _method in operators(Traced, TracedArgument).items():
+    setattr(Traced, _name, _method)
 for _name in UNKNOWN:
-    _set(_name, told(_name, read_as(Traced, _name), lambda self: True))
+    setattr(Traced, _name, told(_name, read_as(Traced, _name), lambda self: True))
 for _name, _method in {**PERSONAL, "__repr__": _as_recorded, "__str__": _as_recorded}.items():
-    _set(_name, personal(_name, _method, lambda self: True))
+    setattr(Traced, _name, personal(_name, _method, lambda self: True))

@@ -1,19 +1,26 @@
-"""Indices with arrays of whole numbers that are being recorded: the arrays are operands, so that others serve as well.
+"""What is read of tensors that are being recorded at an index.
 
-What else an index consists of, masks and single numbers too, is part of the program, and holds for its values only.
+Arrays of whole numbers in it that are being recorded are operands, so that others serve as well.  What else it consists
+of, masks and single numbers too, is part of the program, and holds for its values only.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ops
 from ops.core.batching_index import SLOT
 
+from ...base.spec import spec
 from ...base.tensor import Tensor
 from ...recording.level import innermost, read, write
+from .aliases import link
+from .later import Later, part_at, unheld
+
+if TYPE_CHECKING:
+    from .traced_inplace import TracedMemory
 
 
 class ArrayIndex:
@@ -55,6 +62,43 @@ def basic_key(index: Any) -> Any:
         else:
             return None
     return tuple(key)
+
+
+def part_of(x: Any, index: Any, shape: tuple[int, ...]) -> TracedMemory | None:
+    """The part of a large array at an index of integers and slices, which has that shape; None if it is no such array.
+
+    `ops.getitem` gives the same, after it has found out the shape.
+    """
+    if not getattr(x, "_is_settled", False) or x._spec.narrow or not x._trace.open:
+        return None
+    trace, row, params = x._trace, x._row, {"index": index}
+    if type(trace.values[row]) is not Later or x._spec.dtype.kind not in "fcb":
+        return None
+    op = ops.select if type(index) is int else ops.getitem
+    made: TracedMemory = x._at(trace.append_op(op, (row,), params, Later(spec(shape, x._spec.dtype))))
+    link(made, x, op, params)
+    return made
+
+
+def view_at(x: TracedMemory, index: Any, key: Any) -> TracedMemory:
+    """The part of a tensor at an index of integers and slices; what is known of one is, of others that look alike."""
+    trace, row = x._trace, x._row
+    value = trace.values[row]
+    kind = (value.ordered if type(value) is Later else None), x._spec, key
+    known = trace.parts.get(kind)
+    if known is None:
+        part = part_at(value, index) if type(value) is Later else None
+        if part is None:  # which also says what is wrong with an index
+            whole: TracedMemory = ops.getitem(x, index=index)
+            if type(value) is not Later:
+                trace.parts[kind] = {"index": index}, False, whole._spec
+            return whole
+        known = trace.parts[kind] = {"index": index}, part.ordered, part.spec
+    params, ordered, found = known
+    z = Later(found, None, ordered) if type(value) is Later else unheld(ops.getitem.forward(value, **params))
+    made: TracedMemory = x._at(trace.append(ops.getitem.code, -1, -1, ((row,), params), z))
+    link(made, x, ops.getitem, params)
+    return made
 
 
 def is_places(part: Any) -> bool:

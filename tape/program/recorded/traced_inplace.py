@@ -51,7 +51,7 @@ class TracedMemory(Tensor):
         return self if seen is None else seen[0]
 
     def _check_shown(self, view: Any) -> bool:
-        memory, steps = memory_of(self)  # type: ignore[arg-type]
+        memory, steps = memory_of(self)
         copied = bool(steps) and view._spec.size and memory_of(view)[0] is not memory
         if copied and memory.first is not None and np.asarray(memory.first).flags.c_contiguous:
             raise view_error(self._spec.shape, view._spec.shape)
@@ -60,14 +60,14 @@ class TracedMemory(Tensor):
         return True
 
     def _lookers(self) -> Any:
-        memory, _ = memory_of(self)  # type: ignore[arg-type]
+        memory, _ = memory_of(self)
         found = [(view, view._look[1]) for view in memory.living()]
         if any(steps is None for _, steps in found):
             return None
-        return self._at(memory.whole(self)), found  # type: ignore[arg-type]
+        return self._at(memory.whole(self)), found
 
     def _is_shared(self) -> bool:
-        return is_shared(self)  # type: ignore[arg-type]
+        return is_shared(self)
 
     def _with_own_memory(self) -> Tensor:
         return self._at(self._row)  # a change makes another record
@@ -77,7 +77,7 @@ class TracedMemory(Tensor):
 
     def _placements(self, lanes: int = 0) -> Iterator[Placement]:
         """How tensors of a recording would lie in memory is told, without a guard, by their first values."""
-        memory, steps = memory_of(self)  # type: ignore[arg-type]
+        memory, steps = memory_of(self)
         self._trace.ordered = True
         if steps is None:
             first = value = np.asarray(self._trace.value(self._row))
@@ -89,12 +89,12 @@ class TracedMemory(Tensor):
             yield Placement(self, *place)
         place = place_in(first, value, lanes) if steps and np.may_share_memory(first, value) else None
         if place is not None:
-            base = self._at(memory.whole(self))  # type: ignore[arg-type]
+            base = self._at(memory.whole(self))
             memory.show(base, ())
             yield Placement(base, *place)
 
     def _check_free(self, operation: str) -> None:
-        check_free(self)  # type: ignore[arg-type]
+        check_free(self)
 
     def _alter(
         self, operation: str, compute: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
@@ -107,7 +107,7 @@ class TracedMemory(Tensor):
     def _assign(self, result: Any, operation: str, last: int) -> None:
         result = self._recorded(result)
         check_fits(self, result, operation)
-        put(self, _fitted(result, self._spec.shape, self._spec.dtype))  # type: ignore[arg-type]
+        put(self, _fitted(result, self._spec.shape, self._spec.dtype))
 
     def _recorded(self, value: Any) -> Any:
         """A value as a record of its own."""
@@ -124,8 +124,8 @@ class TracedMemory(Tensor):
 
         What lies there anyway is written already.
         """
-        if self._trace.wengert.recording and lies_there(value, self, index):  # type: ignore[arg-type]
-            check_free(self)  # type: ignore[arg-type]
+        if self._trace.wengert.recording and lies_there(value, self, index):
+            check_free(self)
             return True
         place = place_of(index, self._spec.shape)
         return place is not None and self._write_cell(place, value)
@@ -140,7 +140,7 @@ class TracedMemory(Tensor):
             return False
         if not self._trace.wengert.recording:
             value = ops.clone(value)  # which has no history
-        return fill(self, place, _fitted(value, shape, dtype))  # type: ignore[arg-type]
+        return fill(self, place, _fitted(value, shape, dtype))
 
     def _with_value_at(self, index: Any, value: Any) -> Tensor:
         if has_places(index):
@@ -153,7 +153,7 @@ class TracedMemory(Tensor):
         """Whether a value that is written into all of this one goes into its base as it is, without a record before."""
         trace = self._trace
         is_recorded = isinstance(value, TracedMemory) and value._trace is trace and trace.open
-        return is_recorded and value._spec is self._spec and trace.wengert.recording and is_part(self)  # type: ignore[arg-type]
+        return is_recorded and value._spec is self._spec and trace.wengert.recording and is_part(self)
 
     def _become(self, operation: str, compute: Callable[[], Any]) -> None:
         self._check_free(operation)

@@ -1,4 +1,5 @@
-"""Records of a function that is being recorded that are appended in a short way: what most programs are full of.
+"""Operators of a function that is being recorded, whose records are appended in a short way: most programs are full of
+them.
 
 The general way (`Traced.__bind__`) gives the same, after it has found out what its operands are.
 """
@@ -10,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+import ops
 from ops import REGISTRY, Op
 
+from ...memory.inplace import NOT_AUGMENTED
 from ...recording.functions import is_short
 from ...recording.recorder import getframe
+from ...recording.short_ways import is_operand
 from .later import Later, of_pair
 from .raising import handling, raises
 from .trace import NUMBER, spec_for
@@ -101,3 +105,50 @@ def short_way(
         return made
 
     return apply
+
+
+def tensors_way(op: Op, reflected: bool, depth: int, own: Any, given: Any) -> Callable[..., Any]:
+    """An operator between two tensors being recorded, or one and a plain number."""
+
+    def otherwise(self: Any, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return op(other, self) if reflected else op(self, other)
+
+    return short_way(op, reflected, depth, own, otherwise, given=given)
+
+
+def operators(own: Any, given: Any) -> dict[str, Callable[..., Any]]:
+    """By name, the operators of the class of tensors being recorded; arguments, `given`, are of a class of their own.
+
+    Those called ``_…_of_array`` are for the face of a tensor, which stands a frame further up.
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    for op in REGISTRY.values():
+        name = op.symbol
+        if not name or op.kind not in ("elementwise", "plain") or op.params:
+            continue
+        if op.arity == 1:
+            found[f"__{name}__"] = _unary(op)
+            continue
+        found[f"__{name}__"] = tensors_way(op, False, 1, own, given)
+        found[f"_{name}_of_array"] = tensors_way(op, False, 2, own, given)
+        if name not in NOT_AUGMENTED:
+            found[f"__r{name}__"] = tensors_way(op, True, 1, own, given)
+            found[f"_r{name}_of_array"] = tensors_way(op, True, 2, own, given)
+    return found | {"__pow__": _power(tensors_way(REGISTRY["pow"], False, 2, own, given))}
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    return lambda self: op(self)
+
+
+def _power(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Powers of tensors, of which the second is an op of its own."""
+
+    def power(self: Any, exponent: Any) -> Any:
+        if type(exponent) in (int, float) and exponent == 2 and self._spec.inexact:
+            return ops.square(self)
+        return otherwise(self, exponent)
+
+    return power

@@ -28,6 +28,22 @@ def test_a_line_is_kept_once():
     assert found == [2, 3] * 1000
 
 
+OPERATORS = {
+    "+": lambda x: x + x, "2+": lambda x: 2.0 + x, "-": lambda x: x - 2, "neg": lambda x: -x, "abs": lambda x: abs(x),
+    "**": lambda x: x**x, "**2": lambda x: x**2, "**3": lambda x: x**3, "**a": lambda x: x ** np.float64(1.5),
+    "2**": lambda x: 2.0**x, "%": lambda x: x % 0.4, "<": lambda x: x < 0.4, "==": lambda x: x == x,
+    "@": lambda x: x @ x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [tape.tensor, np.array])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_line_of_an_operator_is_the_user_s(name, make):
+    recorded = tape.record(OPERATORS[name], make([0.5, 0.25])).recorded
+    found = {recorded.location(k).file for k in range(len(recorded)) if recorded.op(k) is not None}
+    assert found == {__file__}
+
+
 def test_a_long_list_is_no_work_for_the_collector():
     """It would look at every tuple that is kept, and at everything else in the process."""
     tape.record(steps, 1.0, 10)
