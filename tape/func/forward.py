@@ -11,23 +11,11 @@ from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..levels.direction import Direction, make, parts, zeros
 from ..numpy.inside import arrays_inside, inputs_inside
-from ..recording.level import requires_grad, within
+from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
-from .inner import (
-    Argnums,
-    Inner,
-    chosen,
-    fitting,
-    inexact,
-    look_for_kept,
-    matching,
-    outputs_in,
-    replaced,
-    split_aux,
-    tensors_in,
-)
-from .reverse import check_chunk_size, jacrev
+from .inner import Argnums, fitting, inexact, look_for_kept, outputs_in, split_aux, with_respect_to
+from .reverse import Called, check_chunk_size, jacrev
 from .seeds import blocks_along
 
 
@@ -58,13 +46,11 @@ def jvp(
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(f"jvp() takes the primals as a tuple, func(*primals); got {type(primals).__name__}")
-    structure = structure_of(primals)
-    xs = tensors_in(primals, "the primals of jvp()")
-    x_dots = fitting(matching(structure, tangents, "the tangents of jvp()", "the primals"), xs, "the tangents of jvp()",
-                     "the primals")  # fmt: skip
+    structure, xs, of_these = with_respect_to(func, primals, {}, None, "jvp()")
+    x_dots = fitting(structure, xs, tangents, "the tangents of jvp()", "the primals")
     with Direction() as level:
-        moving = build(structure, [make(x, x_dot, level) for x, x_dot in zip(inexact(xs, "jvp()"), x_dots)])
-        output, aux = split_aux(func(*moving), has_aux, "jvp()")
+        moving = [make(x, x_dot, level) for x, x_dot in zip(inexact(xs, "jvp()"), x_dots)]
+        output, aux = split_aux(of_these(moving), has_aux, "jvp()")
         look_for_kept(output, with_history=True)
         pairs = [parts(z, level) for z in outputs_in(output, "jvp()")]
         aux = transform(lambda x: parts(x, level)[0], aux)
@@ -94,20 +80,17 @@ def jacfwd(
     check_chunk_size("jacfwd", chunk_size)
 
     def jacobian(*args: Any) -> Any:
-        wrt = chosen(argnums, args)
-        structure = structure_of(wrt)
-        xs = inexact(tensors_in(wrt, "jacfwd(): the arguments that are differentiated"), "jacfwd()")
+        structure, given, of_these = with_respect_to(func, args, {}, argnums, "jacfwd()")
         seen: list[Any] = []
 
         def call(moving: Sequence[Tensor], direction: Direction | None) -> list[Tensor]:
-            result = func(*replaced(argnums, args, build(structure, moving)))
-            output, aux = split_aux(result, has_aux, "jacfwd()")
+            output, aux = split_aux(of_these(moving), has_aux, "jacfwd()")
             look_for_kept(output, with_history=True)
             still = aux if direction is None else transform(lambda x: parts(x, direction)[0], aux)
             seen[:] = [structure_of(output), still]
             return inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
 
-        blocks = blocks_along(call, xs, chunk_size, randomness)
+        blocks = blocks_along(call, inexact(given, "jacfwd()"), chunk_size, randomness)
         made, aux = seen
         jac = build(made, [build(structure, row) for row in blocks])
         return (jac, aux) if has_aux else jac
@@ -139,22 +122,16 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> push(tape.tensor([1.0, 0.0]))
     tensor([1., 0.])
     """
-    structure = structure_of(primals)
-    xs = tensors_in(primals, "the primals of linearize()")
-    inner = Inner()
-    with inner.calling(), differentiating(), within():
-        output = func(*build(structure, map(inner.argument, xs)))
-        look_for_kept(output)
+    called = Called(func, primals, {}, None, False, "linearize()")
+    inner, made = called.inner, structure_of(called.output)
     with differentiating():
-        outputs = inexact(outputs_in(output, "linearize()"), "linearize()")
+        outputs = inexact(outputs_in(called.output, "linearize()"), "linearize()")
         gs = [inner.variable(zeros(z)._data) for z in outputs]
         us = inner.gradients(outputs, gs, retain=True, create=True)
-    made = structure_of(output)
 
     def jvp_fn(*tangents: Any) -> Any:
         """J ẋ, in the structure of the output, for a tangent in the place of each primal."""
-        given = matching(structure, tangents, "the tangents", "the primals")
-        x_dots = fitting(given, xs, "the tangents", "the primals")
+        x_dots = fitting(called.structure, inner.targets, tangents, "the tangents", "the primals")
         pairs = [(u, t) for u, t in zip(us, x_dots) if u is not None and requires_grad(u)]
         if not pairs:
             return build(made, map(zeros, outputs))
@@ -163,4 +140,4 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         z_dots = gradients(sources, weights, gs, True, create, True)
         return build(made, [zeros(z) if d is None else inner.outside(d) for z, d in zip(outputs, z_dots)])
 
-    return transform(inner.outside, output), jvp_fn
+    return called.value, jvp_fn

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from ..backprop.grad import grad_batched
 from ..base.location import Location, locate
 from ..base.row import CODE, LASTI
 from ..base.tensor import Tensor
-from ..base.tree import Mismatch, Structure, leaves_like, leaves_of
+from ..base.tree import Mismatch, Structure, build, leaves_like, leaves_of, structure_of
 from ..levels.direction import zeros
 from ..recording.kept_values import tell_of_kept
 from ..recording.leaf import VARIABLES, leaf, recorded
@@ -231,16 +231,20 @@ def positions(argnums: Argnums, count: int) -> tuple[int, ...]:
     return found
 
 
-def chosen(argnums: Argnums, args: tuple[Any, ...]) -> Any:
-    """The argument, or the tuple of arguments, that `argnums` means."""
-    found = tuple(args[k] for k in positions(argnums, len(args)))
-    return found if isinstance(argnums, tuple) else found[0]
+def with_respect_to(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums | None, name: str
+) -> tuple[Structure, list[Tensor], Callable[[Iterable[Any]], Any]]:
+    """Of the arguments that `argnums` means, or all: how they are built, the tensors in them, and `func` of these."""
+    at = range(len(args)) if argnums is None else positions(argnums, len(args))
+    chosen = args[at[0]] if isinstance(argnums, int) else tuple(args[k] for k in at)
+    structure = structure_of(chosen)
 
+    def of_these(new: Iterable[Any]) -> Any:
+        made = build(structure, new)
+        into = dict(zip(at, (made,) if isinstance(argnums, int) else made))
+        return func(*[into.get(k, x) for k, x in enumerate(args)], **kwargs)
 
-def replaced(argnums: Argnums, args: tuple[Any, ...], new: Any) -> tuple[Any, ...]:
-    """The arguments with `new` in the place of the chosen."""
-    into = dict(zip(positions(argnums, len(args)), new if isinstance(argnums, tuple) else (new,)))
-    return tuple(into.get(k, x) for k, x in enumerate(args))
+    return structure, tensors_in(chosen, f"{name}: the arguments that are differentiated"), of_these
 
 
 def tensors_in(tree: Any, what: str) -> list[Tensor]:
@@ -288,26 +292,18 @@ def inexact(outputs: list[Tensor], name: str) -> list[Tensor]:
     return outputs
 
 
-def matching(structure: Structure, tree: Any, what: str, like: str) -> list[Any]:
-    """The leaves of a tree that must be built like another.
+def fitting(structure: Structure, refs: list[Tensor], tree: Any, what: str, like: str) -> list[Tensor]:
+    """The tensors of a tree that must be built like another, with the shapes and dtypes of its tensors.
 
     Raises:
         RuntimeError: if it is not.
     """
     try:
-        return leaves_like(structure, tree)
+        tensors = leaves_like(structure, tree)
     except Mismatch:
         raise RuntimeError(
             f"{what} must have the structure of {like}, {structure}; got {type(tree).__name__}: {tree!r}"
         ) from None
-
-
-def fitting(tensors: list[Any], refs: list[Tensor], what: str, like: str) -> list[Tensor]:
-    """Tensors that must have the shapes and dtypes of others.
-
-    Raises:
-        RuntimeError: if one has not, or is no tensor.
-    """
     for i, (x, ref) in enumerate(zip(tensors, refs)):
         if not isinstance(x, Tensor):
             raise RuntimeError(f"{what} must be tensors; number {i} is {type(x).__name__}")

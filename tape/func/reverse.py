@@ -16,35 +16,21 @@ from ..numpy.inside import arrays_inside, inputs_inside
 from ..recording.level import within
 from ..recording.recording_modes import differentiating, set_grad_enabled
 from ..recording.wengert import current
-from .inner import (
-    Argnums,
-    Inner,
-    chosen,
-    fitting,
-    inexact,
-    look_for_kept,
-    matching,
-    outputs_in,
-    replaced,
-    split_aux,
-    tensors_in,
-)
+from .inner import Argnums, Inner, fitting, inexact, look_for_kept, outputs_in, split_aux, with_respect_to
 from .seeds import no_block, rows_of
 
 
-class _Called:
+class Called:
     """A function called on new arguments, to be differentiated with respect to the chosen."""
 
     def __init__(
-        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, argnums: Argnums, aux: bool, name: str
-    ):
-        wrt = chosen(argnums, args)
-        self.structure = structure_of(wrt)
-        given = tensors_in(wrt, f"{name}: the arguments that are differentiated")
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, argnums: Argnums | None, aux: bool,
+        name: str,
+    ):  # fmt: skip
+        self.structure, given, of_these = with_respect_to(func, args, kwargs, argnums, name)
         self.inner = Inner()
         with self.inner.calling(), differentiating(), within():
-            new = [self.inner.argument(x) for x in given]
-            result = func(*replaced(argnums, args, build(self.structure, new)), **kwargs)
+            result = of_these([self.inner.argument(x) for x in given])
             look_for_kept(result)
         self.output, rest = split_aux(result, aux, name)
         self.aux = transform(self.inner.outside, rest)
@@ -109,7 +95,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     """
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        called = _Called(func, args, kwargs, argnums, has_aux, "grad()")
+        called = Called(func, args, kwargs, argnums, has_aux, "grad()")
         z = called.output
         if not isinstance(z, Tensor) or z.ndim:
             got = f"a tensor of shape {z._spec.shape}" if isinstance(z, Tensor) else type(z).__name__
@@ -147,14 +133,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> z, pull(tape.tensor([1.0, 10.0]))
     (tensor([1., 4.]), (tensor([ 2., 40.]),))
     """
-    called = _Called(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp()")
+    called = Called(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp()")
     outputs = inexact(outputs_in(called.output, "vjp()"), "vjp()")
     structure = structure_of(called.output)
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         """gᵀJ for cotangents g in the structure of the output."""
-        given = matching(structure, cotangents, "the cotangents of vjp()", "the output")
-        weights = fitting(given, outputs, "the cotangents of vjp()", "the outputs")
+        weights = fitting(structure, outputs, cotangents, "the cotangents of vjp()", "the outputs")
         with set_grad_enabled(current().recording if create_graph is None else create_graph):
             return build(called.structure, called.gradients(outputs, weights, retain=retain_graph))
 
@@ -188,7 +173,7 @@ def jacrev(
     check_chunk_size("jacrev", chunk_size)
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        called = _Called(func, args, kwargs, argnums, has_aux, "jacrev()")
+        called = Called(func, args, kwargs, argnums, has_aux, "jacrev()")
         outputs = inexact(outputs_in(called.output, "jacrev()"), "jacrev()")
         create = current().recording and called.inner.is_seen_outside(*outputs)
         found = [build(called.structure, _rows(called, z, create, chunk_size)) for z in outputs]
@@ -198,7 +183,7 @@ def jacrev(
     return named_after(func, jacobian, "jacrev")
 
 
-def _rows(called: _Called, z: Tensor, create: bool, chunk_size: int | None) -> list[Tensor]:
+def _rows(called: Called, z: Tensor, create: bool, chunk_size: int | None) -> list[Tensor]:
     """The Jacobian of one output with respect to each target."""
     shape = z._spec.shape
     found = rows_of(called.inner, z, create, chunk_size)
