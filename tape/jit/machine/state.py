@@ -47,7 +47,6 @@ PLAIN = 0  # out += g
 SCALED = 2  # out += g y
 PRODUCT = 4  # out += left right, matrices
 FIRST_OWN = 6
-NEEDS_X, NEEDS_Y, NEEDS_Z = 1, 2, 4
 
 # Flags of a row, where there are targets or hooks.
 VISITED, LEADS, STOPS = 1, 2, 4

@@ -78,13 +78,6 @@ def as_python(x: Any) -> Any:
     return python_number(x._tensor) if isinstance(x, Face) and not x._tensor._spec.shape else x
 
 
-def as_float(x: Any) -> Any:
-    """A recorded number as one of Python's with a fraction, which `math` takes an integer for."""
-    if isinstance(x, Face) and not x._tensor._spec.inexact:
-        return python_number(cast(x._tensor, KINDS["f"][1]))
-    return as_python(x)
-
-
 def as_numpy(x: Any, *others: Any) -> Any:
     """A number of Python's as NumPy's beside others, whose precision it takes; anything else as it is.
 

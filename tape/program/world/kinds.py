@@ -199,7 +199,7 @@ def _instance(look: Any, thing: Any, kind: type) -> Looked:
     if hasattr(kind, "random_state") and in_modules(kind.__module__, ("scipy.stats",)) and is_genuine(kind):
         return _distribution(look, thing)
     closed = any(map(_has_known_code, kind.__mro__))
-    parts = _slots(look, thing, closed) + _attributes(look, thing, kind, closed)
+    parts = _slots(look, thing, closed) + _attributes(look, thing, closed)
     if issubclass(kind, BaseException):
         for name in ("args", "__cause__", "__context__", "__traceback__"):
             look.around.facts.append(Fact(partial(getattr, thing, name), partial(setattr, thing, name)))
@@ -251,7 +251,7 @@ def slots_of(thing: Any) -> Iterator[tuple[str, WatchedSlot]]:
                 yield name, WatchedSlot(thing, member)
 
 
-def _attributes(look: Any, thing: Any, kind: type, closed: bool) -> list[Any]:
+def _attributes(look: Any, thing: Any, closed: bool) -> list[Any]:
     """What an object keeps under names; what is to be looked at together with it."""
     own = dict_of(thing)
     if own is None:
