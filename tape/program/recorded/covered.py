@@ -14,8 +14,8 @@ from ...base.spec import Spec
 from .boxes import everything, region_of
 from .expanding import Splice, spliced
 from .listing import Listing, by_code, listing_of
-from .trace import Trace
-from .traced import traced
+from .trace import draft
+from .traced import argument
 
 KINDS = ("f", "f"), ("c", "c"), ("f", "c")
 """The kinds of what is written, and of the array that it is written into; complex numbers do not fit into real ones."""
@@ -63,22 +63,19 @@ def _alone(listing: Listing, k: int, given: Spec | None) -> Listing | None:
 @cache
 def _operand() -> Listing:
     """A list that gives its one input back; of what shape and dtype that is, nobody asks."""
-    trace = Trace()
-    row = trace.input(np.float64(1.0))
-    trace.open = False
+    with draft() as trace:
+        row = trace.input(np.float64(1.0))
     return listing_of(trace, [row])
 
 
 def _fitted(given: Spec, result: Spec) -> Listing | None:
     """A list that gives its one input in another shape and dtype."""
-    trace = Trace()
-    with trace.recording():
-        y = traced(trace, trace.input(np.broadcast_to(np.ones((), given.dtype), given.shape)))
+    with draft() as trace:
+        y: Any = argument(trace, given)
         if given.dtype != result.dtype:
             y = ops.cast(y, dtype=result.dtype)
         if given.shape != result.shape:
             y = ops.broadcast_to(y, shape=result.shape)
-    trace.open = False
     return listing_of(trace, [y._row]) if trace.spec(y._row) is result else None
 
 

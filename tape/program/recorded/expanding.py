@@ -14,8 +14,8 @@ from ops.core.registry import OPS
 
 from ...base.spec import Spec
 from .listing import Listing, by_code, listing_of
-from .trace import CONSTANT, INPUT, Trace, Untraceable
-from .traced import Traced, traced
+from .trace import CONSTANT, INPUT, Untraceable, draft
+from .traced import Traced, argument
 
 WIDE = frozenset(map(np.dtype, ("f8", "f4", "c16", "c8")))
 
@@ -61,12 +61,8 @@ def part_of(function: Callable[..., Any], operands: Sequence[Any]) -> Listing | 
 
     None if it gives None, or asks what its operands are.
     """
-    trace = Trace()
-    with trace.recording(), np.errstate(all="ignore"):
-        given = [
-            traced(trace, trace.input(np.broadcast_to(np.ones((), x.dtype), x.shape))) if isinstance(x, Spec) else x
-            for x in operands
-        ]
+    with draft() as trace, np.errstate(all="ignore"):
+        given = [argument(trace, x) if isinstance(x, Spec) else x for x in operands]
         try:
             z = function(*given)
             if z is None:
@@ -74,7 +70,6 @@ def part_of(function: Callable[..., Any], operands: Sequence[Any]) -> Listing | 
             row = z._row if isinstance(z, Traced) else trace.operand(z)
         except Untraceable:
             return None
-    trace.open = False
     for constant in trace.constants:
         if isinstance(constant, np.ndarray):
             constant.flags.writeable = False  # nobody else has it

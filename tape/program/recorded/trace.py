@@ -337,6 +337,15 @@ class Trace(Records):
         return lent
 
 
+@contextmanager
+def draft() -> Iterator[Trace]:
+    """A list of what this library computes meanwhile, to which nothing is appended afterwards."""
+    trace = Trace()
+    with trace.recording():
+        yield trace
+    trace.open = False
+
+
 _DATA: Any = Tensor.__dict__["_data"]
 
 

@@ -14,6 +14,7 @@ from ops.shapes.overwriting import look
 
 from ...base.device import check_layout
 from ...base.errors import warn_left
+from ...base.spec import Spec
 from ...base.tensor import Face, Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...recording.indexing import without_faces
@@ -341,6 +342,11 @@ def traced(trace: Trace, row: int) -> Traced:
     made._trace, made._row = trace, row
     made._spec = trace.spec(row)  # type: ignore[assignment]
     return made
+
+
+def argument(trace: Trace, spec: Spec) -> Traced:
+    """A further argument of a shape and dtype, whose numbers nobody asks for."""
+    return traced(trace, trace.input(np.broadcast_to(np.ones((), spec.dtype), spec.shape)))
 
 
 def _as_recorded(self: Traced) -> str:

@@ -20,8 +20,8 @@ from ops.core.registry import OPS
 from ..recorded.boxes import Region, along, everything, hull, index_of, nested, region_of, shape_of, size_of
 from ..recorded.expanding import Splice, spliced
 from ..recorded.listing import Listing, listing_of
-from ..recorded.trace import Trace
-from ..recorded.traced import Traced, traced
+from ..recorded.trace import draft
+from ..recorded.traced import Traced, argument
 
 LEAST = 8
 """Of fewer outer products the sum is left to kernels, which make them in one pass too."""
@@ -142,15 +142,13 @@ def _joined(listing: Listing, root: int, summands: list[Summand], products: np.n
     operands = [u for u, _ in pairs] + [v for _, v in pairs] + [s.row for s in rest]
     result = listing.spec_of(root)
     assert result is not None
-    trace = Trace()
-    with trace.recording():
-        given = [_input(trace, listing.spec_of(k)) for k in operands]
+    with draft() as trace:
+        given = [argument(trace, s) for s in map(listing.spec_of, operands) if s is not None]
         us, vs, others = given[: len(outer)], given[len(outer) : 2 * len(outer)], given[2 * len(outer) :]
         places = tuple([tuple(along(_within(r, a)) for r, a in zip(s.region, around)) for s in outer])
         vectors = [ops.reshape(x, shape=(x._spec.size,)) for x in (*us, *vs)]
         product = ops.outer_sum(*vectors, places=places, shape=shape_of(around))
         z = _summed(product, around, others, [s.region for s in rest], result.shape)
-    trace.open = False
     part = listing_of(trace, [z._row])
     return Splice(root, part, operands) if trace.spec(z._row) is result else None
 
@@ -160,10 +158,6 @@ def _column_and_row(listing: Listing, k: int) -> tuple[int, int]:
     spec = listing.spec_of(x)
     assert spec is not None
     return (x, y) if spec.ndim == 2 and spec.shape[1] == 1 else (y, x)
-
-
-def _input(trace: Trace, spec: Any) -> Traced:
-    return traced(trace, trace.input(np.broadcast_to(np.ones((), spec.dtype), spec.shape)))
 
 
 def _within(r: range, around: range) -> range:

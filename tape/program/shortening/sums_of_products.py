@@ -18,8 +18,8 @@ from ops.shapes.sums import normal_axes
 from ...base.spec import Spec
 from ..recorded.expanding import Splice, spliced
 from ..recorded.listing import Listing, listing_of
-from ..recorded.trace import Trace
-from ..recorded.traced import traced
+from ..recorded.trace import draft
+from ..recorded.traced import argument
 
 SPREAD = 4
 """There are so many times as many products as there are elements of either factor, or more."""
@@ -81,17 +81,14 @@ def _recorded(listing: Listing, k: int, p: int, x: Spec, y: Spec, product: Spec,
     own = [[c for c in target if c in term] for term in terms]
     if not all(c in term for c in summed for term in terms) or target not in (own[0] + own[1], own[1] + own[0]):
         return None
-    trace = Trace()
-    with trace.recording():
+    with draft() as trace:
         factors = [
             ops.getitem(v, index=tuple([slice(None) if n > 1 else 0 for n in s.shape])) if 1 in s.shape else v
-            for s in (x, y)
-            for v in [traced(trace, trace.input(np.broadcast_to(np.ones((), s.dtype), s.shape)))]
+            for s, v in zip((x, y), [argument(trace, s) for s in (x, y)])
         ]
         op = ops.contract if listing.op(p) is MUL else ops.chain_contract
         z = op(*factors, subscripts=f"{','.join(map(''.join, terms))}->{''.join(target)}")
         z = z if z.shape == result.shape else ops.reshape(z, shape=result.shape)
-    trace.open = False
     return listing_of(trace, [z._row]) if trace.spec(z._row) is result else None
 
 

@@ -18,8 +18,8 @@ from ops import REGISTRY, Op
 from ..recorded.boxes import Region, along, hull, index_of, region_of, shape_of, size_of
 from ..recorded.expanding import Splice, spliced
 from ..recorded.listing import Listing, listing_of, raising
-from ..recorded.trace import Trace
-from ..recorded.traced import traced
+from ..recorded.trace import draft
+from ..recorded.traced import argument
 
 LEAST = 8
 """Fewer products stay what they are."""
@@ -166,18 +166,13 @@ def _joined(listing: Listing, part: list[Product], place: np.ndarray) -> Splice:
     first = part[0]
     around = hull([p.region for p in part])
     summed, kept = (getattr(first._replace(region=around), name) for name in ("summed", "kept"))
-    trace = Trace()
-    with trace.recording():
-        matrix, *vectors = (
-            traced(trace, trace.input(np.broadcast_to(np.ones((), s.dtype), s.shape)))
-            for s in map(listing.spec_of, [first.matrix, *(p.vector for p in part)])
-            if s is not None
-        )
+    specs = map(listing.spec_of, [first.matrix, *(p.vector for p in part)])
+    with draft() as trace:
+        matrix, *vectors = [argument(trace, s) for s in specs if s is not None]
         x = ops.getitem(matrix, index=index_of(around))
         places = tuple([along(_within(p.summed, summed)) for p in part])
         z = ops.vector_products(ops.transpose(x, axis1=0, axis2=1) if first.right else x, *vectors, places=places)
         rows = [ops.getitem(z, index=(k, along(_within(p.kept, kept)))) for k, p in enumerate(part)]
-    trace.open = False
     made = listing_of(trace, [row._row for row in rows])
     operands = [first.matrix, *(p.vector for p in part)]
     positions = sorted((int(place[p.row]), n) for n, p in enumerate(part))
