@@ -7,6 +7,7 @@ of that name, which follows PyTorch, gives a copy, or which have no op.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,27 +34,9 @@ def flip(m: Any, axis: Any = None) -> Any:
     return m[tuple([BACKWARDS if k in axes else slice(None) for k in range(m.ndim)])]
 
 
-def fliplr(m: Any) -> Any:
-    """`np.fliplr`."""
-    if m.ndim < 2:
-        raise ValueError("Input must be >= 2-d.")
-    return flip(m, 1)
-
-
-def flipud(m: Any) -> Any:
-    """`np.flipud`."""
-    if m.ndim < 1:
-        raise ValueError("Input must be >= 1-d.")
-    return flip(m, 0)
-
-
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """`np.rot90`: a quarter turn is a transpose that is flipped along one of the two axes."""
-    if len(axes) != 2:
-        raise ValueError("len(axes) must be 2.")
-    first, second = normalize_axis_tuple(axes, m.ndim, allow_duplicate=True)
-    if first == second:
-        raise ValueError("Axes must be different.")
+    first, second = normalize_axis_tuple(axes, m.ndim)
     if k % 4 == 2:
         return flip(m, (first, second))
     if k % 4 == 1:
@@ -112,12 +95,11 @@ def _splitting(original: Any) -> Callable[..., Any]:
 
     def split(ary: Any, indices_or_sections: Any, axis: int | None = None) -> Any:
         named = {} if axis is None else {"axis": axis}
-        along = axis or 0 if axis_of is None else axis_of(ary.ndim)
-        (k,) = normalize_axis_tuple(along, ary.ndim) if -ary.ndim <= along < ary.ndim else (0,)
+        (k,) = normalize_axis_tuple(axis or 0 if axis_of is None else axis_of(ary.ndim), ary.ndim)
         lengths = [-1 if j == k else 1 for j in range(ary.ndim)]
         if not ary.size:
             return NotImplemented
-        places = np.broadcast_to(np.arange(ary.shape[k] if ary.ndim else 1).reshape(lengths), ary.shape)
+        places = np.broadcast_to(np.arange(ary.shape[k]).reshape(lengths), ary.shape)
         parts = [np.moveaxis(part, k, 0) for part in original(places, plain(indices_or_sections), **named)]
         spans = [slice(0, 0) if not part.size else slice(int(part.flat[0]), int(part.flat[-1]) + 1) for part in parts]
         return [ary[(slice(None),) * k + (span,)] for span in spans]
@@ -134,8 +116,6 @@ AXES: dict[Any, Callable[[int], int]] = {
 
 def unstack(x: Any, /, *, axis: int = 0) -> Any:
     """`np.unstack`."""
-    if not x.ndim:
-        raise ValueError("Input array must be at least 1-d.")
     return tuple(np.moveaxis(x, axis, 0))
 
 
@@ -155,13 +135,7 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """`np.meshgrid`: each vector along an axis of its own, the first two exchanged unless these are counted by ij.
-
-    Raises:
-        ValueError: for another `indexing`.
-    """
-    if indexing not in ("xy", "ij"):
-        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    """`np.meshgrid`: each vector along an axis of its own, the first two exchanged unless these are counted by ij."""
     axes = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         axes[:2] = 1, 0
@@ -186,8 +160,6 @@ def sliding_window_view(
         raise note(ValueError("windows of a recorded array cannot be written; write into the array itself"))
     lengths = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
-    if len(lengths) != len(axes):
-        raise ValueError(f"a window of {len(lengths)} lengths cannot slide along {len(axes)} axes")
     tensor = x._tensor
     is_record = any(hasattr(part, "_row") for part in components(tensor))
     for k, n in zip(axes, lengths):
@@ -223,9 +195,10 @@ def _of_axes(least: int) -> Callable[..., Any]:
 
 
 LOOKS: dict[Any, Callable[..., Any]] = {
-    np.flip: flip, np.fliplr: fliplr, np.flipud: flipud, np.rot90: rot90, np.rollaxis: rollaxis, np.diag: diag,
+    np.flip: flip, np.fliplr: partial(flip, axis=1), np.flipud: partial(flip, axis=0), np.rot90: rot90,
+    np.rollaxis: rollaxis, np.diag: diag, np.astype: astype,
     np.einsum: einsum, np.nan_to_num: nan_to_num, np.real_if_close: real_if_close, np.meshgrid: meshgrid,
-    np.lib.stride_tricks.sliding_window_view: sliding_window_view, np.astype: astype,
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
     **{f: _splitting(f) for f in (np.split, np.array_split, *AXES)}, np.unstack: unstack,
     np.atleast_1d: _of_axes(1), np.atleast_2d: _of_axes(2), np.atleast_3d: _of_axes(3),
 }  # fmt: skip

@@ -25,14 +25,10 @@ def polyfit(
     x, y = as_array(x) + 0.0, as_array(y) + 0.0
     if deg < 0:
         raise ValueError("expected deg >= 0")
-    if x.ndim != 1 or x.size == 0 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
-        raise TypeError(f"polyfit needs a vector x and as many values y; got shapes {x.shape} and {y.shape}")
     rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
     left, right = np.vander(x, order), y
     if w is not None:
         w = as_array(w) + 0.0
-        if w.ndim != 1 or w.shape[0] != y.shape[0]:
-            raise TypeError(f"polyfit needs one weight for each of {y.shape[0]} values; got shape {w.shape}")
         weighted = left * w[:, None], right * (w[:, None] if y.ndim == 2 else w)  # NumPy weights them in place
         left, right = (z.astype(x.dtype, casting="same_kind", copy=False) for z, x in zip(weighted, (left, right)))
     scale = np.sqrt(np.sum(left * left, axis=0))
@@ -55,8 +51,6 @@ def polyfit(
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """`np.trim_zeros`."""
     filt, trim = as_array(filt), trim.lower()
-    if trim not in ("fb", "bf", "f", "b"):
-        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     axes = range(filt.ndim) if axis is None else np.atleast_1d(axis).tolist()
     index: list[Any] = [slice(None)] * filt.ndim
     for k in axes:
@@ -72,8 +66,6 @@ def roots(p: Any) -> Any:
     """`np.roots`: the eigenvalues of the companion matrix."""
     p = np.atleast_1d(as_array(p))
     p = p if p.dtype.kind in "fc" else p.astype(float)
-    if p.ndim != 1:
-        raise ValueError("Input must be a rank-1 array.")
     (held,) = np.nonzero(p)
     if not len(held):
         return np.array([])
@@ -102,10 +94,8 @@ def real_if_all_are(found: Any, a: Any) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     """`np.poly`: the coefficients of the polynomial with these roots, or the characteristic one of a matrix."""
     zeros = np.atleast_1d(as_array(seq_of_zeros))
-    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
+    if zeros.ndim == 2:
         zeros = real_if_all_are(np.linalg.eigvals(zeros), zeros)
-    elif zeros.ndim != 1:
-        raise ValueError("input must be 1d or non-empty square 2d array.")
     if not len(zeros):
         return 1.0
     zeros = zeros.astype(zeros.dtype if zeros.dtype.char in "fdFD" else float)
@@ -166,8 +156,6 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 def _from_highest_power(a: Any) -> Any:
     a = np.atleast_1d(as_array(a))
-    if a.ndim != 1:
-        raise ValueError("Polynomial must be 1d only.")
     while len(a) > 1 and not bool(ops.anywhere(bare(a[0] != 0))):
         a = a[1:]
     return a if len(a) else np.zeros(1, a.dtype)

@@ -115,13 +115,12 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
     else:
         result = _result(ufunc, how, inputs, options)
     if how in FOLDS and options.get("dtype") is not None:
-        getattr(ufunc, how)(np.ones(1, inputs[0].dtype), *[[0] for _ in inputs[1:]], dtype=options["dtype"])  # may it
         result = in_dtype(result, options)
     if out is None:
         return result if order == "K" else laid(result, order)
     if how == "__call__" and ufunc.signature is None:
         if ufunc.nout > 1:
-            check_together(ufunc, inputs, out, {"casting": casting, "where": where})
+            check_together(ufunc, inputs, out)
         return store(out, result, ufunc.__name__, where, True, casting)
     return fill(out[0], result, getattr(ufunc, how), inputs, asked, ufunc.__name__)
 

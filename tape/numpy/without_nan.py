@@ -77,14 +77,8 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
 
 def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, dtype: Any = None) -> Any:
-    """Quantiles of a dtype, with the axes of `q` before those that are left; without dtype, the median.
-
-    Raises:
-        TypeError: for quantiles of complex numbers.
-    """
+    """Quantiles of a dtype, with the axes of `q` before those that are left; without dtype, the median."""
     median = dtype is None
-    if a.dtype.kind == "c" and not median:
-        raise TypeError("a must be an array of real numbers")
     if not a.size:  # also of several quantiles, NumPy gives one number for each row
         return numpy.nanmean(a, axis, keepdims=keepdims)
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)

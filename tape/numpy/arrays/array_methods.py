@@ -172,8 +172,6 @@ class Shapes(Attributes):
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
         lengths = plain(shape[0] if len(shape) == 1 else shape)
         lengths = tuple(lengths) if isinstance(lengths, (tuple, list, np.ndarray)) else (lengths,)
-        if order == "K":
-            raise ValueError("order 'K' is not permitted for reshaping")
         if resolved(self._tensor, order) == "F":
             return self.transpose().reshape(lengths[::-1], copy=copy).transpose()
         tensor = copied(self._tensor, "C") if copy else self._tensor

@@ -140,15 +140,13 @@ READING_ON = frozenset({"ptp", "vecdot"})
 """Functions that NumPy computes into their ``out=`` before it has read all arguments."""
 
 
-def check_together(ufunc: np.ufunc, inputs: Any, out: tuple[Any, ...], named: dict[str, Any]) -> None:
+def check_together(ufunc: np.ufunc, inputs: Any, out: tuple[Any, ...]) -> None:
     """Look at all of a ufunc's ``out=`` before any is written.
 
     Raises:
-        Exception: what NumPy raises of them.
         TypeError: if two of them have an element in common, which NumPy leaves with either result; or if a result that
             has none would be as large as one that is broadcast.
     """
-    rehearsed(ufunc, inputs, {**named, "out": transform(lying_like, out)})
     given = [x for x in out if x is not None]
     if 0 < len(given) < len(out) and given[0].shape != np.broadcast_shapes(*[np.shape(x) for x in inputs]):
         raise TypeError(f"{ufunc.__name__}(out=…) is larger than the result; give each of the results an array")
