@@ -27,7 +27,8 @@ from .array_reading import rounded
 from .array_writing import augmented
 from .arrays.array_text import lanes
 from .arrays.beside_tensors import require_same_rules
-from .arrays.face import FACES, Array, Number, face
+from .arrays.face import Array, Number, face
+from .arrays.face_base import FACES
 from .arrays.python_number import PythonNumber, PythonTruth, as_numpy, as_python
 from .arrays.unwrapping import bare
 from .constructors import recordable

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays.face import FACES
+from .arrays.face_base import FACES
 from .arrays.outputs import with_out_named
 from .arrays.unusual_calls import is_usual, require_alike, require_taken
 from .arrays.unwrapping import holds_face

@@ -20,7 +20,8 @@ from .arrays.beside_tensors import refuse, require_same_rules
 from .arrays.by_numbers import is_of_objects, of_numbers, told_by_numpy
 from .arrays.casting import in_loop
 from .arrays.explaining import explained, have_numbers, tell_errors
-from .arrays.face import FACES, face, faces
+from .arrays.face import face, faces
+from .arrays.face_base import FACES
 from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy

@@ -17,8 +17,10 @@ from .attributes import Attributes, writeable
 from .face_base import Axis, absent, numpy, told
 from .leaving import plain, refusal
 from .memory_order import copied, in_a_row, resolved
+from .unusual_calls import asking
 
 
+@asking
 class Reductions(Attributes):
     """The methods of `numpy.ndarray` that compute."""
 
@@ -157,6 +159,7 @@ class Reductions(Attributes):
         return numpy.searchsorted(self, v, side, sorter)
 
 
+@asking
 class Shapes(Attributes):
     """The methods of `numpy.ndarray` that give its elements in another shape."""
 
@@ -216,6 +219,7 @@ class Shapes(Attributes):
         return memo.setdefault(id(self), self.copy("K"))
 
 
+@asking
 class ArraysAlone(Attributes):
     """The methods of `numpy.ndarray` that NumPy's scalars do not have."""
 
@@ -232,6 +236,7 @@ class ArraysAlone(Attributes):
         return numpy.dot(self, b, **told(out=out))
 
 
+@asking
 class Changes(Attributes):
     """The methods of `numpy.ndarray` that change it."""
 

@@ -23,6 +23,7 @@ from .casting import cast
 from .face_base import numpy
 from .leaving import called_now, number_of, refusal, still, value_of
 from .memory_order import copied, lying_in, outline, resolved, shown, tell_layout
+from .unusual_calls import asked
 
 pictures = Room("tape.surface.pictures")
 
@@ -48,6 +49,7 @@ class Conversions(Attributes):
 
     __slots__ = ()
 
+    @asked
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
@@ -68,6 +70,7 @@ class Conversions(Attributes):
         made = cast(self._tensor, wanted)
         return self._like(made if resolved(made, order) == "K" else copied(made, order))
 
+    @asked
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """A view of the same memory; as another dtype, of complex numbers as their parts and the other way round.
 
@@ -92,6 +95,7 @@ class Conversions(Attributes):
             return still(self._tensor).tolist()
         return [x.tolist() for x in self] if self.ndim else self._python(self._tensor)
 
+    @asked
     def item(self, *args: Any) -> Any:
         """One element, the only one or that at the index ``args``, as a number of Python's.
 

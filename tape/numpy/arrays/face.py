@@ -22,6 +22,7 @@ from ...base.tensor import Face, Tensor
 from ...base.tree import transform
 from .array_methods import ArraysAlone, Changes, Reductions, Shapes
 from .conversions import Conversions, Index
+from .face_base import FACES
 from .indexable import NoSequence
 
 new = object.__new__
@@ -106,8 +107,7 @@ class Whole(Index, Number):
     __slots__ = ()
 
 
-FACES: set[type] = {Array, Number, Whole}
-"""The classes of faces: `Array`, `Number` and its kinds."""
+FACES.update((Array, Number, Whole))
 
 
 def _of_spec(spec: Spec) -> type[Face]:

@@ -17,6 +17,10 @@ numpy: Any = np
 absent: Any = numpy._NoValue
 
 
+FACES: set[type] = set()
+"""The classes of faces: `Array`, `Number` and its kinds."""
+
+
 class Base(Face):
     """A face, as the themes of its attributes and methods see it."""
 

@@ -44,6 +44,21 @@ def lying_as(shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int])
     return np.ndarray(shape, dtype, np.zeros(max(extent, dtype.itemsize), np.uint8).data, first, strides)
 
 
+UNWRITTEN = -77
+"""What is in a stand-in for an ``out=`` until NumPy writes there: nothing that comes of zeros and ones."""
+
+
+def unwritten_like(out: Any) -> Any:
+    """An array that lies in memory as an ``out=`` does, in which nothing is written yet."""
+    if not isinstance(out, np.ndarray):
+        return out
+    stand_in = outline(out._tensor) if isinstance(out, Face) else lying_as(out.shape, out.dtype, out.strides)
+    if stand_in.dtype.kind in "fci":
+        stand_in[...] = UNWRITTEN
+    stand_in.flags.writeable = out.flags.writeable
+    return stand_in
+
+
 def is_known(tensor: Tensor) -> bool:
     """Whether it is known how a tensor lies in memory: of a large one that is being recorded it may not be."""
     return all(part._has_known_layout() for part in components(tensor))

@@ -25,7 +25,7 @@ from .explaining import rehearsed
 from .face import AnyNumber, Array, Recorded, array
 from .instead import NOT_MADE_HERE
 from .leaving import plain
-from .memory_order import copied, lying_as, outline
+from .memory_order import UNWRITTEN, copied, unwritten_like
 from .unwrapping import bare
 
 
@@ -101,7 +101,7 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
         TypeError: if numbers would be cut off, or `out` is a plain array and the result carries a gradient.
     """
     if not (isinstance(out, np.ndarray) and _is_what_it_gives(out, result)):
-        like = transform(lying_like, out)
+        like = transform(unwritten_like, out)
         rehearsed(function, args, {**kwargs, "out": like})
         arrays = [x for x in leaves_of([like]) if isinstance(x, np.ndarray) and x.dtype.kind in "fci"]
         if any((x == UNWRITTEN).any() for x in arrays):
@@ -129,9 +129,6 @@ def fill(out: Any, result: Any, function: Callable[..., Any], args: Any, kwargs:
         return store(out, result, name)[()]
     return store(out, result, name, broadcast=True)
 
-
-UNWRITTEN = -77
-"""What is in a stand-in for an ``out=`` until NumPy writes there: nothing that comes of zeros and ones."""
 
 MEANS = frozenset({"mean", "nanmean"})
 """Functions that divide in their ``out=``, whatever dtype they add in."""
@@ -173,17 +170,6 @@ def _memory_of(arrays: Any) -> set[int]:
     """The memory that recorded arrays lie in, by identity."""
     tensors = [x._tensor for x in leaves_of(list(arrays)) if isinstance(x, Face)]
     return {memory for t in tensors for memory in memories(t)}
-
-
-def lying_like(out: Any) -> Any:
-    """An array that lies in memory as an ``out=`` does, in which nothing is written yet."""
-    if not isinstance(out, np.ndarray):
-        return out
-    stand_in = outline(out._tensor) if isinstance(out, Face) else lying_as(out.shape, out.dtype, out.strides)
-    if stand_in.dtype.kind in "fci":
-        stand_in[...] = UNWRITTEN
-    stand_in.flags.writeable = out.flags.writeable
-    return stand_in
 
 
 def _is_what_it_gives(out: np.ndarray, result: Any) -> bool:

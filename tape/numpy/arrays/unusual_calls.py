@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from ...base.errors import note
 from ...base.tensor import Face
 from ...base.tree import transform
 from ...recording.numpy_bridge import called, signature_of
-from .array_methods import ArraysAlone, Changes, Reductions, Shapes
-from .conversions import Conversions
 from .explaining import Raised, explained, lanes_of, numpys_answer, outlined
-from .face import FACES, Array
-from .outputs import lying_like
+from .face_base import FACES
+from .memory_order import unwritten_like
+
+Theme = TypeVar("Theme")
 
 ANY, FROM_1, FROM_2 = range(65), range(1, 65), range(2, 65)
 
@@ -130,8 +130,8 @@ def require_taken(function: Any, args: Any, kwargs: Any) -> FirstTaken | None:
         return None
     if form in _taken:
         return None
-    args = tuple([lying_like(x) if k == place else x for k, x in enumerate(args)])
-    named = {name: transform(lying_like, x) if name == "out" else x for name, x in kwargs.items()}
+    args = tuple([unwritten_like(x) if k == place else x for k, x in enumerate(args)])
+    named = {name: transform(unwritten_like, x) if name == "out" else x for name, x in kwargs.items()}
     return FirstTaken(form, outlined(function, args, named))
 
 
@@ -167,8 +167,17 @@ WITH_A_NUMBER = frozenset({
 """Methods beside which a whole number alone is usual: an axis, a place, or a length."""
 
 
-def asking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def asking(theme: type[Theme]) -> type[Theme]:
+    """Let NumPy's own methods say whether they take what is given to those of a theme of the array face."""
+    for name, method in [*vars(theme).items()]:
+        if not name.startswith("_") and name not in MEMORY:
+            setattr(theme, name, asked(method, name))
+    return theme
+
+
+def asked(method: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's own say whether it takes such arguments."""
+    name = name or method.__name__
     takes_number = name in WITH_A_NUMBER
 
     def numpys(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -178,7 +187,7 @@ def asking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if (not args and not kwargs) or (takes_number and type(self) is Array and is_number_alone(args, kwargs)):
+        if (not args and not kwargs) or (takes_number and self._is_array and is_number_alone(args, kwargs)):
             return method(self, *args, **kwargs)
         given = (self, *args)
         try:
@@ -201,14 +210,6 @@ def is_number_alone(args: Any, kwargs: Any) -> bool:
         if not (type(x) is bool if name == "keepdims" else name == "axis" and type(x) is int):
             return False
     return True
-
-
-for _theme in (Reductions, Shapes, Changes, ArraysAlone):
-    for _name, _method in [*vars(_theme).items()]:
-        if not _name.startswith("_") and _name not in MEMORY:
-            setattr(_theme, _name, asking(_name, _method))
-for _name in ("astype", "view", "item"):
-    setattr(Conversions, _name, asking(_name, vars(Conversions)[_name]))
 
 
 BY_POSITION = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD

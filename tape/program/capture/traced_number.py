@@ -16,7 +16,8 @@ from ops import REGISTRY, Op
 from ...base.spec import Spec
 from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
-from ...numpy.arrays.face import FACES, OF_TENSORS, Number, Whole, face
+from ...numpy.arrays.face import OF_TENSORS, Number, Whole, face
+from ...numpy.arrays.face_base import FACES
 from ...numpy.ufuncs import array_ufunc
 from ...recording.numpy_bridge import op_for
 from ...recording.recorder import getframe
